@@ -14,12 +14,12 @@ once: whatever that asks of the joints, it is the governor that moves them, with
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..maths.rotations import Array
 from .motion_limits import MotionLimits
-from .snapshot import Values, values_of
 
 SHARE = 0.25
 """Of the way: over so much of it the speed rises, and falls."""
@@ -29,23 +29,13 @@ FULL = 0.95
 """Of the limits; the rest is for joints that have to catch up."""
 
 
+@dataclass(eq=False)
 class Approach:
-    """A point on its way to the solution, from joints at q (n,) with dq (n,)."""
+    """A point (n,) on its way to the solution, the way `gone`, and its velocity (n,) at first."""
 
-    def __init__(self, q: Array, dq: Array) -> None:
-        self.point, self.gone = q.copy(), 0.0
-        self._first = dq.copy()
-
-    def snapshot(self) -> Values:
-        """Its state as plain values."""
-        return values_of(self, ('point', 'gone', '_first'))
-
-    @classmethod
-    def resume(cls, values: Values) -> Approach:
-        """One that goes on from a snapshot."""
-        approach = cls(values['point'], values['_first'])
-        approach.gone = values['gone']
-        return approach
+    point: Array
+    velocity: Array
+    gone: float = 0.0
 
     def advance(
         self, solution: Array, limits: MotionLimits, period: float
@@ -58,10 +48,10 @@ class Approach:
         direction = way / left
         ramp = SHARE * (self.gone + left)
         top = top_speed(direction, ramp, limits)
-        if self._first.any():  # it goes on as fast as the joints already go this way
-            speed = float(self._first @ direction / (direction @ direction))
+        if self.velocity.any():  # it goes on as fast as the joints already go this way
+            speed = float(self.velocity @ direction / (direction @ direction))
             self.gone = min(max(speed / top, 0.0), 1.0) * ramp
-            self._first[:] = 0.0
+            self.velocity = np.zeros_like(self.velocity)
         speed = top * max(LEAST, min(1.0, self.gone / ramp, left / ramp))
         if speed * period >= left:
             self.point = solution.copy()

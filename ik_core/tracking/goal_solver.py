@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED, njit
 from ..maths.rotations import Array
@@ -37,9 +38,7 @@ from ..rules import is_within
 from ..solvers import Solver, make_solver
 from .example_frames import go_on_to, take_over
 from .finer import finer_problem
-from .instructions import NextFrame
 from .motion_limits import MotionLimits
-from .snapshot import Values, take_values, values_of
 
 SOLVING_SHARE = 0.5
 """The part of a tick's period that solving may take."""
@@ -104,29 +103,31 @@ class Phase(Enum):
 FOLLOWING, CONVERGED, JUMPED, WAITING, SEARCHING = Phase
 
 
+@dataclass(eq=False)
 class Progress:
-    """Whether a seeded solve that goes on over ticks still gets anywhere."""
+    """Whether a seeded solve that goes on over ticks still gets anywhere: `ticks` at most."""
 
-    def __init__(self, rate: float) -> None:
-        self._ticks = math.ceil(SETTLING_TIME * rate)
-        self.begin()
+    ticks: int
+    ticks_left: int = 0
+    lowest_cost: float = math.inf
+    stagnant_iterations: int = 0
 
     def begin(self) -> None:
         """The goals changed: all its time is left."""
-        self._ticks_left = self._ticks
-        self._lowest_cost, self._stagnant_iterations = math.inf, 0
+        self.ticks_left = self.ticks
+        self.lowest_cost, self.stagnant_iterations = math.inf, 0
 
     def has_ended(self, solve: Search, result: IkResult, iterations: int) -> bool:
         """Whether the solve arrived, or will get no further; `iterations`: those of this tick."""
-        if result.cost < CLEAR_DROP * self._lowest_cost:
-            self._lowest_cost, self._stagnant_iterations = result.cost, 0
+        if result.cost < CLEAR_DROP * self.lowest_cost:
+            self.lowest_cost, self.stagnant_iterations = result.cost, 0
         else:
-            self._stagnant_iterations += iterations
-        self._ticks_left -= 1
+            self.stagnant_iterations += iterations
+        self.ticks_left -= 1
         return (
             (solve.done and result.status is not IkStatus.ITERATION_LIMIT)
-            or self._stagnant_iterations >= STAGNATION
-            or self._ticks_left <= 0
+            or self.stagnant_iterations >= STAGNATION
+            or self.ticks_left <= 0
         )
 
 
@@ -136,6 +137,11 @@ class GoalSolver:
     It works on a copy of the problem, `problem`, with the limits and finer tolerances. All is only
     to be read.
     """
+
+    OWN: ClassVar = (
+        'phase', 'solution', 'progress', '_latest', '_next_search', '_targets', '_sought',
+    )  # fmt: skip
+    """Attributes that are its state, but for a solve that is under way."""
 
     def __init__(
         self, problem: IkProblem, limits: MotionLimits, rate: float, clock: Clock
@@ -149,7 +155,9 @@ class GoalSolver:
         """What the solver said last of how it finds solutions; see `IkResult`."""
         self._solve: Search | None = None
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
-        self._progress = Progress(rate)
+        self.progress = Progress(math.ceil(SETTLING_TIME * rate))
+        self._targets: Sequence[Array] = ()  # frames (12,) of the goals that are followed
+        self._sought: Sequence[Array] = ()  # and of those of the last search
         self._next_search = -math.inf
         missed = np.full(len(problem.goals), math.inf)
         self._latest = IkResult(
@@ -173,8 +181,9 @@ class GoalSolver:
         self.note = begun.result().note
         self._use(finer, limits, tolerances)
 
-    def set_targets(self, frames: Iterable[Array]) -> None:
-        """Follow these frames (12,), one for each goal."""
+    def set_targets(self, frames: Sequence[Array]) -> None:
+        """Follow these frames (12,), one for each goal, which nobody writes to."""
+        self._targets = frames
         for goal, frame in zip(self.problem.goals, frames, strict=True):
             goal.target[:] = frame
         self.invalidate()
@@ -184,9 +193,9 @@ class GoalSolver:
         robot, frames = self.problem.robot, self.problem.robot.frames(q)
         return [goal.frame_at(robot, frames) for goal in self.problem.goals]
 
-    def next_frame(self, frame: NextFrame, q: Array) -> None:
+    def next_frame(self, examples: Sequence[ArrayLike], q: Array, *, restart: bool) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
-        go_on_to(self.problem, frame.examples, q, restart=frame.restart)
+        go_on_to(self.problem, examples, q, restart=restart)
         self.invalidate()
 
     def set_limits(self, limits: MotionLimits) -> None:
@@ -294,7 +303,7 @@ class GoalSolver:
 
     def _solve_anew(self) -> None:
         self._solve = None
-        self._progress.begin()
+        self.progress.begin()
 
     # What it does in a tick
 
@@ -376,7 +385,7 @@ class GoalSolver:
         self._latest = self._run(solve, budget)
         self.note = self._latest.note or self.note
         self._memory = solve.memory()
-        has_ended = self._progress.has_ended(solve, self._latest, self.iterations)
+        has_ended = self.progress.has_ended(solve, self._latest, self.iterations)
         if has_ended:
             self.settle()
         if solve.done:
@@ -407,6 +416,7 @@ class GoalSolver:
         goals = zip(self.problem.goals, self._search_problem.goals, strict=True)
         for goal, other in goals:
             other.set_target(goal.transform)
+        self._sought = [goal.target.copy() for goal in self._search_problem.goals]
         take_over(self._search_problem, self.problem)
         self.phase = SEARCHING
         self._next_search = now + self._replan_period
@@ -449,32 +459,15 @@ class GoalSolver:
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
 
-    def snapshot(self) -> Values:
-        """Its state as plain values. A solve that is under way begins again, without a memory."""
+    def begin_again(self) -> None:
+        """Forget the solve that is under way, and what a method remembers of the last one."""
         self._solve = self._memory = None
-        return {
-            'phase': self.phase.value,
-            'targets': [
-                np.array([goal.target for goal in problem.goals])
-                for problem in (self.problem, self._search_problem)
-            ],
-            'progress': values_of(self._progress, vars(self._progress)),
-            'latest': {**vars(self._latest), 'status': self._latest.status.value},
-            'rest': values_of(self, ('solution', '_next_search')),
-        }
-
-    def restore(self, values: Values) -> None:
-        """Take over a snapshot."""
-        self._solve = self._memory = None
-        self.phase = Phase(values['phase'])
-        problems = self.problem, self._search_problem
-        for problem, targets in zip(problems, values['targets'], strict=True):
-            for goal, target in zip(problem.goals, targets, strict=True):
-                goal.target[:] = target
-        take_values(self._progress, values['progress'])
-        status = IkStatus(values['latest']['status'])
-        self._latest = IkResult(**{**values['latest'], 'status': status})
-        take_values(self, values['rest'])
+        for problem, frames in (
+            (self.problem, self._targets),
+            (self._search_problem, self._sought),
+        ):
+            for goal, frame in zip(problem.goals, frames, strict=False):
+                goal.target[:] = frame
 
     @property
     def asked(self) -> IkProblem:

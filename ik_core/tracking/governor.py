@@ -28,6 +28,7 @@ Limits that change in motion:
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,7 +116,6 @@ class Governor:
         if not 0.0 < period < math.inf:
             raise InvalidOption(f'period = {period!r} [s]: must be positive')
         self.period = period
-        self._steps = 0
         asked = _rows_of(limits)
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
@@ -152,14 +152,19 @@ class Governor:
         return self._ddq
 
     @property
-    def steps(self) -> int:
-        """How many steps it has taken: who was interrupted sees whether one is still due."""
-        return self._steps
-
-    @property
     def state(self) -> Array:
         """All that the next step depends on, but the limits asked for: what `resume` takes."""
         return self._joints.copy()
+
+    def save(self) -> tuple[Any, ...]:
+        """A copy of all that steps and instructions change, for `load`."""
+        asked = self._limits, self._asked, self._adopted, self._scale_rows
+        return self._joints.copy(), self._before.copy(), self._told, self._told_before, *asked
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Take back all changes since `save`."""
+        self._joints[:], self._before[:], self._told, self._told_before, *asked = saved
+        self._limits, self._asked, self._adopted, self._scale_rows = asked
 
     def copy(self) -> Governor:
         """Another one in the same state."""
@@ -240,7 +245,6 @@ class Governor:
         if velocity is not None:
             self._drift[:] = velocity
         advance(self._joints, synchronized, self.period)
-        self._steps += 1
 
     def brake(self, *, as_told: bool = False) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay.
@@ -256,7 +260,6 @@ class Governor:
         self._act.fill(BRAKE)
         advance(self._joints, False, self.period)
         self._joints[ACCELERATION] = most
-        self._steps += 1
 
     def undo_step(self) -> None:
         """Undo the last step, which nobody heard of: the next begins where that one did."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from ..maths.rotations import Array
 from .approach import Approach
 from .governor import Governor
 from .motion_limits import MotionLimits
-from .snapshot import Values, take_values, values_of
 from .speed_scale import CREEP, SpeedScale
 
 NEAR = 0.1
@@ -38,13 +38,18 @@ class JointMotion:
     `speed_profile`: 'linear' where they then go by an `approach`; may be set at any time.
     """
 
+    OWN: ClassVar = (
+        'synchronized', 'near', 'approach', '_scales', '_last_velocity', '_last_shares',
+    )  # fmt: skip
+    """Attributes that are its state."""
+
     def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
         self.governor = governor
         self.q, self.dq = governor.q, governor.dq  # views of what it writes to
         self.synchronized = False
         self.near = 0.0
         self.speed_profile = 'square_root'
-        self._approach: Approach | None = None
+        self.approach: Approach | None = None
         self._chains = np.zeros((len(chains), governor.q.size))
         for tip, chain in enumerate(chains):
             self._chains[tip, chain] = 1.0
@@ -86,7 +91,7 @@ class JointMotion:
 
     def synchronize(self) -> None:
         """The solution is far: the joints wait for each other."""
-        self.synchronized, self._approach = True, None
+        self.synchronized, self.approach = True, None
 
     def jump(self) -> None:
         """The goals jumped: the joints wait for each other until all have arrived."""
@@ -133,17 +138,17 @@ class JointMotion:
     def _step_to(self, solution: Array, velocity: Array | None) -> None:
         """One step of the governor, towards the solution or a point on the way to it."""
         if velocity is None and self.synchronized and self.speed_profile == 'linear':
-            approach = self._approach = self._approach or Approach(self.q, self.dq)
+            approach = self.approach = self.approach or Approach(self.q.copy(), self.dq.copy())
             solution, velocity = approach.advance(solution, self.limits, self.governor.period)
         else:
-            self._approach = None
-        together = self.synchronized and self._approach is None
+            self.approach = None
+        together = self.synchronized and self.approach is None
         self.governor.follow(solution, velocity, together)
 
     def brake(self, *, as_told: bool = False) -> None:
         """Brake for one period, wherever the solution is; see `Governor.brake`."""
         self.governor.brake(as_told=as_told)
-        self._approach = None
+        self.approach = None
         self._let_go()
 
     def _scale_for(
@@ -184,24 +189,6 @@ class JointMotion:
     def _distance(self, solution: Array) -> float:
         """How far the joint is from the solution that is furthest [rad or m]."""
         return float(np.max(np.abs(solution - self.q)))
-
-    def snapshot(self) -> Values:
-        """Its state as plain values, but that of the governor."""
-        return {
-            **values_of(self, ('synchronized', 'near', '_last_velocity')),
-            'scales': [[tip, *scale] for tip, scale in self._scales.items()],
-            'last_shares': [list(item) for item in self._last_shares.items()],
-            'approach': self._approach.snapshot() if self._approach else None,
-        }
-
-    def restore(self, values: Values) -> None:
-        """Take over a snapshot."""
-        rest = {**values}
-        self._scales = {tip: SpeedScale(*scale) for tip, *scale in rest.pop('scales')}
-        self._last_shares = dict(rest.pop('last_shares'))
-        approach = rest.pop('approach', None)
-        self._approach = Approach.resume(approach) if approach else None
-        take_values(self, rest)
 
 
 def stopping_time(governor: Governor) -> float:

@@ -16,18 +16,21 @@ others go on without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from ..maths.rotations import Array
 from .goal_solver import GoalSolver
 from .joint_motion import JointMotion
-from .snapshot import Values, take_values, values_of
 from .tips import Tip
 
 
 class Leading:
     """Whether tips lead: `closely`, which is only to be read."""
+
+    OWN: ClassVar = ('closely', '_step', '_share')
+    """Attributes that are its state."""
 
     def __init__(
         self, tips: Sequence[Tip], solver: GoalSolver, motion: JointMotion, rate: float
@@ -48,10 +51,11 @@ class Leading:
 
     def keep_step(self) -> None:
         """Begin where a tip leads; where none does any more, goals are asked for again."""
-        if any(tip.leads for tip in self._tips):
-            if not self.closely:
-                self._begin()
-            return
+        for tip in self._tips:
+            if tip.leads:
+                if not self.closely:
+                    self._begin()
+                return
         self.closely = False
         for tip in self._tips:
             if tip.keeps_step:
@@ -126,11 +130,3 @@ class Leading:
     def set_targets(self) -> None:
         """Let the goal solver follow the tips as they are now."""
         self._solver.set_targets([tip.frame for tip in self._tips])
-
-    def snapshot(self) -> Values:
-        """Its state as plain values."""
-        return values_of(self, ('closely', '_step', '_share'))
-
-    def restore(self, values: Values) -> None:
-        """Take over a snapshot."""
-        take_values(self, values)

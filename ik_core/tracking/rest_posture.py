@@ -15,6 +15,7 @@ paths of the goals become closed paths of the joints.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 from ..tasks.packing import PackedGoals
 from .motion_limits import MotionLimits
-from .snapshot import Values
 
 SPEED_SHARE = 0.25
 ACCELERATION_SHARE = 0.25
@@ -45,7 +45,11 @@ class RestPosture:
     """Draws the variables of goals to a rest posture q (n,).
 
     `at_rest`: it is reached, as far as the goals allow; only to be read.
+    `velocity` (variables,) : with which the joints are drawn
     """
+
+    OWN: ClassVar = ('at_rest', 'velocity')
+    """Attributes that are its state."""
 
     def __init__(self, goals: PackedGoals, limits: MotionLimits, period: float, q: Array) -> None:
         self._period = period
@@ -58,6 +62,7 @@ class RestPosture:
         self._variables = v = goals.variables
         n, m = len(v), goals.rows
         self._rows = np.zeros((10, n))
+        self.velocity = self._none = np.zeros(n)
         self._rows[LOWER], self._rows[UPPER] = limits.lower[v], limits.upper[v]
         self._rows[REST] = np.clip(q[v], limits.lower[v], limits.upper[v])
         self._rows[SPEED] = np.minimum(SPEED_SHARE * limits.velocity[v], FASTEST)
@@ -66,8 +71,7 @@ class RestPosture:
 
     def halt(self) -> None:
         """Begin again from rest, once nothing else moves the joints."""
-        self.at_rest = False
-        self._rows[VELOCITY] = 0.0
+        self.at_rest, self.velocity = False, self._none
 
     def step(self, q: Array, rate: float) -> bool:
         """Move q (n,) on by one period, in place; whether it moved.
@@ -76,22 +80,14 @@ class RestPosture:
         """
         goals, rows = self._goals, self._rows
         goals.load(q)
-        rows[X] = q[self._variables]
+        rows[X], rows[VELOCITY] = q[self._variables], self.velocity
         moved = null_space_step(
             goals.arrays, rows, self._columns, self._normal, self._rhs, rate, self._period
         )
         if moved:
             q[self._variables] = rows[X]
-        self.at_rest = not moved
+        self.at_rest, self.velocity = not moved, rows[VELOCITY].copy()
         return moved
-
-    def snapshot(self) -> Values:
-        """Its state as plain values."""
-        return {'at_rest': self.at_rest, 'velocity': self._rows[VELOCITY].copy()}
-
-    def restore(self, values: Values) -> None:
-        """Take over a snapshot."""
-        self.at_rest, self._rows[VELOCITY] = values['at_rest'], values['velocity']
 
 
 @njit

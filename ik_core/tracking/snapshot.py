@@ -9,15 +9,12 @@ ticks that it has used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..problem import IkProblem
 
 Values = dict[str, Any]
-"""Numbers, strings, arrays, None, and lists and mappings of these, by the names of attributes."""
+"""Attributes by name: numbers, strings, arrays, None, enums and records of these."""
 
 
 class Snapshot(NamedTuple):
@@ -30,18 +27,3 @@ class Snapshot(NamedTuple):
     rate: float
     arguments: Values
     state: Values
-
-
-def values_of(part: object, names: Iterable[str]) -> Values:
-    """The attributes of these names; arrays are copied."""
-    return {name: _copied(getattr(part, name)) for name in names}
-
-
-def take_values(part: object, values: Values) -> None:
-    """Set the attributes of these names."""
-    for name, value in values.items():
-        setattr(part, name, value)
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..exceptions import IkError
 from ..maths.rotations import Array
 
 
@@ -48,7 +49,7 @@ class Command(NamedTuple):
     `position_errors` [m], `orientation_errors` [rad] (G,): errors of this q, per tip; 0 when idle.
     `solution` (n,): the solver's latest solution, which q approaches within the limits.
     `iterations`, `solve_time` [s]: effort of this tick. `restarts`: restarts of the current
-    search.
+    search. `refused`: instructions of this tick that did not fit, each with its error.
     """
 
     q: Array
@@ -60,3 +61,4 @@ class Command(NamedTuple):
     solve_time: float
     solution: Array
     restarts: int
+    refused: tuple[tuple[Any, IkError], ...] = ()

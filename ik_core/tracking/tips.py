@@ -22,7 +22,8 @@ no tip leads any more (`ask_again`). Where a step can't be followed the tip take
 and is `blocked`: a line until something else changes, a jog until it comes from another direction.
 
 A frame (12,) is a rotation matrix row by row and a position [m], in the root link's frame; a
-twist (6,) a velocity [m/s] of its origin and an angular velocity [rad/s] in the root's axes.
+twist (6,) a velocity [m/s] of its origin and an angular velocity [rad/s] in the root's axes. No
+array is written to: it is replaced by another one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ import numpy as np
 from ..maths.rotations import Array, frame_of
 from .braking import approach_speed
 from .cartesian import approach, carry, change_between, change_twist, share_of, way_between
-from .snapshot import Values, take_values, values_of
 from .speed_scale import FREE, SpeedScale
 
 STREAM_GAP = 0.25
@@ -44,8 +44,17 @@ SMOOTHING = 0.5
 """The share of the newest difference in the velocity of a stream of goals."""
 HORIZON = 0.1
 """[s] How long a velocity that was given with a goal holds."""
+STILL = np.zeros(6)
+"""No twist."""
 HESITATIONS = 6
 """How often in a row the speed is halved before a way that can't be followed is blocked."""
+
+
+def carried(frame: Array, twist: Array, seconds: float) -> Array:
+    """The frame (12,) after it moved for some seconds with the twist (6,)."""
+    frame = frame.copy()
+    carry(frame, twist, seconds)
+    return frame
 
 
 @dataclass(eq=False)
@@ -61,7 +70,7 @@ class Request:
     """
 
     goal: Array = field(default_factory=lambda: np.zeros(12))
-    twist: Array = field(default_factory=lambda: np.zeros(6))
+    twist: Array = field(default_factory=lambda: STILL)
     horizon: float = 0.0
     linear: bool = False
     received: float = 0.0
@@ -131,11 +140,10 @@ class Stream(TipState):
         """See TipState."""
         request = tip.request
         age = step.now - request.received
-        tip.frame[:] = request.goal
         if 0.0 <= age <= request.horizon:
-            carry(tip.frame, request.twist, age)
+            tip.frame = carried(request.goal, request.twist, age)
             return self
-        request.twist[:] = 0.0
+        tip.frame, request.twist = request.goal, STILL
         return Drag()
 
 
@@ -143,7 +151,7 @@ class Stream(TipState):
 class Line(TipState):
     """Go to the goal in a straight line, with a velocity `twist` (6,)."""
 
-    twist: Array = field(default_factory=lambda: np.zeros(6))
+    twist: Array = field(default_factory=lambda: STILL)
 
     advances = leads = True
 
@@ -151,6 +159,7 @@ class Line(TipState):
         """See TipState."""
         scale, goal = step.scale, tip.request.goal
         least, most = scale.least * self.share, scale.most(self.share) * tip.caution
+        tip.frame, self.twist = tip.frame.copy(), self.twist.copy()
         self.share = approach(
             tip.frame, goal, self.twist, step.speeds, self.share, least, most, step.period
         )
@@ -163,33 +172,33 @@ class Line(TipState):
 class Jog(TipState):
     """Be carried by the twist (6,), which comes nearer and nearer to the one asked for."""
 
-    twist: Array = field(default_factory=lambda: np.zeros(6))
-    blocked_twist: Array = field(default_factory=lambda: np.zeros(6))
+    twist: Array = field(default_factory=lambda: STILL)
+    blocked_twist: Array = field(default_factory=lambda: STILL)
 
     advances = leads = True
 
     def advance(self, tip: Tip, step: Allowance) -> TipState:
         """See TipState."""
-        wanted = tip.request.twist
         if not tip.request.is_new(step.now, step.twist_timeout):
-            wanted[:] = 0.0
+            tip.request.twist = STILL
+        wanted = tip.request.twist
         fastest = share_of(wanted, step.speeds)
         most, full = step.scale.most(self.share) * tip.caution, step.scale.slack * tip.caution
         scale = min(1.0, most * step.jog_share / fastest) if fastest > 0.0 else 0.0
         goal = wanted * (min(1.0, full * step.jog_share / fastest) if fastest > 0.0 else 0.0)
-        before, least = self.twist.copy(), step.scale.least * self.share
+        before, least = self.twist, step.scale.least * self.share
+        self.twist = before.copy()
         change_twist(self.twist, wanted, step.speeds, scale, step.period)
         self._ease(before, goal, step)
         share, most = share_of(self.twist, step.speeds), max(most, least)
         if share > most and self.share > most:  # joints brake it harder than its accelerations
-            self.twist[:] = most / self.share * before
+            self.twist = most / self.share * before
         elif share < least:  # or not as hard
-            self.twist[:] = before + (self.share - least) / (self.share - share) * (
+            self.twist = before + (self.share - least) / (self.share - share) * (
                 self.twist - before
             )
         self.share = share_of(self.twist, step.speeds)
-        carry(tip.frame, self.twist, step.period)
-        tip.request.goal[:] = tip.frame
+        tip.frame = tip.request.goal = carried(tip.frame, self.twist, step.period)
         return self
 
     def _ease(self, before: Array, goal: Array, step: Allowance) -> None:
@@ -200,12 +209,7 @@ class Jog(TipState):
         most = approach_speed(left, step.scale.change * self.share, 1.0)
         asked = share_of(change, step.speeds)
         if asked > most:
-            self.twist[:] = before + most / asked * change
-
-
-KINDS: dict[str, type[TipState]] = {
-    kind.__name__: kind for kind in (Hold, Drag, Stream, Line, Jog)
-}
+            self.twist = before + most / asked * change
 
 
 class Tip:
@@ -214,6 +218,12 @@ class Tip:
     `index`: which of the goals of the problem it is for.
     `given` (4, 4): the goal that it was given last and that it would go on with, or None.
     """
+
+    OWN: ClassVar = (
+        'frame', 'state', 'request', 'given', '_accepted', '_accepted_linear', '_before',
+        '_hesitations', '_late',
+    )  # fmt: skip
+    """Attributes that are its state."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -281,26 +291,27 @@ class Tip:
 
     def give(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
         """Take a goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
-        self.request.twist[:], self.request.horizon = 0.0 if twist is None else twist, HORIZON
+        self.request.twist, self.request.horizon = STILL if twist is None else twist, HORIZON
         self._take(goal, now, linear)
 
     def give_next_of_stream(self, goal: Array, now: float) -> None:
         """Take a goal (4, 4) that goes on with the smoothed velocity of its stream."""
         request = self.request
         seconds = now - request.received
-        velocity = np.zeros(6)
+        velocity = STILL
         if 0.0 < seconds <= STREAM_GAP:
+            velocity = np.zeros(6)
             way_between(request.goal, frame_of(goal), velocity)
             velocity /= seconds
             if isinstance(self.state, Stream):
                 velocity = request.twist + SMOOTHING * (velocity - request.twist)
         if seconds > 0.0:
-            request.twist[:], request.horizon = velocity, 2.0 * seconds
+            request.twist, request.horizon = velocity, 2.0 * seconds
         self._take(goal, now, linear=False)
 
     def _take(self, goal: Array, now: float, linear: bool) -> None:
         request, self.given = self.request, goal
-        request.goal[:] = frame_of(goal)
+        request.goal = frame_of(goal)
         request.received, request.linear, request.waits = now, linear, True
         if not self.has_goal:
             self.state = Drag()
@@ -312,7 +323,7 @@ class Tip:
             self.state = Jog()
         elif self.state.blocked and float(twist @ self.state.blocked_twist) <= 0.0:
             self.state.blocked = False  # another direction
-        self.request.twist[:] = twist
+        self.request.twist = twist
         self.request.received = now
         self.given = None
 
@@ -322,8 +333,8 @@ class Tip:
 
     def hold(self, frame: Array) -> None:
         """Stay at a frame (12,), without a goal."""
-        self.frame[:] = self.request.goal[:] = self._accepted[:] = frame
-        self.request.twist[:] = 0.0
+        self.frame = self.request.goal = self._accepted = frame
+        self.request.twist = STILL
         self.request.linear = self.request.waits = False
         self.state = Hold()
 
@@ -335,7 +346,7 @@ class Tip:
     def resume(self) -> None:
         """Go on after a pause, or after braking."""
         if isinstance(self.state, Stream) or self.keeps_step:
-            self.frame[:] = self.request.goal
+            self.frame = self.request.goal
             self.state = Drag()
         elif isinstance(self.state, Line):
             self.state = Line()
@@ -350,7 +361,7 @@ class Tip:
     def ask_again(self) -> None:
         """Go on to the goal as it was asked for: nobody leads any more."""
         self.state = Drag()
-        self._accepted[:] = self.frame
+        self._accepted = self.frame
         self.request.waits = True
 
     def unblock(self) -> None:
@@ -370,14 +381,15 @@ class Tip:
         same_way = request.linear == self._accepted_linear and not isinstance(state, Jog)
         if change == (0.0, 0.0) and same_way:
             return change  # the same goal again: what is held stays held
-        self._accepted[:], self._accepted_linear = request.goal, request.linear
+        self._accepted, self._accepted_linear = request.goal, request.linear
         if in_line:
             self._go_in_line()
             return change
         if isinstance(state, Line):
             change = change_between(self.frame, request.goal)
-        self.frame[:] = request.goal
-        kind = Stream if request.twist.any() else Drag
+        self.frame = request.goal
+        streams = request.twist is not STILL and request.twist.any()
+        kind = Stream if streams else Drag
         if type(state) is kind:
             state.blocked = False
         else:
@@ -388,44 +400,44 @@ class Tip:
         if isinstance(self.state, Line):
             self.state.blocked = False
             return
-        self._before[:] = self.frame
+        self._before = self.frame
         self._hesitations = 0
         self.state = Line()
 
     def lead_from(self, frame: Array) -> None:
         """A tip leads from now on, from where the joints can stop: here this frame (12,)."""
-        self.frame[:] = self._before[:] = frame
+        self.frame = self._before = frame
         self._hesitations = self._late = 0
         state = self.state
         if isinstance(state, Hold):
-            self._accepted[:] = frame
+            self._accepted = frame
         elif isinstance(state, Jog):
-            self._accepted[:] = self.request.goal[:] = frame
-            state.share, state.twist[:] = 0.0, 0.0
+            self._accepted = self.request.goal = frame
+            state.share, state.twist = 0.0, STILL
         elif isinstance(state, Line):
             state.share = 0.0
         else:
-            self.request.twist[:] = 0.0
+            self.request.twist = STILL
             self.state = Line()
 
     def forget_stream(self) -> None:
         """The goal that was accepted is no next one of a stream."""
         if isinstance(self.state, Stream):
-            self.request.twist[:] = 0.0
+            self.request.twist = STILL
             self.state = Drag()
 
     def advance(self, step: Allowance) -> None:
         """Move the frame by one period."""
         if not self.moves:
             return
-        self._before[:] = self.frame
+        self._before = self.frame
         self.state = self.state.advance(self, step)
         if isinstance(self.state, Jog):
-            self._accepted[:] = self.frame
+            self._accepted = self.frame
 
     def take_back(self) -> None:
         """Take back the last `advance`, since it can't be followed."""
-        self.frame[:] = self._before
+        self.frame = self._before
 
     def hesitate(self) -> bool:
         """Go on at half the speed from now on; whether that was tried often enough."""
@@ -447,36 +459,15 @@ class Tip:
         """Go on at this factor of the present speed."""
         self.state.share *= factor
         if isinstance(self.state, (Jog, Line)):
-            self.state.twist *= factor
+            self.state.twist = factor * self.state.twist
 
     def coast(self, period: float) -> None:
         """Move the frame by one period with the velocity of the last `advance`."""
         if self.moves and isinstance(self.state, (Jog, Line)):
-            carry(self.frame, self.state.twist, period)
+            self.frame = carried(self.frame, self.state.twist, period)
 
     def block(self) -> None:
         """Stay, since the way is blocked."""
         self.state.blocked = True
         if isinstance(self.state, Jog):
-            self.state.blocked_twist[:] = self.request.twist
-
-    # Snapshots
-
-    def snapshot(self) -> Values:
-        """Its state as plain values."""
-        names = 'frame', 'given', '_accepted', '_accepted_linear', '_before'
-        return {
-            'state': {
-                'kind': type(self.state).__name__,
-                **values_of(self.state, vars(self.state)),
-            },
-            'request': values_of(self.request, vars(self.request)),
-            'rest': values_of(self, (*names, '_hesitations', '_late')),
-        }
-
-    def restore(self, values: Values) -> None:
-        """Take over a snapshot."""
-        fields = {**values['state']}
-        self.state = KINDS[fields.pop('kind')](**fields)
-        self.request = Request(**values['request'])
-        take_values(self, values['rest'])
+            self.state.blocked_twist = self.request.twist

@@ -37,7 +37,7 @@ is held, and reported as such. With no goals at all nothing is solved and the jo
 
 Who owns what, and alone changes it:
 
-    Coordinator   whether it is paused, why it rests, options, the joint goal   `coordinator`
+    TrackerState  whether it is paused, why it rests, options, the joint goal   `state`
     Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
     Leading       whether a tip leads, so that all go on from step to step      `leading`
     GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
@@ -46,59 +46,59 @@ Who owns what, and alone changes it:
                   for the joints' sake
     Governor      what was commanded last, and what can follow it              `governor`
 
-What changes a tracker is a value (`instructions`); its methods make these values and `apply` them.
+An instruction is a value (`instructions`) that changes this state; a method of the tracker makes
+each and applies it. `tick` applies those that it is given and moves on by a period. An exception
+in the middle of either leaves the state as it was before, but for a solve that was under way,
+which begins again.
 """
 
 from __future__ import annotations
 
-import copy
+import inspect
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Concatenate, ParamSpec
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..maths.rotations import Array
-from ..maths.transforms import check_frame, frame_id, plain_transform
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
-from ..robot.limits import TURN
 from ..robot.robot import Robot
 from ..solvers import Solver
-from .coordinator import Coordinator, Drive
+from . import instructions as told
 from .governor import Governor
-from .instructions import (
-    Brake,
-    Instruction,
-    MoveTo,
-    NextFrame,
-    ObservedClock,
-    Observer,
-    Pause,
-    Reset,
-    SetGoal,
-    SetLimits,
-    SetOptions,
-    SetProblem,
-    SetRest,
-    SetSolver,
-    SetTwist,
-    SkipTick,
-    Stop,
-    UndoStep,
-    check_instruction,
-    check_time,
-)
+from .instructions import Instruction, check_time
 from .motion_limits import MotionLimits, checked_limits
+from .observer import ObservedClock, Observer
 from .snapshot import Snapshot
+from .state import Drive, Saved, TrackerState
 from .status import Command
-from .tracker_options import TrackerOptions, checked_options
+from .tick import advance
+from .tracker_options import TrackerOptions
+
+Arguments = ParamSpec('Arguments')
+
+
+def instructed(
+    kind: Callable[Arguments, Instruction],
+) -> Callable[Concatenate[Tracker, Arguments], None]:
+    """The method of a tracker that makes an instruction of this kind and applies it."""
+
+    def method(self: Tracker, *given: Arguments.args, **named: Arguments.kwargs) -> None:
+        self.apply(kind(*given, **named))
+
+    of_kind = inspect.signature(kind)
+    own = inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [own, *of_kind.parameters.values()]
+    method.__signature__ = of_kind.replace(parameters=parameters)  # type: ignore[attr-defined]
+    method.__doc__ = kind.__doc__
+    return method
 
 
 class Tracker:
@@ -144,8 +144,6 @@ class Tracker:
         self.period = 1.0 / rate
         """[s] The nominal time between two ticks."""
         self._robot, self._clock = robot, ObservedClock(clock)
-        self._links = tuple(problem.goal_links)
-        self._frames = [base or robot.base_link for _, base in problem.goal_chains]
         self._observer: Observer | None = None
         if limits is None:
             limits = _limits_of(robot)
@@ -158,14 +156,14 @@ class Tracker:
         if not governor.limits.is_same(limits):
             governor.set_limits(limits)
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
-        self._parts = Coordinator(problem, rate, governor, posture, self._clock)
-        self.apply(SetOptions(checked_options(options or TrackerOptions())))
-        self.apply(SetSolver(solver, solver_options))
+        self._state = TrackerState(problem, rate, governor, posture, self._clock)
+        self.set_options(options or TrackerOptions())
+        self.set_solver(solver, solver_options)
 
     def __repr__(self) -> str:
         tips = [
             f'{link!r} {"without a goal" if goal is None else f"to {numbers(goal[:3, 3])}"}'
-            for link, goal in zip(self._links, self.goals, strict=True)
+            for link, goal in zip(self._state.links, self.goals, strict=True)
         ]
         state = 'paused' if self.paused else 'at rest' if self.at_rest else 'moving'
         return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
@@ -175,27 +173,27 @@ class Tracker:
         """A tracker that continues from the snapshot of another one, and behaves the same."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
         tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
-        tracker._parts.restore(copy.deepcopy(snapshot.state))
+        tracker._state.restore(snapshot.state)
         return tracker
 
     def snapshot(self) -> Snapshot:
         """The complete state; a solve in progress starts again (see the module `snapshot`)."""
-        return self._parts.snapshot()
+        return self._state.snapshot()
 
     @property
     def q(self) -> Array:
         """The commanded position (n,), a copy."""
-        return self._parts.motion.q.copy()
+        return self._state.motion.q.copy()
 
     @property
     def dq(self) -> Array:
         """The commanded velocity (n,), a copy."""
-        return self._parts.motion.dq.copy()
+        return self._state.motion.dq.copy()
 
     @property
     def governor(self) -> Governor:
         """The governor, which owns the last command; only ticks of the tracker advance it."""
-        return self._parts.motion.governor
+        return self._state.motion.governor
 
     @property
     def at_rest(self) -> bool:
@@ -208,44 +206,45 @@ class Tracker:
 
         None for a tip without a goal since its last twist, or since goals were dropped.
         """
-        return [None if tip.given is None else tip.given.copy() for tip in self._parts.tips]
+        return [None if tip.given is None else tip.given.copy() for tip in self._state.tips]
 
     @property
     def received(self) -> list[float]:
         """Time [s] of the last goal or twist of each tip."""
-        return [tip.request.received for tip in self._parts.tips]
+        return [tip.request.received for tip in self._state.tips]
 
     @property
     def has_goals(self) -> bool:
         """Whether any tip, or the joints, have a goal."""
-        return self.joint_goal is not None or any(
-            tip.given is not None for tip in self._parts.tips
+        return self._state.joint_goal is not None or any(
+            tip.given is not None for tip in self._state.tips
         )
 
     @property
     def joint_goal(self) -> Array | None:
         """The joint goal (n,) of `move_to`, a copy; None where the joints have none."""
-        return self._parts.joint_goal
+        goal = self._state.joint_goal
+        return None if goal is None else goal.q.copy()
 
     @property
     def solver_note(self) -> str:
         """The solver's last remark on how it finds solutions; often empty."""
-        return self._parts.solver.note
+        return self._state.solver.note
 
     @property
     def paused(self) -> bool:
         """Whether the tracker is paused."""
-        return self._parts.drive is Drive.PAUSED
+        return self._state.drive is Drive.PAUSED
 
     @property
     def stopped(self) -> bool:
         """Whether the joints brake, or rest after braking, until motion is resumed."""
-        return self._parts.drive is not Drive.ON
+        return self._state.drive is not Drive.ON
 
     @property
     def stopping_time(self) -> float:
         """Longest time [s] until the joints rest if they brake from the next tick on."""
-        return self._parts.motion.stopping_time
+        return self._state.motion.stopping_time
 
     def condition_number(self) -> float:
         """Condition number of the commanded q: 1 at best, inf at a singularity.
@@ -253,186 +252,61 @@ class Tracker:
         The ratio of the largest singular value of the goals' Jacobian to the smallest, over all
         rows that the goals use: positions in m, rotations in rad times `orientation_length`.
         """
-        return self._parts.condition_number
+        state = self._state
+        return state.monitor.condition_number(state.motion.q, state.targets())
 
     # Instructions
 
-    def set_goal(
-        self,
-        index: int | str,
-        transform: Any,
-        now: float,
-        *,
-        twist: ArrayLike | None = None,
-        move: str | None = None,
-    ) -> None:
-        """Set the goal `transform` (4, 4) of tip `index`, or of the tip with this link's name.
-
-        None drops the goal.
-
-        The transform is in the root link's frame, or in that of the link that the problem's goal
-        is relative to. `ik_core.transform` lists the other types that are accepted, such as a ROS
-        PoseStamped.
-
-        twist (6,) : velocity of a moving goal in the root link's frame [m/s, rad/s]; by default
-            `feed_forward` estimates it from earlier goals
-        move : 'joint' or 'linear', in place of the option
-
-        Raises InvalidGoal, and keeps the last goal, if the transform is not finite or not rigid,
-        or if there is no such tip.
-        """
-        index = self._index(index)
-        known = index in range(len(self._frames))
-        frame = self._frames[index] if known else ''
-        check_frame(frame_id(transform), frame)
-        self.apply(SetGoal(index, plain_transform(transform), now, twist, move))
-
-    def set_twist(
-        self, index: int | str, linear: ArrayLike, angular: ArrayLike, now: float
-    ) -> None:
-        """Move a tip by a twist in the root link's frame, until `twist_timeout`.
-
-        index : of the tip, or the name of its link
-
-        linear (3,) [m/s] : velocity of the tip's origin
-        angular (3,) [rad/s] : angular velocity
-
-        A twist that is too fast is slowed down without changing its direction. The tip's goal is
-        dropped. Raises InvalidGoal if the numbers are not finite, or if there is no such tip.
-        """
-        self.apply(SetTwist(self._index(index), linear, angular, now))
-
-    def set_limits(self, limits: MotionLimits) -> None:
-        """Change the limits. Raises InvalidOption if they are for another robot."""
-        self.apply(SetLimits(checked_limits(limits)))
-
-    def _index(self, tip: int | str) -> int:
-        """Index of a tip given by index or by its link. Raises InvalidOption for other links."""
-        if not isinstance(tip, str):
-            return tip
-        if self._links.count(tip) != 1:
-            why = 'has several goals: give an index' if tip in self._links else 'is no tip'
-            raise InvalidOption(f'{tip!r} {why}; tips: {", ".join(self._links)}')
-        return self._links.index(tip)
-
-    def set_options(self, options: TrackerOptions) -> None:
-        """Change the options. Raises InvalidOption for anything but TrackerOptions."""
-        self.apply(SetOptions(checked_options(options)))
-
-    def set_rest(self, rest: ArrayLike) -> None:
-        """Change the rest posture (n,). Raises InvalidConfiguration."""
-        self.apply(SetRest(rest))
-
-    def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
-        """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
-        self.apply(SetSolver(solver, options))
-
-    def set_problem(self, problem: IkProblem) -> None:
-        """Change tolerances, tools, weights or the goals' types; the motion continues.
-
-        The goals must be for the same links of the same robot. If tools or types changed, the
-        current goals are set again, for the new ones, and twists end. Raises InvalidOption,
-        UnsupportedProblem, and keeps the last problem.
-        """
-        self.apply(SetProblem(checked_problem(problem)))
-
-    def next_frame(self, examples: Sequence[ArrayLike] = (), *, restart: bool = False) -> None:
-        """Advance the tasks that depend on earlier frames: example motions and smoothness.
-
-        examples : for each example motion of the problem, first weighed ones, then secondary ones,
-            its value in this frame; see `ReferenceMotionTask.next_frame`. The problem given to the
-            constructor already has the first frame
-        restart : forget the earlier frames, since the example starts again
-
-        The last frame ends at the commanded q; a `SmoothnessTask` stays near that. Raises
-        InvalidGoal, and keeps the last frame, if the examples do not match.
-        """
-        self.apply(NextFrame(examples, restart))
-
-    def pause(self, paused: bool = True) -> None:
-        """Decelerate to rest and keep the goals; with False, move on to them.
-
-        Twists end. Nothing moves until the pause ends, whatever goals, limits and resets arrive;
-        False also ends a `stop()`.
-        """
-        self.apply(Pause(paused))
-
-    def stop(self) -> None:
-        """Decelerate to rest and drop all goals; see point 5 of the module."""
-        self.apply(Stop())
-
-    def brake(self) -> None:
-        """Brake in the next tick, whatever the goals; later ticks follow them again.
-
-        For callers that failed to find out where to go.
-        """
-        self.apply(Brake())
-
-    def skip_tick(self, *, braking: bool) -> None:
-        """Advance by one period without reading the goals, for a tick that did not happen.
-
-        For a robot that meanwhile continued on its own, along the last command, or braking.
-        """
-        self.apply(SkipTick(braking))
-
-    def undo_step(self) -> None:
-        """Undo the last step of the joints, whose command reaches the robot too late.
-
-        The goals stay as they are.
-        """
-        self.apply(UndoStep())
-
-    def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
-        """Drop all goals and restart from a measured q (n,), at rest.
-
-        A q outside the limits is accepted and moved inside at limited speed; during a pause, once
-        that ends. With `keep_goals` the current goals are set again. Raises InvalidConfiguration
-        if q is not finite or has the wrong length, or while the joints are commanded to move.
-        """
-        self.apply(Reset(q, keep_goals))
-
-    def move_to(self, q: ArrayLike | Mapping[str, float], now: float | None = None) -> None:
-        """Move all joints to q (n,), so that they arrive together: a joint goal.
-
-        q : or positions of some joints by name; the others keep their joint goal, or stay
-
-        It replaces the goals of the tips, as their next goal or twist replaces it, and is kept in
-        a pause. Continuous joints take the nearest turn. Joints that the limits keep from q stop
-        at the limit, and the status is CLOSEST.
-
-        now : when the goal came, for `goal_timeout`; by default it holds until it is replaced
-
-        Raises InvalidConfiguration if q is not finite or has the wrong length, FrameNotFound for
-        names that are not in `robot.joint_names`.
-        """
-        q = self._robot.checked(self._completed(q) if isinstance(q, Mapping) else q)
-        turns = np.round((self.governor.stop_point() - q) / TURN)
-        self.apply(MoveTo(np.where(self._robot.continuous, q + TURN * turns, q), now))
-
-    def _completed(self, positions: Mapping[str, float]) -> Array:
-        """Positions of some joints, and those that the others are to have (n,)."""
-        q, limits = self.joint_goal, self.governor.limits
-        if q is None:
-            q = np.clip(self.governor.stop_point(), limits.lower, limits.upper)
-        for joint, position in positions.items():
-            q[self._robot.joint_index(joint)] = position
-        return q
+    set_goal = instructed(told.SetGoal)
+    set_twist = instructed(told.SetTwist)
+    move_to = instructed(told.MoveTo)
+    set_limits = instructed(told.SetLimits)
+    set_options = instructed(told.SetOptions)
+    set_rest = instructed(told.SetRest)
+    set_solver = instructed(told.SetSolver)
+    set_problem = instructed(told.SetProblem)
+    next_frame = instructed(told.NextFrame)
+    pause = instructed(told.Pause)
+    stop = instructed(told.Stop)
+    brake = instructed(told.Brake)
+    skip_tick = instructed(told.SkipTick)
+    undo_step = instructed(told.UndoStep)
+    reset = instructed(told.Reset)
 
     def apply(self, instruction: Instruction) -> None:
-        """Apply an instruction; each has a method of its own, which describes it.
+        """Apply an instruction; an error of it leaves the tracker as it was.
 
-        Raises InvalidOption for an unknown instruction, or one whose time is not finite.
+        Raises InvalidOption for an unknown instruction, and the IkError of an instruction that
+        does not fit the tracker.
         """
-        observer = self._up_to_date_observer()
+        observer, before = self._up_to_date_observer(), self._state.save()
         try:
-            check_instruction(instruction)
-            self._parts.apply(instruction)
-        except Exception as error:
+            self._apply(instruction, observer)
+        except IkError:
             if observer is not None:
-                observer.failed(changed=not isinstance(error, IkError))
+                observer.failed(changed=False)
             raise
+        except Exception:
+            self._go_back(before)
+            raise
+
+    def _apply(self, instruction: Instruction, observer: Observer | None) -> None:
+        """Apply an instruction; an IkError is raised before anything changes."""
+        if not isinstance(instruction, Instruction):
+            raise InvalidOption(
+                f'{instruction!r} is not an instruction: a SetGoal, SetTwist, Stop, ... is needed'
+            )
+        instruction.apply(self._state)
         if observer is not None:
             observer.applied(instruction)
+
+    def _go_back(self, before: Saved, applied: Iterable[Instruction] = ()) -> None:
+        """Go back to a state, with the instructions that were applied since."""
+        self._state.load(before)
+        for instruction in applied:
+            instruction.apply(self._state)
+        if self._observer is not None:
+            self._observer.failed(changed=True)
 
     def observe(self, observer: Observer | None) -> None:
         """Report all inputs and outputs to an observer from now on; None ends that.
@@ -451,22 +325,33 @@ class Tracker:
             observer.begin(self.snapshot())
         return observer
 
-    def tick(self, now: float) -> Command:
-        """Advance by one nominal period and return the command.
+    def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
+        """Apply instructions, advance by one nominal period, and return the command.
+
+        `Command.refused` lists the instructions that do not fit the tracker, with their errors.
+        After any other exception the instructions before it are applied, and nothing else is
+        changed; those after it are not taken from an iterator.
 
         Raises InvalidOption, and does not advance, if `now` is not finite.
         """
         check_time(now)
-        observer = self._up_to_date_observer()
+        observer, before = self._up_to_date_observer(), self._state.save()
+        applied: list[Instruction] = []
+        refused: list[tuple[Instruction, IkError]] = []
         try:
-            command = self._parts.tick(now)
-        except Exception:
+            for instruction in instructions:
+                try:
+                    self._apply(instruction, observer)
+                    applied.append(instruction)
+                except IkError as error:
+                    refused.append((instruction, error))
+            command = advance(self._state, now)
             if observer is not None:
-                observer.failed(changed=True)
+                observer.ticked(now, command)
+        except Exception:
+            self._go_back(before, applied)
             raise
-        if observer is not None:
-            observer.ticked(now, command)
-        return command
+        return command._replace(refused=tuple(refused)) if refused else command
 
 
 def _limits_of(robot: Robot) -> MotionLimits:

@@ -12,7 +12,7 @@ pytest.importorskip('rclpy')
 from support.node_harness import is_still
 from support.slide import assert_keeps_limits, at, go, rows, slide
 
-from ik_core.tracking.coordinator import Coordinator
+from ik_core.tracking import state as tracker_state
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_node.outputs.commands import SerializedJointStateWriter
 

@@ -104,9 +104,13 @@ def run_segment(
     tracker = Tracker.from_snapshot(snapshot, clock)
     instructions = deque(segment['instructions'])
     for tick, now in enumerate(columns['now'].tolist()):
+        due = []
         while instructions and instructions[0][0] <= tick:
-            tracker.apply(decoder.instruction(*instructions.popleft()[1:]))
-        yield tracker, tracker.tick(now)
+            due.append(decoder.instruction(*instructions.popleft()[1:]))
+        command = tracker.tick(now, due)
+        for _, error in command.refused:
+            raise error
+        yield tracker, command
 
 
 def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:

@@ -11,14 +11,29 @@ import numpy as np
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
 from ...problem import IkProblem
+from ...result import IkResult, IkStatus
 from ...robot.robot import Robot
+from ..approach import Approach
+from ..goal_solver import Phase, Progress
 from ..governor import Governor
-from ..instructions import Instruction
+from ..instructions import INSTRUCTIONS, Instruction
 from ..motion_limits import MotionLimits
+from ..speed_scale import SpeedScale
+from ..state import Drive, JointGoal
+from ..status import TrackStatus
+from ..tips import Drag, Hold, Jog, Line, Request, Stream
 from ..tracker_options import TrackerOptions
 from .recorded_problems import describe_problem, make_problem
 
-INSTRUCTIONS: dict[str, type[Instruction]] = {kind.__name__: kind for kind in Instruction.__args__}
+RECORDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        *(Approach, Drag, Hold, IkResult, Jog, JointGoal, Line, Progress, Request, SpeedScale),
+        *(Stream, TrackerOptions),
+    )
+}
+"""Records that are encoded by their fields, by name."""
+ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (Drive, IkStatus, Phase, TrackStatus)}
 
 
 class Encoder:
@@ -39,19 +54,23 @@ class Encoder:
             return {'limits': self.encode(value.rows)}
         if isinstance(value, Governor):
             return {'governor': self.encode((value.limits, value.period, value.state))}
-        if isinstance(value, TrackerOptions):
-            return {'options': vars(value)}
+        name = type(value).__name__
+        if name in ENUMS:
+            return {name: value.value}
+        if name in RECORDS:
+            fields = value._asdict() if hasattr(value, '_asdict') else vars(value)
+            return {name: {key: self.encode(field) for key, field in fields.items()}}
         if isinstance(value, IkProblem):
             return {'problem': self.encode(describe_problem(value))}
         if isinstance(value, Mapping):
-            return {'mapping': {key: self.encode(entry) for key, entry in value.items()}}
+            return {'mapping': [[key, self.encode(entry)] for key, entry in value.items()]}
         if isinstance(value, (list, tuple)):
             return [self.encode(entry) for entry in value]
         raise InvalidOption(f"a {type(value).__name__} can't be recorded")
 
     def instruction(self, value: Instruction) -> list[Any]:
         """The name and the fields of an instruction."""
-        fields = {name: self.encode(field) for name, field in value._asdict().items()}
+        fields = {name: self.encode(field) for name, field in vars(value).items()}
         return [type(value).__name__, fields]
 
     def _store(self, values: Array) -> int:
@@ -80,11 +99,13 @@ class Decoder:
             return MotionLimits(*self.decode(content))
         if kind == 'governor':
             return Governor.resume(*self.decode(content))
-        if kind == 'options':
-            return TrackerOptions(**content)
+        if kind in ENUMS:
+            return ENUMS[kind](content)
+        if kind in RECORDS:
+            return RECORDS[kind](**{key: self.decode(field) for key, field in content.items()})
         if kind == 'problem':
             return make_problem(self._robot, self.decode(content))
-        return {key: self.decode(entry) for key, entry in content.items()}
+        return {key: self.decode(entry) for key, entry in content}
 
     def instruction(self, name: str, fields: Mapping[str, Any]) -> Instruction:
         """The instruction of this name."""

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from support.streams import Stream, moved
 from support.tracked_arms import PERIOD, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
-from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus, instructions
+from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
+from ik_core.tracking.goal_solver import GoalSolver
+from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import (
+    INSTRUCTIONS,
     Brake,
     MoveTo,
     NextFrame,
@@ -28,6 +32,11 @@ from ik_core.tracking.instructions import (
     Stop,
     UndoStep,
 )
+from ik_core.tracking.joint_motion import JointMotion
+from ik_core.tracking.leading import Leading
+from ik_core.tracking.monitor import GoalMonitor
+from ik_core.tracking.rest_posture import RestPosture
+from ik_core.tracking.tips import Tip
 
 
 class Notes:
@@ -61,22 +70,22 @@ def calls(robot, goal, q):
     along, about = [0.1, 0.0, 0.0], [0.0, 0.0, 1.0]
     problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])], position_tolerance=1e-4)
     return [
-        (lambda t: t.set_goal(0, goal, 0.1, move='linear'), SetGoal(0, goal, 0.1, None, 'linear')),
+        (lambda t: t.set_goal(0, goal, 0.1, move='linear'), SetGoal(0, goal, 0.1, move='linear')),
         (lambda t: t.set_limits(limits), SetLimits(limits)),
         (lambda t: t.set_options(options), SetOptions(options)),
         (lambda t: t.set_rest(q), SetRest(q)),
         (lambda t: t.set_solver('sqp', few), SetSolver('sqp', few)),
         (lambda t: t.set_problem(problem), SetProblem(problem)),
-        (lambda t: t.next_frame(restart=True), NextFrame((), True)),
+        (lambda t: t.next_frame(restart=True), NextFrame((), restart=True)),
         (lambda t: t.pause(), Pause(True)),
         (lambda t: t.pause(False), Pause(False)),
         (lambda t: t.brake(), Brake()),
-        (lambda t: t.skip_tick(braking=False), SkipTick(False)),
-        (lambda t: t.skip_tick(braking=True), SkipTick(True)),
+        (lambda t: t.skip_tick(braking=False), SkipTick(braking=False)),
+        (lambda t: t.skip_tick(braking=True), SkipTick(braking=True)),
         (lambda t: t.undo_step(), UndoStep()),
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
-        (lambda t: t.reset(q, keep_goals=True), Reset(q, True)),
+        (lambda t: t.reset(q, keep_goals=True), Reset(q, keep_goals=True)),
         (lambda t: t.move_to(q), MoveTo(q)),
     ]
 
@@ -90,19 +99,19 @@ def test_a_method_and_its_value_do_the_same():
         call(told)
         applied.apply(value)
         assert type(notes.applied_[-1]) is type(value)
-        for name, field in value._asdict().items():
+        for name, field in vars(value).items():
             assert np.array_equal(getattr(notes.applied_[-1], name), field), name
         for k in range(120):
             first, second = told.tick(0.01 * k), applied.tick(0.01 * k)
             np.testing.assert_array_equal(first.q, second.q)
             assert first.status is second.status
-    assert {type(value) for value in notes.applied_} == set(instructions.Instruction.__args__)
+    assert {type(value) for value in notes.applied_} == set(INSTRUCTIONS.values())
 
 
 def test_every_instruction_has_a_method_that_makes_it():
     methods = {name for name, member in vars(Tracker).items() if inspect.isfunction(member)}
-    for kind in instructions.Instruction.__args__:
-        assert re.sub(r'(?<!^)(?=[A-Z])', '_', kind.__name__).lower() in methods
+    for name in INSTRUCTIONS:
+        assert re.sub(r'(?<!^)(?=[A-Z])', '_', name).lower() in methods
 
 
 def test_what_is_refused_is_not_heard_of_but_its_failure():
@@ -113,7 +122,7 @@ def test_what_is_refused_is_not_heard_of_but_its_failure():
     with pytest.raises(ik.InvalidOption):
         tracker.set_solver('newton')
     assert notes.applied_ == []
-    assert notes.failures == [False, False]
+    assert notes.failures == [False]  # a goal that is none makes no instruction
 
 
 def test_commands_and_readings_are_heard_of_while_there_is_an_observer():
@@ -129,6 +138,125 @@ def test_commands_and_readings_are_heard_of_while_there_is_an_observer():
     tracker.tick(0.005)
     assert len(notes.commands) == 1
     assert notes.readings == readings
+
+
+def test_a_tick_applies_its_instructions_and_returns_those_that_do_not_fit():
+    given, applied = new_tracker(), new_tracker()
+    goal = moved(pose(given), 0.05, 0.1)
+    no_tip, no_link = SetGoal(7, goal, 0.0), SetTwist('nowhere', np.zeros(3), np.zeros(3), 0.0)
+    command = given.tick(0.0, [no_tip, SetGoal(0, goal, 0.0), no_link])
+    applied.set_goal(0, goal, 0.0)
+    np.testing.assert_array_equal(command.q, applied.tick(0.0).q)
+    (first, no_such), (second, unknown) = command.refused
+    assert (first, second) == (no_tip, no_link)
+    assert isinstance(no_such, ik.InvalidGoal)
+    assert isinstance(unknown, ik.InvalidOption)
+    assert given.tick(PERIOD).refused == ()
+
+
+# An error in the middle
+
+
+def jogged(stream):
+    stream.tracker.set_twist(0, [0.0, 0.02, -0.05], [0.0, 0.1, 0.0], stream.now)
+
+
+def on_a_line(stream):
+    stream.tracker.set_goal(0, moved(stream.tip_pose(), y=0.1, z=-0.1), stream.now, move='linear')
+
+
+def dragged(stream):
+    stream.goal(moved(stream.tip_pose(), y=0.02))
+
+
+def sent(stream):
+    stream.tracker.move_to(stream.tracker.q + 0.3, stream.now)
+
+
+MOTIONS = [jogged, on_a_line, dragged, sent]
+PLACES = [
+    (Governor, 'follow'),
+    (JointMotion, 'follow'),
+    (GoalMonitor, 'no_errors'),
+    (GoalMonitor, 'errors'),
+    (GoalSolver, 'set_targets'),
+    (GoalSolver, 'begin_tick'),
+    (Leading, 'keep_step'),
+    (RestPosture, 'step'),
+    (Tip, 'advance'),
+]
+"""What raises, after it did its work."""
+
+
+@pytest.mark.parametrize('jerk', [np.inf, 100.0])
+@pytest.mark.parametrize('begin', MOTIONS)
+@pytest.mark.parametrize(('owner', 'name'), PLACES)
+def test_an_error_in_a_tick_leaves_the_state_as_it_was(owner, name, begin, jerk, monkeypatch):
+    options = TrackerOptions(rest_rate=1.0, speed_profile='linear')
+    streams = [Stream('panda', options=options) for _ in 'ab']
+    for stream in streams:
+        stream.tracker.set_limits(MotionLimits.of(stream.robot, acceleration=20.0, jerk=jerk))
+        stream.tracker.reset(stream.configuration(np.random.default_rng(3)))
+        begin(stream)
+        ticks(stream.tracker, 0, 16)
+        stream.now = 16 * PERIOD
+    failing, other = streams
+    before = failing.tracker.snapshot().state
+    works = getattr(owner, name)
+
+    def fails(*arguments, **named):
+        works(*arguments, **named)
+        raise ArithmeticError('injected')
+
+    monkeypatch.setattr(owner, name, fails)
+    try:
+        failing.tracker.tick(failing.now)
+    except ArithmeticError:
+        after = failing.tracker.snapshot().state
+        assert_equal_values(before, after)
+    else:
+        other.tracker.tick(other.now)  # it was not called
+    monkeypatch.undo()
+    other.tracker.snapshot()  # a solve begins again there, too
+    pairs = zip(ticks(failing.tracker, 17, 60), ticks(other.tracker, 17, 60), strict=True)
+    for pair in pairs:
+        for value, same in zip(*pair, strict=True):
+            np.testing.assert_array_equal(value, same)
+
+
+def assert_equal_values(one, other):
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key, value in one.items():
+            assert_equal_values(value, other[key])
+    elif hasattr(one, '__dict__') and not isinstance(one, Enum):
+        assert type(one) is type(other)
+        assert_equal_values(vars(one), vars(other))
+    else:
+        np.testing.assert_equal(one, other)
+
+
+def test_an_error_in_an_instruction_leaves_the_state_and_keeps_the_others(monkeypatch):
+    failing, other = Stream('ur5e'), Stream('ur5e')
+    goal = moved(failing.tip_pose(), y=0.05)
+    limits = MotionLimits.of(failing.robot, velocity=0.5, acceleration=2.0)
+    works = GoalSolver.set_limits
+
+    def fails(*arguments):
+        works(*arguments)
+        raise ArithmeticError('injected')
+
+    monkeypatch.setattr(GoalSolver, 'set_limits', fails)
+    inputs = iter([SetGoal(0, goal, 0.0), SetLimits(limits), Stop()])
+    with pytest.raises(ArithmeticError):
+        failing.tracker.tick(0.0, inputs)
+    monkeypatch.undo()
+    assert [type(value) for value in inputs] == [Stop]  # the caller still has it
+    assert failing.tracker.governor.limits is not limits
+    other.tracker.set_goal(0, goal, 0.0)
+    other.tracker.snapshot()
+    for _ in range(60):
+        np.testing.assert_array_equal(failing.tick().q, other.tick().q)
 
 
 # Goals, and whether it is paused, are the tracker's to tell

@@ -1,0 +1,200 @@
+"""The tick of a tracker: the tips move on, the goal solver follows them, the joints follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..maths.rotations import Array
+from .goal_solver import Phase
+from .state import Drive, JointGoal, TrackerState
+from .status import Command, TrackStatus
+from .tips import Allowance, Tip
+
+
+def advance(state: TrackerState, now: float) -> Command:
+    """Move the state on by one period; return the command."""
+    state.solver.begin_tick()
+    if state.brakes:
+        brake_for_one_tick(state)
+        return command_of(state, state.is_following)
+    drop_ended_goals(state, now)
+    is_following = state.is_following
+    if state.drive is not Drive.ON:
+        state.motion.brake()
+        return command_of(state, is_following)
+    state.now = now
+    if is_following:
+        follow(state, now)
+    else:
+        state.motion.follow(state.solver.solution, None, {})
+    return command_of(state, is_following)
+
+
+def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
+    """Brake for one period; the goals are followed again after it."""
+    state.brakes = False
+    state.motion.brake(as_told=as_told)
+    state.come_to_rest()
+    if state.has_goals and state.drive is Drive.ON:
+        state.go_on()
+
+
+def drop_ended_goals(state: TrackerState, now: float) -> None:
+    """Drop the goals of twists that came to rest, and stale ones."""
+    timeout, twist_timeout = state.options.goal_timeout, state.options.twist_timeout
+    for tip in state.tips:
+        if tip.has_ended(now, twist_timeout):
+            state.drop_goal(tip, TrackStatus.IDLE)
+        elif timeout > 0.0 and tip.is_stale(now, timeout):
+            state.drop_goal(tip, TrackStatus.STALE)
+    received = None if state.joint_goal is None else state.joint_goal.received
+    if timeout > 0.0 and received is not None and now - received > timeout:
+        state.drop_joint_goal(TrackStatus.STALE)
+        state.stop_driving()
+
+
+def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
+    """Move the tips, the solution for them and the joints on by a period."""
+    accept_goals(state)
+    state.leading.keep_step()
+    accept_goals(state)
+    moving = advance_tips(state, now)
+    velocity, shares = solve(state, now, moving, in_time), {}
+    if state.leading.closely:
+        shares = {tip.index: tip.state.share for tip in moving}
+    state.motion.follow(state.solver.solution, velocity, shares)
+
+
+def accept_goals(state: TrackerState) -> None:
+    """Go to the goals that came; look out for one that jumped."""
+    for tip in state.tips:
+        if not tip.request.waits:
+            continue
+        if tip.jog_twist is not None:
+            state.leading.end()  # the joints can't stop where it was carried to
+        others = (other.leads for other in state.tips if other is not tip)
+        in_line = tip.request.linear or (len(state.tips) > 1 and any(others))
+        position, orientation = tip.accept(in_line)
+        if in_line or position == orientation == 0.0:
+            continue
+        options = state.options
+        if position > options.goal_jump_position or orientation > options.goal_jump_orientation:
+            tip.forget_stream()
+            state.motion.jump()
+            state.solver.jump()
+        else:
+            state.motion.drag()
+        state.set_targets()
+
+
+def advance_tips(state: TrackerState, now: float) -> list[Tip]:
+    """Move the tips on that move by themselves; return those that still do."""
+    moving = [tip for tip in state.tips if tip.moves]
+    if not moving or state.leading.waits:
+        return moving
+    step = Allowance(
+        now, state.period, state.speeds, state.options.twist_timeout, jog_share=jog_share(state)
+    )
+    for tip in moving:
+        tip.advance(step._replace(scale=state.motion.scale_of(tip.index)))
+    state.set_targets()
+    return [tip for tip in moving if tip.moves]
+
+
+def jog_share(state: TrackerState) -> float:
+    """Return the share of its speed that a jog keeps: less on the way into a singularity."""
+    twists = [tip.jog_twist for tip in state.tips]
+    if all(twist is None for twist in twists):
+        return 1.0
+    rows = np.array([np.zeros(6) if twist is None else twist for twist in twists])
+    slow = state.options.lower_singularity_threshold
+    stop = state.options.hard_stop_singularity_threshold
+    return state.monitor.jog_share(state.solver.solution, state.targets(), rows, slow, stop)
+
+
+def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool) -> Array | None:
+    """Solve for the goals as they are now; return the velocity (n,) of a solution in motion."""
+    solver, before = state.solver, state.solver.solution
+    drawn = draw_to_rest(state)
+    if moving and state.leading.closely:
+        state.leading.solve(moving, in_time)
+    elif solver.phase is not Phase.CONVERGED and solver.follow(state.motion.q, now):
+        state.motion.synchronize()
+    if not (drawn or moving):
+        return None
+    velocity = (solver.solution - before) * state.rate
+    return velocity if velocity.any() else None
+
+
+def draw_to_rest(state: TrackerState) -> bool:
+    """Move the solution on towards the rest posture; return whether it moved."""
+    solver, posture, rate = state.solver, state.posture, state.options.rest_rate
+    if rate == 0.0 or state.motion.synchronized or not solver.stays_on_branch:
+        posture.halt()
+        return False
+    if posture.at_rest and solver.is_settled:
+        return False
+    solution = solver.solution.copy()
+    if posture.step(solution, rate):
+        solver.move_solution(solution)
+    return not posture.at_rest
+
+
+def command_of(state: TrackerState, is_following: bool) -> Command:
+    """Return the command for the joints as they are, with the errors and the status."""
+    solver, motion = state.solver, state.motion
+    if is_following:
+        position, orientation = state.monitor.errors(motion.q, state.targets())
+    else:
+        position, orientation = state.monitor.no_errors()
+    return Command(
+        q=motion.q.copy(),
+        dq=motion.dq.copy(),
+        status=status_of(state, is_following, position, orientation),
+        position_errors=position,
+        orientation_errors=orientation,
+        iterations=solver.iterations,
+        solve_time=solver.solve_time,
+        solution=solver.solution.copy(),
+        restarts=solver.restarts,
+    )
+
+
+def status_of(
+    state: TrackerState, is_following: bool, position: Array, orientation: Array
+) -> TrackStatus:
+    """Return the status, for errors (G,) [m] and [rad] of the command."""
+    solver = state.solver
+    if state.drive is Drive.PAUSED:
+        return TrackStatus.PAUSED
+    if state.joint_goal is not None:
+        return joint_goal_status(state, state.joint_goal)
+    if not is_following:
+        return state.resting_status
+    if solver.phase is Phase.SEARCHING:
+        return TrackStatus.SEARCHING
+    waits = False
+    for tip in state.tips:
+        if tip.state.blocked:
+            return TrackStatus.BLOCKED
+        waits = waits or tip.request.waits
+    if state.leading.closely or waits:
+        return TrackStatus.TRACKING
+    if solver.is_solved(position, orientation):
+        return TrackStatus.REACHED
+    held = solver.phase is Phase.CONVERGED and (state.motion.q == solver.solution).all()
+    if not held:
+        return TrackStatus.TRACKING
+    points = np.array([target[9:] for target in state.targets()])
+    few = solver.lacks_joints(position, orientation, points)
+    return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.CLOSEST
+
+
+def joint_goal_status(state: TrackerState, goal: JointGoal) -> TrackStatus:
+    """Return the status on the way to a joint goal: CLOSEST where limits keep joints from it."""
+    if (state.motion.q != state.solver.solution).any():
+        return TrackStatus.TRACKING
+    reached = (state.motion.q == goal.q).all()
+    return TrackStatus.REACHED if reached else TrackStatus.CLOSEST
