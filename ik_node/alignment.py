@@ -7,15 +7,16 @@ moves on its own: within its own limits of position, velocity, acceleration and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
 from ik_core import Robot
-from ik_core.exceptions import UrdfError
+from ik_core.exceptions import IkError, UrdfError
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.joint_motion import stopping_time
 
 from .joint_limits import limits_with_mimics, mimic_unit
@@ -108,17 +109,26 @@ class Alignment:
         """Move within these limits from the next tick on, and to a place inside them."""
         self.governor.set_limits(self._aim(parameters, limits))
 
-    def tick(self, now: float) -> Command:
-        """Move on by one period; the goals of the tracker wait."""
+    def apply(self, instruction: Instruction) -> None:
+        """Apply an instruction to the tracker; a Brake brakes these joints, too."""
+        self._tracker.apply(instruction)
+        if isinstance(instruction, Brake):
+            self._brakes = True
+
+    def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
+        """Apply instructions and move on by one period; the goals of the tracker wait."""
+        refused = []
+        for instruction in instructions:
+            try:
+                self.apply(instruction)
+            except IkError as error:
+                refused.append((instruction, error))
         self._step()
         q, dq = self.governor.q[: self._robot.n].copy(), self.governor.dq[: self._robot.n].copy()
         none = np.zeros(len(self._tracker.goals))
         status = TrackStatus.PAUSED if self._tracker.paused else TrackStatus.IDLE
-        return Command(q, dq, status, none, none.copy(), 0, 0.0, self.goal_q.copy(), 0)
-
-    def brake(self) -> None:
-        """Brake in the next tick, and go on after it."""
-        self._brakes = True
+        solution, refusals = self.goal_q.copy(), tuple(refused)
+        return Command(q, dq, status, none, none.copy(), 0, 0.0, solution, 0, refusals)
 
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come; braking: as the last tick told."""

@@ -18,6 +18,7 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 
 from ik_core.tracking import Command
+from ik_core.tracking.instructions import Brake, SetGoal, SetTwist
 
 from .clocks import NodeClock
 from .conversions import Refused
@@ -78,8 +79,7 @@ class ControlLoop:
         self._publisher: Any = None
         self._output: Output | None = None
         self._last_tick = self._last_due = 0
-        self._steps = 0  # of the governor, before the one of this tick
-        self._rested = False  # before it
+        self._rested = False  # before the step of this tick
         self._command: Command | None = None  # of the step that is to be published
         self._positions: dict[str, float] = {}  # of joints of models before
         self.model: Model | None = None
@@ -122,7 +122,7 @@ class ControlLoop:
         is_known, due = self._start_state.begin(model)
         if not is_known:
             return False
-        model.apply_due(due)
+        model.apply(*due)
         model.was_started, model.activated_at, self._last_tick = True, model.q, 0
         self._output = make_output(model)
         self._recording.begin(model)
@@ -171,7 +171,7 @@ class ControlLoop:
         """Drop all goals, those that no tick has taken yet too."""
         self._goals.drop()
         if self.model is not None:
-            self.model.stop()
+            self.model.tracker.stop()
 
     def step(self) -> None:
         """One step of the tracker; after an error, one of braking."""
@@ -179,8 +179,7 @@ class ControlLoop:
         if model is None:
             return
         self._end_alignment(model)
-        governor = model.governor
-        self._steps, self._rested = governor.steps, governor.at_rest
+        self._rested = model.at_rest
         try:
             self._command = self._advance(model)
         except Exception:
@@ -199,9 +198,9 @@ class ControlLoop:
         try:
             due = self._last_due = self._send(model, due)
             if command is not None:
-                self._health.record(command)
+                self._report(model, command)
                 now = self._clock.seconds()
-                model.apply_due(self._start_state.compare(model, command, 1e-9 * due, now))
+                model.apply(*self._start_state.compare(model, command, 1e-9 * due, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
         return due
@@ -211,7 +210,7 @@ class ControlLoop:
         if self.model is None or not self._settings.changed:
             return
         try:
-            self.model.apply(self._settings.take())
+            self.model.set_parameters(self._settings.take())
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
@@ -241,11 +240,18 @@ class ControlLoop:
         self._last_tick = now
         self._change_solver(model)
         self._examples.give(model)
-        if self._start_state.led_by_others:
-            self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
-        else:
-            self._goals.give(model)
-        return model.mover.tick(1e-9 * now)
+        if not self._start_state.led_by_others:
+            return model.tick(1e-9 * now, self._goals.take())
+        self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
+        return model.tick(1e-9 * now)
+
+    def _report(self, model: Model, command: Command) -> None:
+        """Keep the command for status messages, and refuse the goals that did not fit."""
+        self._health.record(command)
+        for goal, error in command.refused:
+            of_tip = isinstance(goal, SetGoal | SetTwist)
+            where = model.tip_links[int(goal.tip)] if of_tip else 'goals'
+            self._health.refuse(where, Refused('invalid', str(error)))
 
     def _end_alignment(self, model: Model) -> None:
         """Let the tracker begin where the joints are in line; what fails is tried again."""
@@ -279,19 +285,11 @@ class ControlLoop:
         self._health.error('tick', text)
 
     def _brake(self, model: Model) -> Command | None:
-        """Brake for a period, whatever the tracker is in; its command, where there is one.
-
-        Where the error came after the step of this tick, that is what is published: two steps
-        would be too fast.
-        """
-        mover = model.mover
+        """Brake for a period, whatever the tracker is in; its command, where there is one."""
         try:
-            if mover.governor.steps == self._steps:
-                mover.brake()
-                return mover.tick(self._clock.seconds())
+            return model.tick(self._clock.seconds(), [Brake()])
         except Exception:
-            if mover.governor.steps == self._steps:
-                mover.governor.brake()
+            model.governor.brake()
         return None
 
     def _tick_until_rest(self, model: Model) -> None:
@@ -327,7 +325,7 @@ class ControlLoop:
         while not steps.at_rest:
             steps.skip_tick(braking=True)
         model.rest_at(q)
-        model.stop()
+        model.tracker.stop()
 
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')

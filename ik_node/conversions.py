@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3
+from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from sensor_msgs.msg import JointState
 
 from ik_core import IkError
@@ -44,9 +44,24 @@ def point_to_position(point: Point) -> Array:
 
 def pose_to_transform(pose: Pose) -> Array:
     """The (4, 4) transform of a pose; the quaternion need not be of unit length, but not zero."""
-    x, y, z = _checked_position(pose.position)
-    rows = _rotation(*_checked_quaternion(pose.orientation))
-    return np.array((*rows[0], x, *rows[1], y, *rows[2], z, 0.0, 0.0, 0.0, 1.0)).reshape(4, 4)
+    px, py, pz = _checked_position(pose.position)
+    o = pose.orientation
+    quaternion = x, y, z, w = o.x, o.y, o.z, o.w
+    if not all(map(math.isfinite, quaternion)):
+        raise Refused('not_finite', f'the quaternion {_show(quaternion)} is not finite')
+    largest = max(map(abs, quaternion))
+    if largest < MIN_QUATERNION:
+        raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
+    x, y, z, w = x / largest, y / largest, z / largest, w / largest  # no square overflows
+    length = math.sqrt(x * x + y * y + z * z + w * w)
+    x, y, z, w = x / length, y / length, z / length, w / length
+    rows = (  # `matrix_from_quaternion` without arrays
+        *(1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), px),
+        *(2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), py),
+        *(2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), pz),
+        *(0.0, 0.0, 0.0, 1.0),
+    )
+    return np.array(rows).reshape(4, 4)
 
 
 def _checked_position(point: Point) -> tuple[float, float, float]:
@@ -56,29 +71,6 @@ def _checked_position(point: Point) -> tuple[float, float, float]:
     if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:
         raise Refused('too_far', f'the position {_show(position)} is over {MAX_DISTANCE:g} m away')
     return position
-
-
-def _checked_quaternion(orientation: Quaternion) -> tuple[float, float, float, float]:
-    """A quaternion of unit length."""
-    o = orientation
-    quaternion = x, y, z, w = o.x, o.y, o.z, o.w
-    if not all(map(math.isfinite, quaternion)):
-        raise Refused('not_finite', f'the quaternion {_show(quaternion)} is not finite')
-    largest = max(map(abs, quaternion))
-    if largest < MIN_QUATERNION:
-        raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
-    x, y, z, w = x / largest, y / largest, z / largest, w / largest  # no square overflows
-    length = math.sqrt(x * x + y * y + z * z + w * w)
-    return x / length, y / length, z / length, w / length
-
-
-def _rotation(x: float, y: float, z: float, w: float) -> tuple[tuple[float, float, float], ...]:
-    """The rows of the rotation of a unit quaternion: `matrix_from_quaternion` without arrays."""
-    return (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-    )
 
 
 def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from ik_core import IkProblem, Tracker
 from ik_core.maths.rotations import Array
 from ik_core.retargeting import Demonstration, ExampleGuide
 from ik_core.tracking import TrackerOptions
+from ik_core.tracking.instructions import SetGoal, SetRest
 
 from .parameters.node_options import ExampleOptions
 
@@ -36,19 +37,21 @@ class ExampleFollowing:
         self._exact = options.exact
         self._asked: dict[int, Array] = {}
 
-    def set_goal(
-        self, tracker: Tracker, tip: int, goal: Array, now: float, poses: Sequence[Array]
-    ) -> None:
-        """Give a tip its goal (4, 4), and the joints their posture for it.
+    def instructions(
+        self, tracker: Tracker, asked: SetGoal, poses: Sequence[Array]
+    ) -> tuple[SetGoal, SetRest]:
+        """A goal of a tip in the style of the example, and the posture of the joints for it.
 
-        poses : where the tips are, for those without a goal. Raises InvalidGoal.
+        poses : where the tips are, for those without a goal
         """
+        tip, goal = int(asked.tip), asked.transform
         targets = self._targets(tracker, poses)
         targets[tip] = goal
         rest = self._guide.posture(targets, tracker.q)
-        tracker.set_goal(tip, goal if self._exact else self._guide.poses(rest)[tip], now)
-        tracker.set_rest(rest)
         self._asked[tip] = goal
+        if not self._exact:
+            asked = SetGoal(tip, self._guide.poses(rest)[tip], asked.now)
+        return asked, SetRest(rest)
 
     def asked(self, tracker: Tracker) -> dict[int, Array]:
         """The goals that were asked for and that are still followed, by tip."""

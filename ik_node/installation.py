@@ -48,7 +48,7 @@ class Installation:
         try:
             self._settings.declare_robot(robot, tip_links(robot, self._settings.take()))
             model = Model(robot, self._settings.take(), self._motion.positions)
-            model.pause(previous is not None and previous.tracker.paused)
+            model.tracker.pause(previous is not None and previous.tracker.paused)
             self._show(model)
         except Exception:
             self.forget()

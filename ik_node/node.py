@@ -117,6 +117,7 @@ class IkNode(GuardedNode):
             self._start_state,
             self._recording,
         )
+        self.step, self.publish = self._motion.step, self._motion.publish  # of a ticker.Worker
 
     def _make_services(self) -> None:
         self._collisions = KnownCollisions()
@@ -350,14 +351,6 @@ class IkNode(GuardedNode):
         self._start_state.poll()
         self._examples.poll()
         self._goals.poll()
-
-    def step(self) -> None:
-        """Take one step."""
-        self._motion.step()
-
-    def publish(self, due: int) -> int:
-        """Publish it; when the tick was due that it stands for."""
-        return self._motion.publish(due)
 
     def rest(self) -> None:
         """Chores, as far as there is time before the next tick."""

@@ -7,7 +7,7 @@ goals. It knows no node and no topic, only the names that topics are made of.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,9 +30,9 @@ from ik_core.retargeting import Demonstration
 from ik_core.robot.urdf_filter import read_bytes
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks.goals import GoalTask
-from ik_core.tracking import Tracker, TrackerOptions
+from ik_core.tracking import Command, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.instructions import Brake, Instruction
+from ik_core.tracking.instructions import Instruction, SetGoal
 from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
@@ -159,13 +159,32 @@ class Model:
         if self._alignment is not None:
             self._alignment.check(self.command_joints)
 
-    def set_goal(self, tip: int, transform: Array, now: float) -> None:
-        """Give a tip its goal; InvalidGoal, and the last one kept, when it can't be one."""
-        if self._imitation is None:
-            self.tracker.set_goal(tip, transform, now)
-        else:
-            poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
-            self._imitation.set_goal(self.tracker, tip, transform, now, poses)
+    def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
+        """Apply instructions and take one step; see Tracker."""
+        return self.mover.tick(now, self._in_style(instructions))
+
+    def apply(self, *instructions: Instruction | Begin) -> None:
+        """Apply instructions between two ticks. Raises IkError."""
+        for instruction in instructions:
+            if isinstance(instruction, Begin):
+                self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
+                self._restart_alignment(instruction.mimics)
+                continue
+            for each in self._in_style((instruction,)):
+                self.mover.apply(each)
+
+    def _in_style(self, instructions: Iterable[Instruction]) -> Iterable[Instruction]:
+        """The instructions, goals in the style of the example, if there is one."""
+        imitation = self._imitation
+        if imitation is None:
+            yield from instructions
+            return
+        for instruction in instructions:
+            if isinstance(instruction, SetGoal):
+                poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
+                yield from imitation.instructions(self.tracker, instruction, poses)
+            else:
+                yield instruction
 
     def set_example(self, demonstration: Demonstration) -> None:
         """Follow the goals in this style from now on. Raises InvalidGoal for another robot's."""
@@ -173,14 +192,6 @@ class Model:
             raise InvalidGoal(f'the example is for another robot than {self.robot.name}')
         self._demonstration = demonstration
         self._imitate_anew()
-
-    def set_twist(self, tip: int, linear: Array, angular: Array, now: float) -> None:
-        """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
-        self.tracker.set_twist(tip, linear, angular, now)
-
-    def set_joint_goal(self, positions: Mapping[str, float], now: float) -> None:
-        """Move joints to positions [rad or m] by name; the others keep their goal, or stay."""
-        self.tracker.move_to(positions, now)
 
     @property
     def home(self) -> dict[str, float]:
@@ -193,14 +204,6 @@ class Model:
         """The indices of the joints that joint goals may move: published, and not frozen."""
         names = self.robot.joint_names
         return [i for i in self.commanded_joints() if names[i] not in self.frozen_joints]
-
-    def stop(self) -> None:
-        """Decelerate to rest and drop all goals."""
-        self.tracker.stop()
-
-    def pause(self, paused: bool) -> None:
-        """Decelerate to rest and keep the goals; or, with False, go on with them."""
-        self.tracker.pause(paused)
 
     @property
     def mover(self) -> Mover:
@@ -307,18 +310,7 @@ class Model:
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
-    def apply_due(self, instructions: Sequence[Instruction | Begin]) -> None:
-        """Apply the instructions of this tick to the tracker."""
-        for instruction in instructions:
-            if isinstance(instruction, Begin):
-                self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
-                self._restart_alignment(instruction.mimics)
-                continue
-            self.tracker.apply(instruction)
-            if isinstance(instruction, Brake) and self._alignment is not None:
-                self._alignment.brake()
-
-    def apply(self, parameters: NodeParameters) -> None:
+    def set_parameters(self, parameters: NodeParameters) -> None:
         """Take changed parameters from the next tick on; the motion goes on from where it is.
 
         Limits hold whatever becomes of the others.
@@ -350,7 +342,7 @@ class Model:
             goals |= before.asked(self.tracker)
         received = self.tracker.received
         for tip, goal in goals.items():
-            self.set_goal(tip, goal, received[tip])
+            self.apply(SetGoal(tip, goal, received[tip]))
 
     def _new_imitation(self) -> ExampleFollowing | None:
         options = self.parameters.example

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ik_core.tracking import Command
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Instruction
 
 
 class Mover(Protocol):
@@ -25,11 +26,11 @@ class Mover(Protocol):
     def stopping_time(self) -> float:
         """[s] How long the joints take at most to rest, if they brake from the next tick on."""
 
-    def tick(self, now: float) -> Command:
-        """Move on by one period."""
+    def apply(self, instruction: Instruction) -> None:
+        """Apply an instruction. Raises IkError."""
 
-    def brake(self) -> None:
-        """Brake in the next tick."""
+    def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
+        """Apply instructions and move on by one period; after an exception, no step was taken."""
 
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come."""
@@ -67,10 +68,8 @@ class SureSteps:
 
     def skip_tick(self, *, braking: bool) -> None:
         """See Tracker."""
-        steps = self.governor.steps
         try:
             self._mover.skip_tick(braking=braking)
         except Exception:
-            if self.governor.steps == steps:
-                self.governor.brake(as_told=braking)
+            self.governor.brake(as_told=braking)
             self._failed(traceback.format_exc())

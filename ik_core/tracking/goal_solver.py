@@ -112,11 +112,6 @@ class Progress:
     lowest_cost: float = math.inf
     stagnant_iterations: int = 0
 
-    def begin(self) -> None:
-        """The goals changed: all its time is left."""
-        self.ticks_left = self.ticks
-        self.lowest_cost, self.stagnant_iterations = math.inf, 0
-
     def has_ended(self, solve: Search, result: IkResult, iterations: int) -> bool:
         """Whether the solve arrived, or will get no further; `iterations`: those of this tick."""
         if result.cost < CLEAR_DROP * self.lowest_cost:
@@ -302,8 +297,10 @@ class GoalSolver:
             self.phase = WAITING
 
     def _solve_anew(self) -> None:
-        self._solve = None
-        self.progress.begin()
+        """Begin a solve with all its time left."""
+        self._solve, progress = None, self.progress
+        progress.ticks_left = progress.ticks
+        progress.lowest_cost, progress.stagnant_iterations = math.inf, 0
 
     # What it does in a tick
 

@@ -134,6 +134,7 @@ class MoveTo(Instruction):
     at the limit, and the status is CLOSEST.
 
     now : when the goal came, for `goal_timeout`; by default it holds until it is replaced
+    nearest : with False, continuous joints go to exactly this q, not by their nearest turn
 
     Raises InvalidConfiguration if q is not finite or has the wrong length, FrameNotFound for
     names that are not in `robot.joint_names`.
@@ -141,6 +142,8 @@ class MoveTo(Instruction):
 
     q: ArrayLike | Mapping[str, float]
     now: float | None = None
+    _: KW_ONLY
+    nearest: bool = True
 
     def __post_init__(self) -> None:
         if self.now is not None:
@@ -149,7 +152,7 @@ class MoveTo(Instruction):
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
         q = state.robot.checked(state.completed(self.q) if isinstance(self.q, Mapping) else self.q)
-        state.move_to(state.nearest_turns(q), self.now)
+        state.move_to(state.nearest_turns(q) if self.nearest else q, self.now)
 
 
 @dataclass(eq=False)

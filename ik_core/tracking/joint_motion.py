@@ -115,9 +115,15 @@ class JointMotion:
             rest posture
         shares : of its full speed, for each tip (its index) that moves on a line or a jog
         """
-        self._step_to(solution, velocity)
+        if velocity is None and self.synchronized and self.speed_profile == 'linear':
+            approach = self.approach = self.approach or Approach(self.q.copy(), self.dq.copy())
+            point, speed = approach.advance(solution, self.limits, self.governor.period)
+            self.governor.follow(point, speed, False)
+        else:
+            self.approach = None
+            self.governor.follow(solution, velocity, self.synchronized)
         if self.synchronized:
-            self.synchronized = bool(self._distance(solution) > self.near)
+            self.synchronized = bool(np.max(np.abs(solution - self.q)) > self.near)
         if velocity is None:
             self._let_go()
             for tip, share in shares.items():  # so slow that the solution does not move yet
@@ -134,16 +140,6 @@ class JointMotion:
     def braking_factor(self, solution: Array, velocity: Array) -> float:
         """By what factor the joints can slow down together, at a velocity (n,) of the solution."""
         return self.governor.scale_bounds(solution, velocity, velocity, 1.0)[1]
-
-    def _step_to(self, solution: Array, velocity: Array | None) -> None:
-        """One step of the governor, towards the solution or a point on the way to it."""
-        if velocity is None and self.synchronized and self.speed_profile == 'linear':
-            approach = self.approach = self.approach or Approach(self.q.copy(), self.dq.copy())
-            solution, velocity = approach.advance(solution, self.limits, self.governor.period)
-        else:
-            self.approach = None
-        together = self.synchronized and self.approach is None
-        self.governor.follow(solution, velocity, together)
 
     def brake(self, *, as_told: bool = False) -> None:
         """Brake for one period, wherever the solution is; see `Governor.brake`."""
@@ -185,10 +181,6 @@ class JointMotion:
         low, high = max(1.0 + min(gain, 0.0) - change, 0.0), max(1.0 + gain + change, 0.0)
         growth, least = min(max(growth, low), high), min(max(slack * least, low), high, 1.0)
         return SpeedScale(slack, growth, least, change)
-
-    def _distance(self, solution: Array) -> float:
-        """How far the joint is from the solution that is furthest [rad or m]."""
-        return float(np.max(np.abs(solution - self.q)))
 
 
 def stopping_time(governor: Governor) -> float:

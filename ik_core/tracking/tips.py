@@ -313,7 +313,7 @@ class Tip:
         request, self.given = self.request, goal
         request.goal = frame_of(goal)
         request.received, request.linear, request.waits = now, linear, True
-        if not self.has_goal:
+        if not self.state.has_goal:
             self.state = Drag()
 
     def jog(self, twist: Array, now: float) -> None:

@@ -1,14 +1,15 @@
-"""Goals by topic: what comes is checked and stored, the tick hands it to the model.
+"""Goals by topic: a callback turns a message into an instruction for the tracker.
 
-Of several goals for a tip between two ticks the last one counts. What can't be used is refused
-when it comes (`inputs`), and the goal before stays.
+Frames, units and checks are dealt with here and nowhere else. The next tick takes the
+instructions from the inbox (`take`). Of several goals for a tip between two ticks the last one
+counts. A message that can't be used is refused when it comes, and the goal before stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
@@ -16,8 +17,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from ik_core.exceptions import InvalidGoal
 from ik_core.maths.rotations import Array
+from ik_core.tracking.instructions import MoveTo, SetGoal, SetTwist
 
 from ..conversions import (
     Refused,
@@ -42,19 +43,11 @@ JOINT_GOALS = 10
 """Length of the queue of joint goals, since each may name other joints."""
 
 
-class Jog(NamedTuple):
-    """A tip's velocity in the root link's frame: linear [m/s] and angular [rad/s], (3,) each."""
-
-    linear: Array
-    angular: Array
-
-
-Goal = Array | Jog | dict[str, float]
-"""Of a tip, a pose (4, 4) or a jog; of the joints, positions by name."""
+Goal = SetGoal | SetTwist | MoveTo
 
 
 class Goals:
-    """The goals of a node: its subscriptions, and what came since the last tick.
+    """The goals of a node: its subscriptions, and an inbox of instructions for the next tick.
 
     `ready` gives the model that goals are for, or raises Refused; `seconds` the time of the
     clock that ticks follow.
@@ -75,13 +68,13 @@ class Goals:
         self._others = others
         self._common = Inputs(node, health)
         self._by_tip = Inputs(node, health)
-        self._new: dict[int, tuple[Goal, float]] = {}
-        self._pending: dict[int, tuple[str, Callable[[], None]]] = {}
+        self._inbox: dict[int, Goal] = {}  # by tip
+        self._pending: dict[int, tuple[str, Callable[[], object]]] = {}
 
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
         listen = partial(self._listen, self._common)
-        listen(PoseStamped, 'goal_pose', 0, partial(self._on_pose, 0))
+        listen(PoseStamped, 'goal_pose', 0, partial(self.on_pose, 0))
         listen(PoseStamped, 'goal_pose_2d', 0, self._on_planar_pose)
         listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
         listen(PointStamped, 'clicked_point', 0, self._on_point)
@@ -93,7 +86,7 @@ class Goals:
         self.close_tips()
         self._frames = Frames(model.robot, model.base_link, self._others)
         for tip, topic in enumerate(model.goal_topics):
-            self._listen(self._by_tip, PoseStamped, topic, tip, partial(self._on_pose, tip))
+            self._listen(self._by_tip, PoseStamped, topic, tip, partial(self.on_pose, tip))
         for tip, link in enumerate(model.tip_links):
             self._by_tip.listen(TwistStamped, twist_topic(link), partial(self._on_twist, tip))
 
@@ -121,71 +114,60 @@ class Goals:
                 self._health.refuse(topic, refused)
 
     def drop(self) -> None:
-        """Forget what no tick has taken yet."""
-        self._new.clear()
+        """Forget the goals that no tick has taken yet."""
+        self._inbox.clear()
         self._pending.clear()
 
-    def give(self, model: Model) -> None:
-        """Hand over what came since the last tick."""
-        if not self._new:
-            return
-        new, self._new = self._new, {}
-        for tip, (goal, received) in new.items():
-            try:
-                if isinstance(goal, dict):
-                    model.set_joint_goal(goal, received)
-                elif isinstance(goal, Jog):
-                    model.set_twist(tip, goal.linear, goal.angular, received)
-                else:
-                    model.set_goal(tip, goal, received)
-            except InvalidGoal as error:
-                self._health.refuse(model.tip_links[tip], Refused('invalid', str(error)))
-        self._health.note_goal()
+    def take(self) -> Iterator[Goal]:
+        """Take the instructions that came since the last tick, one by one."""
+        if self._inbox:
+            self._health.note_goal()
+        while self._inbox:
+            yield self._inbox.pop(next(iter(self._inbox)))
 
     def refuse_older_than(self, seconds: float, refused: Refused) -> None:
-        """Refuse what has waited for a tick for so long [s]."""
+        """Refuse the goals that have waited for a tick for so long [s]."""
         now = self._seconds()
-        for tip, (_, received) in list(self._new.items()):
-            if now - received >= seconds:
-                del self._new[tip]
+        for tip, goal in list(self._inbox.items()):
+            if goal.now is not None and now - goal.now >= seconds:
+                del self._inbox[tip]
                 self._health.refuse('goals', refused)
 
     def put(self, tip: int, goal: Array) -> None:
-        """Store a goal (4, 4) in the root link's frame for the next tick; it must be finite."""
-        if not np.isfinite(goal).all():
-            raise Refused('not_finite', 'the goal is not finite in the frame of the root link')
-        self._store(tip, goal)
-        self._pending.pop(tip, None)
+        """Store a goal (4, 4) in the root link's frame for the next tick. Raises InvalidGoal."""
+        instruction = SetGoal(tip, goal, self._seconds())
+        self._inbox.pop(ALL_TIPS, None)
         self._pending.pop(ALL_TIPS, None)
+        self._pending.pop(tip, None)
+        self._inbox[tip] = instruction
 
     def put_joints(self, positions: Mapping[str, float]) -> None:
         """Store a joint goal, positions by name, in place of all goals of tips."""
         check_joint_goal(self._ready(), positions)
-        before = self._new[ALL_TIPS][0] if ALL_TIPS in self._new else {}
+        before = self._inbox.get(ALL_TIPS)
+        if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
+            positions = {**before.q, **positions}
+        instruction = MoveTo(positions, self._seconds())
         self.drop()
-        self._store(ALL_TIPS, {**(before if isinstance(before, dict) else {}), **positions})
+        self._inbox[ALL_TIPS] = instruction
 
     def go_home(self) -> None:
         """Store the home positions as a joint goal."""
         self.put_joints(self._ready().home)
 
-    def _store(self, tip: int, goal: Goal) -> None:
-        self._new.pop(ALL_TIPS, None)
-        self._new[tip] = goal, self._seconds()
+    def last(self, model: Model, tip: int) -> Array:
+        """A tip's last goal (4, 4); without one, the pose that it is commanded to have."""
+        new = self._inbox.get(tip)
+        if isinstance(new, SetGoal):
+            return new.transform
+        before = model.tracker.goals[tip]
+        return model.tip_pose(tip) if before is None else before
 
-    def take(self, tip: int, message: PoseStamped) -> Array:
-        """Store a goal as it stands and return it, (4, 4) in the root link's frame."""
+    def on_pose(self, tip: int, message: PoseStamped) -> Array:
+        """Store the goal of a message, and return it, (4, 4) in the root link's frame."""
         goal = self._frame_of(self._ready(), message.header) @ pose_to_transform(message.pose)
         self.put(tip, goal)
         return goal
-
-    def last(self, model: Model, tip: int) -> Array:
-        """A tip's last goal (4, 4); where it has none, where it is."""
-        new = self._new.get(tip)
-        if new is not None and isinstance(new[0], np.ndarray):
-            return new[0]
-        before = model.tracker.goals[tip]
-        return model.tip_pose(tip) if before is None else before
 
     def _listen(
         self,
@@ -193,7 +175,7 @@ class Goals:
         kind: Any,
         topic: str,
         tip: int,
-        handler: Callable[[Any], None],
+        handler: Callable[[Any], object],
         largest: int = LARGEST,
     ) -> None:
         """Subscribe to goals; one whose frame is Pending is tried again until the next one."""
@@ -205,9 +187,6 @@ class Goals:
                 self._pending[tip] = topic, partial(handler, message)
 
         inputs.listen(kind, topic, handle, largest=largest)
-
-    def _on_pose(self, tip: int, message: PoseStamped) -> None:
-        self.take(tip, message)
 
     def _on_planar_pose(self, message: PoseStamped) -> None:
         """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""
@@ -241,10 +220,9 @@ class Goals:
         model = self._ready()
         turn = self._frame_of(model, message.header)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
-        jog = Jog(turn @ linear, turn @ angular)
-        if not np.isfinite(jog).all():
-            raise Refused('not_finite', 'the twist is not finite in the frame of the root link')
-        self._store(tip, jog)
+        instruction = SetTwist(tip, turn @ linear, turn @ angular, self._seconds())
+        self._inbox.pop(ALL_TIPS, None)
+        self._inbox[tip] = instruction
 
     def _on_joints(self, message: JointState) -> None:
         self._check_stamp(self._ready(), message.header)

@@ -178,7 +178,9 @@ class InteractiveGoals:
         """The server has moved the marker as if in its own frame, and checked nothing."""
         goal = self._shown[tip]
         try:
-            goal = self._goals.take(tip, PoseStamped(header=feedback.header, pose=feedback.pose))
+            goal = self._goals.on_pose(
+                tip, PoseStamped(header=feedback.header, pose=feedback.pose)
+            )
         finally:
             self._show(feedback.marker_name, tip, goal)
 

@@ -395,7 +395,7 @@ class StartState:
         if not self._has_published:
             return (self._begin(model), *self._hold())
         if not self._sends_trajectories:  # in a pause nothing moves
-            return () if tracker.paused else (MoveTo(measured.q),)
+            return () if tracker.paused else (MoveTo(measured.q, nearest=False),)
         if self._is_apart and self._led_to is None:
             self._led_to = model.all_positions
         return (self._begin(model, keep_goals=self._keeps_goals), *self._hold())

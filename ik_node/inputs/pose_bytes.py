@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseArray, PoseStamped
@@ -77,34 +78,42 @@ class Poses(NamedTuple):
     poses: list[Pose]
 
 
-def read(serialized: bytes, kind: Any) -> Any:
-    """The message of a kind: as above where it is of poses, else by rclpy, with what it raises."""
-    reader = READERS.get(kind)
-    if reader is not None and serialized[:2] == PLAIN:
+def reader_of(kind: Any) -> Callable[[bytes], Any]:
+    """What reads messages of a kind: as above if they are of poses, else rclpy."""
+    read = READERS.get(kind)
+    by_rclpy = partial(deserialize_message, message_type=kind)
+    if read is None:
+        return by_rclpy
+
+    def read_plain(serialized: bytes) -> Any:
         try:
-            return reader(serialized)
+            return read(serialized)
         except (struct.error, ValueError):
-            pass
-    return deserialize_message(serialized, kind)
+            return by_rclpy(serialized)
+
+    return read_plain
 
 
 def _stamped(serialized: bytes) -> Stamped:
     header, end = _header(serialized)
-    return Stamped(header, _pose(serialized, _aligned(end, 8)))
+    return Stamped(header, _pose(serialized, end + (START - end) % 8))
 
 
 def _poses(serialized: bytes) -> Poses:
     header, end = _header(serialized)
-    at = _aligned(end, COUNT.size)
+    at = end + (START - end) % COUNT.size
     (count,) = COUNT.unpack_from(serialized, at)
-    first = _aligned(at + COUNT.size, 8)
+    first = at + COUNT.size
+    first += (START - first) % 8  # where a number of eight bytes may stand
     if first + POSE.size * count > len(serialized):
         raise ValueError('the message ends before its poses do')
     return Poses(header, [_pose(serialized, first + POSE.size * i) for i in range(count)])
 
 
 def _header(serialized: bytes) -> tuple[Header, int]:
-    """The header, and where it ends. ValueError for a text that isn't a plain one."""
+    """The header, and where it ends. ValueError unless it is plain, with a plain text."""
+    if serialized[:2] != PLAIN:
+        raise ValueError('not plain CDR with the lowest byte first')
     seconds, nanoseconds, size = HEAD.unpack_from(serialized, START)
     begin = START + HEAD.size
     text, end = serialized[begin : begin + size], begin + size
@@ -116,11 +125,6 @@ def _header(serialized: bytes) -> tuple[Header, int]:
 def _pose(serialized: bytes, at: int) -> Pose:
     x, y, z, *quaternion = POSE.unpack_from(serialized, at)
     return Pose(Position(x, y, z), Orientation(*quaternion))
-
-
-def _aligned(place: int, size: int) -> int:
-    """The first place from this one on where a number of that size may stand."""
-    return place + (START - place) % size
 
 
 READERS: dict[Any, Callable[[bytes], Stamped | Poses]] = {

@@ -20,7 +20,7 @@ from ik_core.exceptions import InvalidGoal
 from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
-from .pose_bytes import read
+from .pose_bytes import reader_of
 
 LARGEST = 4096
 """[bytes] Of a message with one pose or twist and the name of a frame."""
@@ -52,7 +52,7 @@ class Inputs:
         self._node = node
         self._health = health
         self._group = Polled()
-        self._subscriptions: list[Any] = []
+        self._subscriptions: list[tuple[Any, int, Callable[[bytes], None]]] = []
 
     def listen(
         self,
@@ -66,14 +66,14 @@ class Inputs:
 
         The handler gets what `pose_bytes` makes of one, which has the fields of the message.
         """
-        depth = qos if isinstance(qos, int) else qos.depth
+        depth, read = qos if isinstance(qos, int) else qos.depth, reader_of(kind)
 
         def receive(serialized: bytes) -> None:
             try:
                 if len(serialized) > largest:
                     text = f'{len(serialized)} bytes; {largest} are allowed'
                     raise Refused('too_large', text)
-                handler(read(serialized, kind))
+                handler(read(serialized))
             except Refused as refused:
                 self._health.refuse(topic, refused)
             except InvalidGoal as error:
@@ -84,16 +84,16 @@ class Inputs:
         subscription = self._node.create_subscription(
             kind, topic, receive, qos, callback_group=self._group
         )
-        self._subscriptions.append((subscription, depth))
+        self._subscriptions.append((subscription, depth, receive))
 
     def poll(self) -> None:
         """Handle what came: of each topic no more messages than its queue holds."""
-        for subscription, depth in self._subscriptions:
+        for subscription, depth, receive in self._subscriptions:
             for _ in range(depth):
                 serialized = take(subscription)
                 if serialized is None:
                     break
-                subscription.callback(serialized)
+                receive(serialized)
 
     def close(self) -> None:
         """Unsubscribe from all."""
@@ -103,6 +103,7 @@ class Inputs:
 
 def take(subscription: Any) -> bytes | None:
     """The next message of a subscription, serialized; None where there is none."""
-    with subscription.handle:
-        taken = subscription.handle.take_message(subscription.msg_type, True)
+    handle = subscription.handle
+    with handle:
+        taken = handle.take_message(subscription.msg_type, True)
     return None if taken is None else taken[0]

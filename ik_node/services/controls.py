@@ -102,8 +102,8 @@ class Controls:
         model = self._model()
         if model is not None:
             if not paused:
-                model.apply_due(self._start_state.before_going_on(model))
-            model.pause(paused)
+                model.apply(*self._start_state.before_going_on(model))
+            model.tracker.pause(paused)
         return model is not None
 
     def _offer(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:

@@ -20,6 +20,7 @@ from support.mimic_arm import (
 from support.node_harness import snapshot
 
 import ik_core as ik
+from ik_core.tracking.instructions import Brake, SetGoal
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_node.outputs.joint_rows import JointRows
 from ik_node.parameters.node_options import Limits
@@ -107,14 +108,14 @@ def act(bench, random, changes_limits):
     model = bench.model
     what = random.integers(8 if changes_limits else 7)
     if what == 0:
-        model.mover.brake()
+        model.mover.apply(Brake())
     elif what == 1:
         model.mover.skip_tick(braking=bool(random.integers(2)))
         bench.publish()
     elif what == 2:
-        model.pause(not model.tracker.paused)
+        model.tracker.pause(not model.tracker.paused)
     elif what == 3:
-        model.stop()
+        model.tracker.stop()
     elif what == 4:
         model.mover.undo_step()  # and the step of this tick is not published
         bench.samples.pop()
@@ -122,11 +123,11 @@ def act(bench, random, changes_limits):
     elif what == 5:
         q = random.uniform(-1.5, 1.5, model.robot.n)
         goal = model.robot.forward_kinematics(q, 'tip')
-        model.set_goal(0, goal, len(bench.samples) / RATE)
+        model.apply(SetGoal(0, goal, len(bench.samples) / RATE))
     elif what == 7:
-        model.apply(parameters_of(random))
+        model.set_parameters(parameters_of(random))
     elif model.at_rest:
-        model.apply_due((Begin(model.q, {}),))
+        model.apply(Begin(model.q, {}))
 
 
 def test_a_recording_that_begins_on_the_way_plays_the_motion_after_it(tmp_path):
@@ -139,7 +140,7 @@ def test_a_recording_that_begins_on_the_way_plays_the_motion_after_it(tmp_path):
     bench.model.record(recorder)
     robot = bench.model.robot
     goal = robot.forward_kinematics(robot.q({'f1': 0.1, 'f3': 0.2}), 'tip')
-    bench.model.set_goal(0, goal, 0.0)
+    bench.model.apply(SetGoal(0, goal, 0.0))
     bench.until_in_line()
     bench.until_rest()
     for _ in range(300):
@@ -162,7 +163,7 @@ def test_no_joint_steps_whatever_happens_on_the_way(seed):
             if random.random() < 0.15:
                 act(bench, random, changes_limits)
             bench.tick()
-        bench.model.stop()
+        bench.model.tracker.stop()
         bench.until_rest()
         try:
             model = Model(ik.load_urdf(random_arm(random)), parameters_of(), bench.model.positions)
@@ -171,7 +172,7 @@ def test_no_joint_steps_whatever_happens_on_the_way(seed):
             continue
         bench.take(model)
         swaps += 1
-    bench.model.pause(False)
+    bench.model.tracker.pause(False)
     bench.until_in_line()
     loosest = dict.fromkeys(NAMES, (VELOCITY, 10.0 * ACCELERATION, 10.0 * JERK))  # of all in force
     own = loosest if changes_limits else {}

@@ -13,6 +13,7 @@ from support.places import URDF
 import ik_core as ik
 from ik_core.exceptions import InvalidGoal, InvalidOption
 from ik_core.maths.rotations import matrix_from_quaternion
+from ik_core.tracking.instructions import SetGoal
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_node.parameters.node_options import ExampleOptions, Limits
 from ik_node.robot_model import Model
@@ -52,7 +53,7 @@ def goal_at(phase):
 
 def follow_circle(model):
     """(phase, q, error of the hand [m]) of every tick, once the arm is on the circle."""
-    model.set_goal(0, goal_at(0.0), 0.0)
+    model.apply(SetGoal(0, goal_at(0.0), 0.0))
     now = 0.0
     for _ in range(round(8.0 * RATE)):
         now += 1.0 / RATE
@@ -60,7 +61,7 @@ def follow_circle(model):
     found = []
     for phase in np.linspace(0.0, TURNS, round(SECONDS * RATE)):
         now += 1.0 / RATE
-        model.set_goal(0, goal_at(phase), now)
+        model.apply(SetGoal(0, goal_at(phase), now))
         command = model.tracker.tick(now)
         hand = model.robot.forward_kinematics(command.q, TIP)
         found.append((phase, command.q, np.linalg.norm(hand[:3, 3] - goal_at(phase)[:3, 3])))
@@ -94,7 +95,7 @@ def test_where_the_goals_are_the_examples_so_are_the_joints(panda, shown):
     for phase in (0.6, 0.5):
         goal = goal_at(phase)
         goal[:3, 3] -= RAISED
-        model.set_goal(0, goal, 0.0)
+        model.apply(SetGoal(0, goal, 0.0))
         for tick in range(round(20 * RATE)):
             command = model.tracker.tick(tick / RATE)
         assert command.status is ik.tracking.TrackStatus.REACHED
@@ -106,7 +107,7 @@ def test_goals_give_way_as_the_weights_say_where_they_need_not_be_exact(panda, s
     model = model_of(panda, exact=False, beta=beta, alpha=1.0 - beta)
     model.set_example(shown)
     goal = goal_at(0.3)
-    model.set_goal(0, goal, 0.0)
+    model.apply(SetGoal(0, goal, 0.0))
     for tick in range(round(20 * RATE)):
         command = model.tracker.tick(tick / RATE)
     hand = panda.forward_kinematics(command.q, TIP)
@@ -144,11 +145,11 @@ def test_the_guide_finds_the_least_of_equation_1(panda, shown):
 def test_the_example_goes_and_the_goals_stay(panda, shown):
     model = model_of(panda, exact=False, beta=0.05)
     model.set_example(shown)
-    model.set_goal(0, goal_at(0.3), 0.0)
+    model.apply(SetGoal(0, goal_at(0.3), 0.0))
     assert not np.allclose(model.tracker.goals[0], goal_at(0.3), atol=1e-4)
-    model.apply(replace(model.parameters, example=ExampleOptions(beta=0.0)))
+    model.set_parameters(replace(model.parameters, example=ExampleOptions(beta=0.0)))
     np.testing.assert_allclose(model.tracker.goals[0], goal_at(0.3), atol=1e-9)
-    model.apply(replace(model.parameters, example=ExampleOptions()))
+    model.set_parameters(replace(model.parameters, example=ExampleOptions()))
     np.testing.assert_allclose(model.tracker.goals[0], goal_at(0.3), atol=1e-9)
 
 
@@ -157,7 +158,7 @@ def test_what_an_example_does_is_recorded_and_replays(panda, shown, tmp_path):
     model.record(Recorder((URDF / 'panda.urdf').read_text()))
     model.set_example(shown)
     for tick in range(200):
-        model.set_goal(0, goal_at(0.001 * tick), tick / RATE)
+        model.apply(SetGoal(0, goal_at(0.001 * tick), tick / RATE))
         model.tracker.tick(tick / RATE)
     model.recorder.save(tmp_path / 'recording.npz')
     (run,) = replay(read_recording(tmp_path / 'recording.npz'))
@@ -169,7 +170,7 @@ def test_an_example_in_a_file(panda, tmp_path):
     path = tmp_path / 'example.csv'
     ik.motion.save_motion(demonstration(frames=6), path)
     model = model_of(panda, file=str(path))
-    model.set_goal(0, goal_at(0.3), 0.0)
+    model.apply(SetGoal(0, goal_at(0.3), 0.0))
     assert model.tracker.snapshot().arguments['options'].rest_rate > 0.0
     path.write_text('time,panda_joint1\n0,0\n1,9\n')
     with pytest.raises(ik.motion.InvalidMotion, match=r"'panda_joint1' at frame 1 is 9, outside"):

@@ -12,7 +12,7 @@ pytest.importorskip('rclpy')
 from support.node_harness import is_still
 from support.slide import assert_keeps_limits, at, go, rows, slide
 
-from ik_core.tracking import state as tracker_state
+from ik_core.tracking import tick, tracker
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_node.outputs.commands import SerializedJointStateWriter
 
@@ -34,8 +34,9 @@ class Faults:
 
 PLACES = {
     'the solver': (GoalSolver, 'follow'),
-    'the coordinator': (Coordinator, '_advance_tips'),
-    'the command': (Coordinator, '_command'),
+    'the tips': (tick, 'advance_tips'),
+    'the command': (tick, 'command_of'),
+    'the whole tick': (tracker, 'advance'),
 }
 """Where something raises: before the step of the joints is taken, and after it."""
 

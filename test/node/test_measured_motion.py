@@ -99,10 +99,10 @@ def test_a_start_from_wrapped_angles_keeps_the_turns_of_the_command(output, how)
     elif how == 'stop':  # as where goals time out
         it.tracker.stop()
     else:
-        it.model.pause(True)
+        it.model.tracker.pause(True)
         it.run(1500)
-        it.model.apply_due(it.states.before_going_on(it.model))
-        it.model.pause(False)
+        it.model.apply(*it.states.before_going_on(it.model))
+        it.model.tracker.pause(False)
     positions = it.run(2000)
     assert it.states.obstacle is None
     np.testing.assert_allclose(it.tracker.q[0], 4.0, atol=1e-3)
@@ -155,7 +155,7 @@ def test_a_robot_that_starts_to_move_before_the_first_command_is_started_from_ag
     it = World(panda, whole(panda), output=output, tip_links=(TIP,))
     it.held = True
     it.until(lambda: it.states.begin(it.model)[0])
-    it.model.apply_due(it.states.begin(it.model)[1])
+    it.model.apply(*it.states.begin(it.model)[1])
     it.driven = lambda now: whole(panda, [0.4, *START[1:]])
     it.run(100)  # believed after some samples
     it.start()
@@ -511,7 +511,7 @@ def test_at_rest_others_may_move_the_robot(panda, paused, held):
         it.goal(reachable_goal(panda, TIP, 0))
         it.until(lambda: reached(it))
     if paused:
-        it.model.pause(True)
+        it.model.tracker.pause(True)
     it.run(600)
     before, begin, rest = len(it.sent), it.milliseconds, it.q.copy()
     away = rest.copy()
@@ -526,8 +526,8 @@ def test_at_rest_others_may_move_the_robot(panda, paused, held):
     goal = reachable_goal(panda, TIP, 2)
     it.goal(goal)
     if paused:
-        it.model.apply_due(it.states.before_going_on(it.model))
-        it.model.pause(False)
+        it.model.apply(*it.states.before_going_on(it.model))
+        it.model.tracker.pause(False)
     it.until(lambda: reached(it))
     it.run(100)
     assert_no_jump(panda, np.array(it.hardware))

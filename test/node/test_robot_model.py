@@ -12,6 +12,7 @@ from support.node_harness import load, snapshot
 import ik_core as ik
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import TrackStatus
+from ik_core.tracking.instructions import SetGoal, SetTwist
 from ik_core.tracking.recording import Recorder
 from ik_node.parameters.node_options import Limits
 from ik_node.robot_model import Model, goal_topic, read_file
@@ -48,10 +49,10 @@ def test_limits_that_change_together_with_a_tolerance_hold():
     slow = {f'panda_joint{i}': Limits(velocity=0.05) for i in range(1, 8)}
     parameters = snapshot(tip_links=('panda_hand',))
     model = Model(load('panda'), parameters)
-    model.apply(replace(other_tolerance(parameters), joint_limits=slow))
+    model.set_parameters(replace(other_tolerance(parameters), joint_limits=slow))
     goal = model.tip_pose(0)
     goal[:3, 3] += (0.05, 0.1, -0.1)
-    model.set_goal(0, goal, 0.0)
+    model.apply(SetGoal(0, goal, 0.0))
     speeds = [np.abs(model.tracker.tick(0.004 * i).dq).max() for i in range(20)]
     assert max(speeds) == pytest.approx(0.05)
 
@@ -75,7 +76,7 @@ def test_following_errors_are_a_joints_own_or_the_default():
     model = Model(robot, parameters)
     np.testing.assert_array_equal(model.following_errors, np.full(9, 0.2))  # a mimic joint last
     own = {'panda_joint3': Limits(following_error=0.5), 'panda_joint4': Limits(velocity=1.0)}
-    model.apply(replace(parameters, joint_limits=own))
+    model.set_parameters(replace(parameters, joint_limits=own))
     np.testing.assert_array_equal(model.following_errors, [0.2, 0.2, 0.5, *[0.2] * 6])
 
 
@@ -114,22 +115,22 @@ def test_the_rest_posture_outlives_a_change_of_tolerance():
     rest = model.tracker.q
     free = np.linalg.svd(model.robot.jacobian(rest, 'panda_hand')[:, :7])[2][-1]
     model.tracker.reset(rest + 0.3 * np.append(free, 0.0))
-    model.apply(other_tolerance(parameters))
-    model.set_goal(0, model.tip_pose(0), 0.0)
+    model.set_parameters(other_tolerance(parameters))
+    model.apply(SetGoal(0, model.tip_pose(0), 0.0))
     for i in range(300):
         command = model.tracker.tick(0.004 * i)
     assert np.linalg.norm(command.q - rest) < 0.15
 
 
 def jog(model, now):
-    model.set_twist(0, np.array([0.0, 0.05, -0.05]), np.zeros(3), now)
+    model.apply(SetTwist(0, np.array([0.0, 0.05, -0.05]), np.zeros(3), now))
 
 
 def move(model, now):
     if now == 0.0:
         goal = model.tip_pose(0)
         goal[:3, 3] += (0.05, 0.3, -0.2)
-        model.set_goal(0, goal, now)
+        model.apply(SetGoal(0, goal, now))
 
 
 @pytest.mark.parametrize('act', [jog, move])
@@ -160,7 +161,7 @@ def test_a_stale_goal_does_not_come_back_with_a_recording():
     move(model, 0.0)
     for k in range(500):
         model.tracker.tick(0.004 * k)
-    model.apply(parameters)  # no timeout any more
+    model.set_parameters(parameters)  # no timeout any more
     model.record(Recorder(''))
     command = model.tracker.tick(2.0)
     assert command.status is TrackStatus.STALE

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ik_core.optim.search import Budget
-from ik_core.tracking.coordinator import Coordinator
+from ik_core.tracking import tick
 from ik_core.tracking.goal_solver import GoalSolver
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.rest_posture import RestPosture
@@ -30,15 +30,15 @@ SHARE = 1e-4
 """Of calls in which something raises,"""
 AGAIN = 0.7
 """and of the calls after one that raised."""
-PLACES: list[tuple[type, str]] = [
+PLACES: list[tuple[Any, str]] = [
     (GoalSolver, 'follow'),
     (GoalSolver, 'follow_closely'),
     (GoalSolver, 'begin_tick'),
     (RestPosture, 'step'),
     (JointMotion, 'follow'),
-    (Coordinator, '_command'),
-    (Coordinator, '_advance_tips'),
-    (Goals, 'give'),
+    (tick, 'command_of'),
+    (tick, 'advance_tips'),
+    (Goals, 'take'),
     (Diagnostics, 'record'),
     (StartState, 'compare'),
 ]
@@ -56,7 +56,7 @@ class Injected(Exception):
 
 
 def let_fail(
-    owner: type, name: str, late: bool, numbers: random.Random, calm: Sequence[int] = ()
+    owner: Any, name: str, late: bool, numbers: random.Random, calm: Sequence[int] = ()
 ) -> None:
     """Let a method raise at random, but while `calm` has something in it; where it is `late`, only
     after it did its work.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,7 @@ from ik_core.exceptions import IkError
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Brake
 
 from .checker import Checker, Verdict
 from .expected_limits import Array, read_description
@@ -360,23 +360,18 @@ class Tracked:
     def _tick(self) -> None:
         """One period, as a node does it."""
         tracker, self.now = self.tracker, self.now + 1.0 / self.rate
-        governor = tracker.governor
-        steps = governor.steps
         try:
             tracker.tick(self.now)
         except Exception as error:
             self.told['raised' if isinstance(error, Injected) else f'{error!r}'] += 1
-            self._brake(steps)
-        self.checker.see(self._all_positions(governor.q))
+            self._brake()
+        self.checker.see(self._all_positions(tracker.governor.q))
 
-    def _brake(self, steps: int) -> None:
-        governor = self.tracker.governor
-        with suppress(Injected):
-            if governor.steps == steps:
-                self.tracker.brake()
-                self.tracker.tick(self.now)
-        if governor.steps == steps:
-            governor.brake()
+    def _brake(self) -> None:
+        try:
+            self.tracker.tick(self.now, [Brake()])
+        except Injected:
+            self.tracker.governor.brake()
 
     def _limits(self) -> Array:
         random, own = self.random, self.own
@@ -423,10 +418,11 @@ class Tracked:
             rest=self.robot.middle_configuration,
             clock=lambda: 0.0,
         )
-        parts: Any = tracker._parts
+        state: Any = tracker._state
         solving = ('follow', 'follow_closely', 'begin_tick', 'is_solved')
-        places = [(parts, '_command'), (parts, '_advance_tips'), (parts.motion, 'follow')]
-        for owner, name in [*places, *((parts.solver, name) for name in solving)]:
+        moving = [(state.leading, 'keep_step'), (state.motion, 'follow')]
+        places = [(state.monitor, 'errors'), *moving]
+        for owner, name in [*places, *((state.solver, name) for name in solving)]:
             setattr(owner, name, self._failing(getattr(owner, name)))
         return tracker
 

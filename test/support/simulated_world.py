@@ -196,7 +196,7 @@ class World:
             known, due = self.states.begin(self.model)
             if not known:
                 return
-            self.model.apply_due(due)
+            self.model.apply(*due)
             self.start()
         if not self._running:
             return

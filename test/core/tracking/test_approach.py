@@ -1,6 +1,7 @@
 """Ways whose speed is linear in the way gone: their shape, their limits, their end."""
 
 import copy
+
 import numpy as np
 import pytest
 

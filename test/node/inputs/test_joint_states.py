@@ -268,11 +268,11 @@ def test_a_tick_that_is_held_up_stands_for_the_last_one_that_was_due(robot):
             dues.append(moment.due)
             return write(governor, moment)
 
-        def hang(now):
+        def hang(now, instructions):
             tracker.tick = tick
             held.append(len(dues))
             time.sleep(10 / RATE)
-            return tick(now)
+            return tick(now, instructions)
 
         output.write = note
         arm.until(lambda: dues, 'a tick')

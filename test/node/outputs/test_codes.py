@@ -8,6 +8,7 @@ pytest.importorskip('rclpy')
 from support.node_harness import load, snapshot
 
 from ik_core.tracking import TrackStatus
+from ik_core.tracking.instructions import SetGoal
 from ik_node.outputs.codes import Hazard, StatusCode, hazards
 from ik_node.robot_model import Model
 
@@ -20,7 +21,7 @@ def at(q, **options):
     """A Panda that has its goal where it stands, and its command there."""
     model = Model(load('panda'), snapshot(tip_links=(TIP,), **options))
     model.tracker.reset(q)
-    model.set_goal(0, model.tip_pose(0), 0.0)
+    model.apply(SetGoal(0, model.tip_pose(0), 0.0))
     return model, model.tracker.tick(0.0)
 
 

@@ -9,8 +9,9 @@ from support.controlled_arm import ARM, START, Arm, controlled
 from support.node_harness import load, reachable_goal, snapshot
 from support.panda_world import TIP
 
-from ik_core.tracking.coordinator import Coordinator
+from ik_core.tracking.instructions import UndoStep
 from ik_core.tracking.joint_motion import JointMotion
+from ik_core.tracking.state import TrackerState
 from ik_node.control_loop import ControlLoop
 from ik_node.inputs.joint_states import StartState
 from ik_node.outputs.diagnostics import Diagnostics
@@ -61,7 +62,8 @@ def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owne
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
     [
-        (Coordinator, '_come_to_rest', False),
+        (TrackerState, 'come_to_rest', False),
+        (TrackerState, 'come_to_rest', True),
         (JointMotion, 'brake', False),
         (JointMotion, 'brake', True),
         (JointMotion, 'follow', False),
@@ -79,11 +81,13 @@ def test_each_step_that_is_made_up_is_taken_once_whatever_raises(
             each.tick(0.01 * tick)
     let_fail(monkeypatch, owner, name, late=late)
     SureSteps(tracker, told.append).skip_tick(braking=braking)
-    assert tracker.governor.steps == other.governor.steps + 1
     if told:
         assert 'Injected' in told[0]
         other.governor.brake(as_told=braking)
-        np.testing.assert_array_equal(tracker.governor.q, other.governor.q)
+    else:
+        monkeypatch.undo()
+        other.skip_tick(braking=braking)
+    np.testing.assert_array_equal(tracker.governor.q, other.governor.q)
 
 
 def test_a_step_is_taken_back_whatever_raises(monkeypatch):
@@ -93,8 +97,7 @@ def test_a_step_is_taken_back_whatever_raises(monkeypatch):
     for tick in range(20):
         before = tracker.governor.q.copy()
         tracker.tick(0.01 * tick)
-    let_fail(monkeypatch, Coordinator, '_undo_step', late=True)
-    monkeypatch.setattr(tracker, 'undo_step', lambda: tracker._parts._undo_step(None))
+    let_fail(monkeypatch, UndoStep, 'apply', late=True)
     SureSteps(tracker, told.append).undo_step()
     np.testing.assert_array_equal(tracker.governor.q, before)
     assert 'Injected' in told[0]

@@ -9,6 +9,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from support.node_harness import URDF, load, snapshot, world
 from visualization_msgs.msg import Marker, MarkerArray
 
+from ik_core.tracking.instructions import SetGoal
 from ik_node.outputs.markers import GREEN, TRACE_POINTS, Trace, colours
 from ik_node.robot_model import Model
 
@@ -30,10 +31,10 @@ def test_a_goal_has_the_colour_of_its_own_state():
     robot = load('dual_arm')
     tips = tuple(robot.tips()[:2])
     model = Model(robot, snapshot(tip_links=tips))
-    model.set_goal(0, model.tip_pose(0), 0.0)
+    model.apply(SetGoal(0, model.tip_pose(0), 0.0))
     far = model.tip_pose(1).copy()
     far[0, 3] += 0.3
-    model.set_goal(1, far, 0.0)
+    model.apply(SetGoal(1, far, 0.0))
     command = model.tracker.tick(0.0)
     first, second = colours(model, command)
     assert first == GREEN
