@@ -161,7 +161,9 @@ class Model:
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
         """Apply instructions and take one step; see Tracker."""
-        return self.mover.tick(now, self._in_style(instructions))
+        if self._imitation is not None:
+            instructions = self._in_style(self._imitation, instructions)
+        return self.mover.tick(now, instructions)
 
     def apply(self, *instructions: Instruction | Begin) -> None:
         """Apply instructions between two ticks. Raises IkError."""
@@ -169,16 +171,16 @@ class Model:
             if isinstance(instruction, Begin):
                 self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
                 self._restart_alignment(instruction.mimics)
-                continue
-            for each in self._in_style((instruction,)):
-                self.mover.apply(each)
+            elif self._imitation is not None:
+                for each in self._in_style(self._imitation, (instruction,)):
+                    self.mover.apply(each)
+            else:
+                self.mover.apply(instruction)
 
-    def _in_style(self, instructions: Iterable[Instruction]) -> Iterable[Instruction]:
-        """The instructions, goals in the style of the example, if there is one."""
-        imitation = self._imitation
-        if imitation is None:
-            yield from instructions
-            return
+    def _in_style(
+        self, imitation: ExampleFollowing, instructions: Iterable[Instruction]
+    ) -> Iterable[Instruction]:
+        """The instructions, goals in the style of the example."""
         for instruction in instructions:
             if isinstance(instruction, SetGoal):
                 poses = [self.tip_pose(i) for i in range(len(self.tip_links))]

@@ -179,14 +179,11 @@ class Goals:
         largest: int = LARGEST,
     ) -> None:
         """Subscribe to goals; one whose frame is Pending is tried again until the next one."""
+        waits = partial(self._wait, tip)
+        inputs.listen(kind, topic, handler, largest=largest, waits=waits)
 
-        def handle(message: Any) -> None:
-            try:
-                handler(message)
-            except Pending:
-                self._pending[tip] = topic, partial(handler, message)
-
-        inputs.listen(kind, topic, handle, largest=largest)
+    def _wait(self, tip: int, topic: str, handle: Callable[[], object]) -> None:
+        self._pending[tip] = topic, handle
 
     def _on_planar_pose(self, message: PoseStamped) -> None:
         """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""

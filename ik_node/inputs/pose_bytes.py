@@ -80,34 +80,29 @@ class Poses(NamedTuple):
 
 def reader_of(kind: Any) -> Callable[[bytes], Any]:
     """What reads messages of a kind: as above if they are of poses, else rclpy."""
-    read = READERS.get(kind)
-    by_rclpy = partial(deserialize_message, message_type=kind)
-    if read is None:
-        return by_rclpy
-
-    def read_plain(serialized: bytes) -> Any:
-        try:
-            return read(serialized)
-        except (struct.error, ValueError):
-            return by_rclpy(serialized)
-
-    return read_plain
+    return READERS.get(kind) or partial(deserialize_message, message_type=kind)
 
 
-def _stamped(serialized: bytes) -> Stamped:
-    header, end = _header(serialized)
-    return Stamped(header, _pose(serialized, end + (START - end) % 8))
+def _stamped(serialized: bytes) -> Stamped | PoseStamped:
+    try:
+        header, end = _header(serialized)
+        return Stamped(header, _pose(serialized, end + (START - end) % 8))
+    except (struct.error, ValueError):
+        return deserialize_message(serialized, PoseStamped)
 
 
-def _poses(serialized: bytes) -> Poses:
-    header, end = _header(serialized)
-    at = end + (START - end) % COUNT.size
-    (count,) = COUNT.unpack_from(serialized, at)
-    first = at + COUNT.size
-    first += (START - first) % 8  # where a number of eight bytes may stand
-    if first + POSE.size * count > len(serialized):
-        raise ValueError('the message ends before its poses do')
-    return Poses(header, [_pose(serialized, first + POSE.size * i) for i in range(count)])
+def _poses(serialized: bytes) -> Poses | PoseArray:
+    try:
+        header, end = _header(serialized)
+        at = end + (START - end) % COUNT.size
+        (count,) = COUNT.unpack_from(serialized, at)
+        first = at + COUNT.size
+        first += (START - first) % 8  # where a number of eight bytes may stand
+        if first + POSE.size * count > len(serialized):
+            raise ValueError('the message ends before its poses do')
+        return Poses(header, [_pose(serialized, first + POSE.size * i) for i in range(count)])
+    except (struct.error, ValueError):
+        return deserialize_message(serialized, PoseArray)
 
 
 def _header(serialized: bytes) -> tuple[Header, int]:
@@ -127,7 +122,7 @@ def _pose(serialized: bytes, at: int) -> Pose:
     return Pose(Position(x, y, z), Orientation(*quaternion))
 
 
-READERS: dict[Any, Callable[[bytes], Stamped | Poses]] = {
+READERS: dict[Any, Callable[[bytes], Any]] = {
     PoseStamped: _stamped,
     PoseArray: _poses,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
@@ -20,6 +21,7 @@ from ik_core.exceptions import InvalidGoal
 from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
+from .goal_frames import Pending
 from .pose_bytes import reader_of
 
 LARGEST = 4096
@@ -58,13 +60,15 @@ class Inputs:
         self,
         kind: Any,
         topic: str,
-        handler: Callable[[Any], None],
+        handler: Callable[[Any], object],
         qos: QoSProfile | int = 1,
         largest: int = LARGEST,
+        waits: Callable[[str, Callable[[], object]], None] | None = None,
     ) -> None:
         """Subscribe to a topic, for messages of so many serialized bytes at most.
 
-        The handler gets what `pose_bytes` makes of one, which has the fields of the message.
+        handler : called with a message; for poses `pose_bytes` makes one with the same fields
+        waits : called with the topic and the handler's call if that raised Pending
         """
         depth, read = qos if isinstance(qos, int) else qos.depth, reader_of(kind)
 
@@ -73,9 +77,13 @@ class Inputs:
                 if len(serialized) > largest:
                     text = f'{len(serialized)} bytes; {largest} are allowed'
                     raise Refused('too_large', text)
-                handler(read(serialized))
+                message = read(serialized)
+                handler(message)
             except Refused as refused:
-                self._health.refuse(topic, refused)
+                if waits is not None and isinstance(refused, Pending):
+                    waits(topic, partial(handler, message))
+                else:
+                    self._health.refuse(topic, refused)
             except InvalidGoal as error:
                 self._health.refuse(topic, Refused('invalid', str(error)))
             except Exception:
