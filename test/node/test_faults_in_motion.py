@@ -56,7 +56,8 @@ def test_an_exception_in_a_tick_brakes_within_limits_and_the_goal_is_kept(
             lambda: is_still(node.states[-1]) and abs(node.states[-1].position[0] - 0.97) < 1e-4,
             'rest at the goal',
         )
-        node.until(lambda: int(node.diagnostics.get('errors', 0)) >= 15, 'errors that are counted')
+        # The tick that brakes fails at the command, too: one error is counted for two of them.
+        node.until(lambda: int(node.diagnostics.get('errors', 0)) >= 7, 'errors that are counted')
     assert_keeps_limits(node.states, (0, rows(10.0, jerk)))
 
 

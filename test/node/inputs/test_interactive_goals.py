@@ -219,7 +219,7 @@ def stub(monkeypatch):
     )
     health = SimpleNamespace(refuse=lambda topic, why: refused.append(why.reason))
     it = InteractiveGoals(
-        None, health, SimpleNamespace(take=take, last=lambda model, tip: np.eye(4)), {}
+        None, health, SimpleNamespace(on_pose=take, last=lambda model, tip: np.eye(4)), {}
     )
     it.open(model)
 

@@ -265,12 +265,12 @@ def test_error_in_the_middle_of_a_joint_goal_brakes_and_it_is_followed_again(pan
     send(panda, FAR)
     until_moving(panda)
     tracker = panda.ik_node._motion.model.tracker
-    follow = tracker._parts.motion.follow
+    follow = tracker._state.motion.follow
 
     def fail(*_):
-        monkeypatch.setattr(tracker._parts.motion, 'follow', follow)
+        monkeypatch.setattr(tracker._state.motion, 'follow', follow)
         raise ArithmeticError('once')
 
-    monkeypatch.setattr(tracker._parts.motion, 'follow', fail)
+    monkeypatch.setattr(tracker._state.motion, 'follow', fail)
     until_there(panda, FAR)
     panda.until(lambda: panda.diagnostics.get('errors') == '1', 'the error is counted')

@@ -93,12 +93,12 @@ def test_what_is_odd_is_what_rclpy_makes_of_it(kind, monkeypatch):
             assert numbers(message) == numbers(deserialize_message(serialized, kind))
 
 
-def test_many_poses_are_not_read_from_few_bytes():
+def test_many_poses_are_not_read_from_few_bytes(monkeypatch):
     serialized = bytearray(serialize_message(message_of(PoseArray, 'a', 2, seed=2)))
     at = serialized.index(struct.pack('<I', 2), 16)
     struct.pack_into('<I', serialized, at, 0xFFFFFFFF)
-    with pytest.raises(ValueError, match='ends before'):
-        pose_bytes.READERS[PoseArray](bytes(serialized))
+    monkeypatch.setattr(pose_bytes, 'deserialize_message', lambda *a: 'left to rclpy')
+    assert reader_of(PoseArray)(bytes(serialized)) == 'left to rclpy'
 
 
 def test_a_goal_without_arrays_is_the_transform_of_its_quaternion():
