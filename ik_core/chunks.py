@@ -91,7 +91,7 @@ def share_out(
         for only in range(helpers + 1):
             work(only, progress)
         return
-    _beside(helpers, work, partial(work, 0, progress), stop)
+    _run_alongside(helpers, work, partial(work, 0, progress), stop)
 
 
 def check_progress(progress: Progress | None) -> None:
@@ -99,7 +99,7 @@ def check_progress(progress: Progress | None) -> None:
     check_function(progress, 'progress', '(done, count)')
 
 
-def _beside(
+def _run_alongside(
     helpers: int,
     helper: Callable[[int], Any],
     own: Callable[[], Any],

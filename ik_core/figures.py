@@ -1,4 +1,4 @@
-"""How all figures of the project look: colours that everybody can tell apart, units, room.
+"""How all figures of the project line_style: colours that everybody can tell apart, units, room.
 
 The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ
 in their lines. A method looks the same in all figures. A quantity that is shown by colour runs
@@ -61,7 +61,7 @@ SETTINGS = {
 }
 
 
-def look(solver: str) -> dict[str, Any]:
+def line_style(solver: str) -> dict[str, Any]:
     """The keyword arguments of `plot` for a solver."""
     colour, line = LOOKS[solver]
     return {'color': colour, 'linestyle': line}
@@ -124,7 +124,7 @@ def require_matplotlib() -> None:
         raise InvalidOption(f'figures need matplotlib: {HOW_TO_INSTALL}') from None
 
 
-def nth_look(number: int) -> dict[str, Any]:
+def nth_style(number: int) -> dict[str, Any]:
     """The keyword arguments of `plot` for the n-th of many things."""
     line = LINES[number // len(COLOURS) % len(LINES)]
     return {'color': COLOURS[number % len(COLOURS)], 'linestyle': line}

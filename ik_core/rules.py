@@ -2,7 +2,7 @@
 closest point and what only a saddle, which point is the best so far, what the status of an answer
 is.
 
-Each is here alone; on which whole turns an answer is given is in `robot.limits.take_answer`. They
+Each is here alone; on which whole turns an answer is given is in `robot.limits.write_answer`. They
 take numbers and views of a point, (n,) or (G, 2), so that `decide` of the default solver and the
 loop of the other methods (`optim.loop`) share them, and Python, too.
 """
@@ -149,7 +149,7 @@ def curves_down(hessian: Array, free: Array, way: Array, size: int) -> bool:
 
 
 @small
-def stands_still(moved: float, least: float, largest: float, relative_change: float) -> bool:
+def has_stalled(moved: float, least: float, largest: float, relative_change: float) -> bool:
     """Whether a step that moved no variable by more ends an attempt: by more than `least`, or
     than `relative_change` of the largest variable."""
     return moved <= max(least, relative_change * largest)
@@ -162,7 +162,7 @@ def is_better(cost: float, status: int, best_cost: float, best_status: int) -> b
     RUNNING where one only passed. Of two points that may be the same, the better one is where an
     attempt ended, and best of all one known to be stationary.
     """
-    known = _knowledge(status) - _knowledge(best_status)
+    known = _rank(status) - _rank(best_status)
     if status == REACHED:
         return True
     if known > 0:
@@ -171,7 +171,7 @@ def is_better(cost: float, status: int, best_cost: float, best_status: int) -> b
 
 
 @small
-def _knowledge(status: int) -> int:
+def _rank(status: int) -> int:
     """How much is known of a point where a search has this status."""
     if status == RUNNING:
         return 0

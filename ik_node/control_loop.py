@@ -21,6 +21,7 @@ from ik_core.tracking import Command
 from ik_core.tracking.instructions import Brake, SetGoal, SetTwist
 
 from .clocks import NodeClock
+from .committed_steps import CommittedSteps
 from .conversions import Refused
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
@@ -28,13 +29,12 @@ from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
+from .outputs.other_publishers import other_publishers
 from .outputs.output import Output
-from .outputs.rivals import rivals
 from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
 from .robot_model import STOP_MARGIN, Model
 from .services.recording import RecordService
-from .sure_steps import SureSteps
 from .texts import EVERY_MESSAGE
 from .ticker import SimulatedTicker, Ticker, Worker
 
@@ -214,14 +214,14 @@ class ControlLoop:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def look_for_rivals(self) -> None:
+    def warn_of_other_publishers(self) -> None:
         """Warn of other publishers of joint_states, while this one publishes them."""
         if self._ticker is None or self._output is None or self._output.topic != 'joint_states':
             return
-        others = rivals(self._node, self._output.topic)
+        others = other_publishers(self._node, self._output.topic)
         if others:
             text = f'{self._topic()} has other publishers too: {", ".join(others)}'
-            self._health.warn('rivals', text)
+            self._health.warn('other_publishers', text)
 
     def _new_ticker(self, rate: float, worker: Worker) -> Ticker | SimulatedTicker:
         meter = self._health.meter
@@ -274,7 +274,7 @@ class ControlLoop:
         """When the tick was due that is published now, this one or one that should have come."""
         if self._output is None:
             return due
-        steps = SureSteps(model.mover, self._failed)
+        steps = CommittedSteps(model.mover, self._failed)
         return self._output.make_up(steps, due, self._now(due))
 
     def _now(self, due: int) -> int:
@@ -316,7 +316,7 @@ class ControlLoop:
 
         What is commanded next begins at rest, where this one ends.
         """
-        steps, q = SureSteps(model.mover, self._failed), model.governor.q.copy()
+        steps, q = CommittedSteps(model.mover, self._failed), model.governor.q.copy()
         self._health.error(
             'stop',
             f'not at rest after {seconds + STOP_MARGIN:.1f} s, {seconds:.1f} s are enough: too '

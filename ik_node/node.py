@@ -57,11 +57,11 @@ from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
-from .ticker import Chores, Gate
+from .ticker import Gate, Housekeeping
 
 HOUSEKEEPING_PERIOD = 0.05
 """[s] Of the timer that takes messages and does chores while nothing ticks,"""
-CHORES_SHARE = 0.3
+HOUSEKEEPING_SHARE = 0.3
 """and the share of a tick's period after which no chore begins in it."""
 STATUS_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 1.0
@@ -88,7 +88,7 @@ class IkNode(GuardedNode):
         self._make_inputs()
         self._make_motion()
         self._make_services()
-        self._make_chores()
+        self._make_housekeeping()
 
     def _make_inputs(self) -> None:
         self._clock_source = NodeClock(self)
@@ -147,12 +147,12 @@ class IkNode(GuardedNode):
         )
         self._compute_ik = ComputeIk(self, self._moved, self._tf, self._collisions)
 
-    def _make_chores(self) -> None:
+    def _make_housekeeping(self) -> None:
         self._markers = Markers(self, self._shown)
         self._collision_markers = CollisionMarkers(
             self, self._health, self._shown, self._collisions
         )
-        self._chores = Chores(
+        self._housekeeping_actions = Housekeeping(
             (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
             (ANSWER_PERIOD, self._controls.answer),
@@ -162,7 +162,7 @@ class IkNode(GuardedNode):
             (STATUS_PERIOD, self._interactive.follow),
             (COLLISIONS_PERIOD, self._collision_markers.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
-            (DIAGNOSTICS_PERIOD, self._motion.look_for_rivals),
+            (DIAGNOSTICS_PERIOD, self._motion.warn_of_other_publishers),
             *((period, partial(gc.collect, i)) for i, period in enumerate(GARBAGE_PERIODS)),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -353,10 +353,10 @@ class IkNode(GuardedNode):
         self._goals.poll()
 
     def rest(self) -> None:
-        """Chores, as far as there is time before the next tick."""
+        """Housekeeping, as far as there is time before the next tick."""
         model = self._motion.model
         if model is not None:
-            self._chores.run(CHORES_SHARE * model.tracker.period)
+            self._housekeeping_actions.run(HOUSEKEEPING_SHARE * model.tracker.period)
 
     def callback_failed(self, where: str, error: Exception) -> None:
         """Count what a callback should not have raised; ValueError: of what it was called with."""
@@ -379,7 +379,7 @@ class IkNode(GuardedNode):
                     self._timer.cancel()
                 return
             self.prepare()
-            self._chores.run(HOUSEKEEPING_PERIOD)
+            self._housekeeping_actions.run(HOUSEKEEPING_PERIOD)
         except Exception:
             self._health.error('housekeeping', traceback.format_exc())
 

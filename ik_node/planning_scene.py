@@ -117,7 +117,7 @@ class PlanningScene:
             scene = replace(scene, allowed=_allowed(matrix))
         for each in message.world.collision_objects:
             with _about(f'object {each.id!r}'):
-                scene = scene._holding(scene._standing(each, now))
+                scene = scene._holding(scene._things_after(each, now))
         return scene.attaching(message.robot_state.attached_collision_objects, now)
 
     def attaching(self, carried: Iterable[Any], now: Moment) -> PlanningScene:
@@ -164,7 +164,7 @@ class PlanningScene:
             raise InvalidOption(f'there would be more than {MOST} shapes')
         return replace(self, things=things)
 
-    def _standing(self, message: Any, now: Moment) -> dict[str, Thing]:
+    def _things_after(self, message: Any, now: Moment) -> dict[str, Thing]:
         """The things after a moveit_msgs/CollisionObject."""
         name, operation, things = message.id, _operation(message), dict(self.things)
         before = things.get(name)

@@ -36,11 +36,11 @@ from ik_core.tracking.instructions import Instruction, SetGoal
 from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
+from .committed_steps import Mover
 from .example_following import ExampleFollowing, drawing
 from .jobs import Job
 from .joint_limits import following_errors, missing_limits, motion_limits
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
-from .sure_steps import Mover
 from .texts import cut
 
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
@@ -149,7 +149,7 @@ class Model:
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
         self._demonstration = self._demonstration_in_file()
-        self._imitation = self._new_imitation()
+        self._example_following = self._new_example_following()
         self.was_started, self.last_positions = False, dict(positions or {})
         self.activated_at = robot.middle_configuration
         """(n,) Where the joints were when the ticks began last."""
@@ -161,8 +161,8 @@ class Model:
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
         """Apply instructions and take one step; see Tracker."""
-        if self._imitation is not None:
-            instructions = self._in_style(self._imitation, instructions)
+        if self._example_following is not None:
+            instructions = self._in_style(self._example_following, instructions)
         return self.mover.tick(now, instructions)
 
     def apply(self, *instructions: Instruction | Begin) -> None:
@@ -171,8 +171,8 @@ class Model:
             if isinstance(instruction, Begin):
                 self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
                 self._restart_alignment(instruction.mimics)
-            elif self._imitation is not None:
-                for each in self._in_style(self._imitation, (instruction,)):
+            elif self._example_following is not None:
+                for each in self._in_style(self._example_following, (instruction,)):
                     self.mover.apply(each)
             else:
                 self.mover.apply(instruction)
@@ -193,7 +193,7 @@ class Model:
         if demonstration.robot is not self.robot or demonstration.links != self.tip_links:
             raise InvalidGoal(f'the example is for another robot than {self.robot.name}')
         self._demonstration = demonstration
-        self._imitate_anew()
+        self._restyle_goals()
 
     @property
     def home(self) -> dict[str, float]:
@@ -328,16 +328,16 @@ class Model:
         if parameters.tracker != before.tracker:
             self.tracker.set_options(self._tracker_options())
         if _example_options(parameters) != _example_options(before):
-            self._imitate_anew()
+            self._restyle_goals()
         if _solver(parameters) != _solver(before):
             name, options = _solver(parameters)
             self._next_solver = Job(lambda: make_solver(name, **options))
 
-    def _imitate_anew(self) -> None:
+    def _restyle_goals(self) -> None:
         """The example, or what it counts, is another: take the goals again as they were asked."""
-        before, self._imitation = self._imitation, self._new_imitation()
+        before, self._example_following = self._example_following, self._new_example_following()
         self.tracker.set_options(self._tracker_options())
-        if self._imitation is None:
+        if self._example_following is None:
             self.tracker.set_rest(self.robot.middle_configuration)
         goals = {tip: goal for tip, goal in enumerate(self.tracker.goals) if goal is not None}
         if before is not None:
@@ -346,7 +346,7 @@ class Model:
         for tip, goal in goals.items():
             self.apply(SetGoal(tip, goal, received[tip]))
 
-    def _new_imitation(self) -> ExampleFollowing | None:
+    def _new_example_following(self) -> ExampleFollowing | None:
         options = self.parameters.example
         if self._demonstration is None or options.beta == 0.0:
             return None
@@ -361,7 +361,7 @@ class Model:
 
     def _tracker_options(self) -> TrackerOptions:
         options = self.parameters.tracker
-        return options if self._imitation is None else drawing(options)
+        return options if self._example_following is None else drawing(options)
 
     def record(self, recorder: Recorder | None) -> None:
         """Let the recorder follow all from now on; None: no one. The motion goes on."""

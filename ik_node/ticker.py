@@ -10,7 +10,7 @@ needs to think of threads.
 What can be done before a deadline is: the thread wakes early, by as much as the slowest ticks of
 late have taken (`Lead`), takes messages, takes the step, and sleeps on until the deadline, at
 which only publishing is left. So a goal, which takes long to read and to solve, makes no message
-late. Chores are done after it, when the time to the next one is longest.
+late. Housekeeping is done after it, when the time to the next one is longest.
 
 Under simulated time, which jumps and pauses, the ticks come from a rclpy timer.
 """
@@ -70,11 +70,11 @@ class Worker(Protocol):
         """One of these raised an exception, whose traceback this is."""
 
 
-class Chores:
+class Housekeeping:
     """Actions that are each due once per so many seconds."""
 
     def __init__(self, *chores: tuple[float, Callable[[], object]]) -> None:
-        self._chores = chores
+        self._housekeeping_actions = chores
         self._due = [0.0] * len(chores)
 
     def run(self, seconds: float) -> None:
@@ -84,7 +84,7 @@ class Chores:
             i = self._due.index(min(self._due))
             if now < self._due[i]:
                 return
-            period, action = self._chores[i]
+            period, action = self._housekeeping_actions[i]
             self._due[i] = now + period
             action()
             now = time.monotonic()
@@ -209,7 +209,7 @@ def _guarded(action: Callable[[], object], worker: Worker) -> None:
 class SimulatedTicker:
     """The same, by the time on /clock: what is skipped and what is not is the timer's to say.
 
-    Chores are left to others: /clock may stand still.
+    Housekeeping is left to others: /clock may stand still.
     """
 
     def __init__(

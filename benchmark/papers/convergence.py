@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.figures import count_axis, look, new_figure
+from ik_core.figures import count_axis, line_style, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -149,13 +149,13 @@ def draw(rows: Sequence[Row]) -> Any:
     for name, (solver, _) in PAPER.items():
         own = [row for row in rows if row['set'] == name]
         steps = [row['iteration'] for row in own]
-        left.plot(steps, [r['distance'] for r in own], label=name, **look(solver))
-        colour = look(solver)['color']
+        left.plot(steps, [r['distance'] for r in own], label=name, **line_style(solver))
+        colour = line_style(solver)['color']
         left.plot(steps, [r['median'] for r in own], color=colour, linestyle='--', linewidth=0.8)
     for solver in SOLVERS:
         own = [row for row in rows if (row['set'], row['solver']) == ('ours', solver)]
         beyond = [max(row['median'] - OPTIMUM, FLOOR) for row in own]
-        right.plot([r['iteration'] for r in own], beyond, label=solver, **look(solver))
+        right.plot([r['iteration'] for r in own], beyond, label=solver, **line_style(solver))
     left.axhline(OPTIMUM, color='k', linewidth=0.8, linestyle=':', label='optimum')
     left.set(xlabel='iteration', ylabel='distance to the goal [units of 0.1 m]')
     left.set_ylim(0, None)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.figures import look, new_figure
+from ik_core.figures import line_style, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -192,7 +192,7 @@ def draw(rows: Sequence[Row]) -> Any:
     axes = figure.subplots()
     for name, (solver, _) in METHODS.items():
         own = [row for row in rows if (row['method'], row['seed']) == (name, 0)]
-        x, colour = [row['threshold'] for row in own], look(solver)['color']
+        x, colour = [row['threshold'] for row in own], line_style(solver)['color']
         line = '--' if name == 'JI' else '-'
         axes.plot(x, [r['median'] for r in own], line, marker='.', color=colour, label=name)
         if name in THEIRS:

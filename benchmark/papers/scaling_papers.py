@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.figures import look, name_values, new_figure
+from ik_core.figures import line_style, name_values, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -207,7 +207,7 @@ def draw(rows: Sequence[Row]) -> Any:
             for name, (solver, _) in METHODS.items():
                 own = [r for r in rows if (r['figure'], r['method']) == (kind, name) and r[key]]
                 x, y = ([r[k] for r in own] for k in ('joints', key))
-                panel.plot(x, y, marker='.', label=name, **look(solver))
+                panel.plot(x, y, marker='.', label=name, **line_style(solver))
             panel.set(xlabel='joints', ylabel=label, yscale='log')
             panel.set_title(f'as {title}' if row == 0 else 'long chains')
             if row:

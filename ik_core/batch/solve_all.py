@@ -27,8 +27,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..closed_form.cached_form import CachedForm
 from ..closed_form.forms import ClosedForm
-from ..closed_form.knowledge import Knowledge
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -211,7 +211,7 @@ def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
     return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
-_KNOWN: WeakKeyDictionary[IkProblem, Knowledge] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[IkProblem, CachedForm] = WeakKeyDictionary()
 """What was found out about the closed forms of problems, as long as these are there."""
 
 
@@ -219,9 +219,9 @@ def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
     """The closed form of a problem, where it has one as its frozen joints stand in q0."""
     known = _KNOWN.get(problem)
     if known is None or not known.is_for(problem):
-        known = _KNOWN[problem] = Knowledge(problem)
+        known = _KNOWN[problem] = CachedForm(problem)
     start = problem.default_configuration if q0 is None else problem.robot.checked(q0, 'q0')
-    return known.look(start)
+    return known.find(start)
 
 
 def _in_closed_form(

@@ -4,7 +4,7 @@
 closed form is a list of subproblem records (`records`), which one `kernel` runs in lanes by three
 `formulas`. Six joints of any geometry are eigenvalues (`elimination`), for the same judge.
 `workspace` has a strategy's arrays. `forms` has what users hold, `many` the answers to many poses,
-`following` leads near ones to solutions, `knowledge` what was found out about a problem.
+`following` leads near ones to solutions, `cached_form` keeps the form of a problem.
 `redundancy` goes through the values of a redundant joint, by `sweeping`, and by `nearest_branch`
 and `branch_search`, which see `branches` as paths. `ideals` are the chains with formulas that a
 chain nearly is, `nearly` finds the nearest solution by them. `beginning` says where the default's

@@ -32,7 +32,7 @@ TRIAL = BRACKET + 3
 
 
 @inner
-def look_at_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
+def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
     """The costs and margins of the branch of each lane, at eight values trial[0]."""
     set_values(trial[0], memory)
     measure(plan, wide, memory, BRANCHES)
@@ -72,7 +72,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
     for lane in range(WIDTH):
         choose(plan, lane, lane, memory)
         trial[0, lane] = value
-    look_at_one_each(plan, wide, trial, memory)
+    evaluate_one_each(plan, wide, trial, memory)
     best, gap = -1, TOUCHING * TOUCHING
     for lane in range(WIDTH):
         apart = 0.0
@@ -99,7 +99,7 @@ def _follow_one(
     _spread(low, high, 0, trial)
     for k in range(ROUNDS):
         before = bracket[HIGH, AT] - bracket[LOW, AT]
-        look_at_one_each(plan, wide, trial, memory)
+        evaluate_one_each(plan, wide, trial, memory)
         if k == 0:
             _copy(0, trial, LOW)
             _copy(WIDTH - 1, trial, HIGH)

@@ -547,14 +547,14 @@ class EliminationWorkspace(Workspace):
             if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_SHARE).all():
                 return found
         self.is_sure = False
-        beside = [self._beside(target @ nudge) for nudge in NUDGES]
+        beside = [self._perturbed_solutions(target @ nudge) for nudge in NUDGES]
         for values in (self._at_start(), *beside):  # the start may be one of infinitely many
             errors = self._parts_there[0].polish(values, target)
             found = np.vstack([found, _new_ones(values[errors <= SOLVED], found)])
         order = (-self._parts_there[0].regularity(found)).argsort(kind='stable')
         return found[order]  # of infinitely many, there may be more than there is room for
 
-    def _beside(self, target: Array) -> Array:
+    def _perturbed_solutions(self, target: Array) -> Array:
         """Solutions (k, 6) for a pose beside the one where matrices are singular."""
         values, errors, _ = self._by_cut(0, target)
         return values[errors <= SOLVED]

@@ -169,7 +169,7 @@ class ClosedForm:
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
         self.stand(starts[0] if len(starts) else self._default)
         values = self._redundancy_values(starts, redundancy, len(frames))
-        if self._direct is None or not self._stand_alike(starts):
+        if self._direct is None or not self._have_equal_constants(starts):
             rows = SLOTS, self.robot.n
             q, counts = np.full((len(frames), *rows), np.nan), np.full(len(frames), -1)
         else:
@@ -398,17 +398,17 @@ class ClosedForm:
         frozen = packed.geometry[packed.frozen, OFFSET]
         if self._frozen is None or (frozen != self._frozen).any():
             self._frozen = None
-            self._look_at_chain()
+            self._find_strategies()
             self._frozen = frozen
 
-    def _stand_alike(self, starts: Array) -> bool:
+    def _have_equal_constants(self, starts: Array) -> bool:
         """Whether the joints that are no variables stand alike in all starts (N, n)."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())
 
     # --- the chain ------------------------------------------------------------------------------
 
-    def _look_at_chain(self) -> None:
+    def _find_strategies(self) -> None:
         """Find the strategies for the joints as they stand; UnsupportedProblem without one."""
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):

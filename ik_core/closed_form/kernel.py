@@ -256,7 +256,7 @@ def _solve(
     if again and kind < PLACE and numbers[j, SLIDES] == 0.0:
         a = lanes[kept + 4], lanes[kept + 5], lanes[kept + 6]
         w = lanes[kept + 7], lanes[kept + 8], lanes[kept + 9]
-        _take_one(plan, numbers, lanes, r, kept, a, w, offset)
+        _angle_of_sign(plan, numbers, lanes, r, kept, a, w, offset)
         return
     if kind >= PLACE:
         _solve_three(plan, numbers, lanes, r)
@@ -309,14 +309,14 @@ def _solve(
         )
         lanes[kept + 4], lanes[kept + 5], lanes[kept + 6] = a
         lanes[kept + 7], lanes[kept + 8], lanes[kept + 9] = w
-        _take_one(plan, numbers, lanes, r, kept, a, w, offset)
+        _angle_of_sign(plan, numbers, lanes, r, kept, a, w, offset)
         return
     if plan[r + FIRST] >= 0:
         _turn_first(plan, numbers, lanes, r, add(a, p), w, offset)
 
 
 @inlined
-def _take_one(
+def _angle_of_sign(
     plan: IntArray, numbers: Array, lanes: Array, r: int, kept: int, a: Vector, w: Vector,
     offset: float,
 ) -> None:  # fmt: skip

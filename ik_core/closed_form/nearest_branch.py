@@ -23,8 +23,8 @@ from .branch_search import (
     HERE,
     MARGINS,
     PICKED,
+    evaluate_one_each,
     follow,
-    look_at_one_each,
     take,
 )
 from .branches import (
@@ -119,8 +119,8 @@ def nearest_branch(
     middle, step = start[0, plan[COLUMN + plan[REDUNDANT_JOINT]]], values[1] - values[0]
     low, high = values[0], values[values.shape[0] - 1]
     error = _error_at_start(plan, numbers, memory)
-    in_doubt = _look_at_start(plan, numbers, middle, trial, memory)
-    first, last = _look_outwards(plan, wide, middle, values, trial, paths, memory)
+    in_doubt = _evaluate_start(plan, numbers, middle, trial, memory)
+    first, last = _scan_outwards(plan, wide, middle, values, trial, paths, memory)
     if last < first:
         return UNKNOWN, in_doubt
     set_signs(plan, memory, BRANCHES)
@@ -134,7 +134,7 @@ def nearest_branch(
         return np.nan, in_doubt or error <= CLOSE
     if best[HERE, COST] < followed:
         follow(plan, wide, step / PARTS, low, high, trial, memory)
-    _take_all(plan, numbers, best[HERE, AT], trial, memory, q)
+    _write_nearest(plan, numbers, best[HERE, AT], trial, memory, q)
     in_doubt |= error <= CLOSE and best[HERE, COST] > (FURTHER * error) ** 2
     return best[HERE, AT], in_doubt
 
@@ -147,7 +147,7 @@ def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
 
 
 @inner
-def _look_at_start(
+def _evaluate_start(
     plan: IntArray, numbers: Array, middle: float, trial: Array, memory: Array
 ) -> bool:
     """Take the nearest solution with the start's own value; return whether such solutions have to
@@ -174,7 +174,7 @@ def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memor
 
 
 @inner
-def _look_outwards(
+def _scan_outwards(
     plan: IntArray,
     wide: Array,
     middle: float,
@@ -210,7 +210,7 @@ def _look_outwards(
             picked += 1
         if picked == 0:
             return left + 1, right - 1
-        if not _look(plan, wide, values, picked, trial, paths, memory):
+        if not _evaluate_branches(plan, wide, values, picked, trial, paths, memory):
             return 0, -1
 
 
@@ -221,7 +221,7 @@ def _may_cost(gap: float, least: float) -> bool:
 
 
 @inner
-def _look(
+def _evaluate_branches(
     plan: IntArray,
     wide: Array,
     values: Array,
@@ -317,7 +317,7 @@ def _divide(
         picked = _pick_parts(plan, trial, parts, count, memory)
         if picked == 0:
             return
-        look_at_one_each(plan, wide, trial, memory)
+        evaluate_one_each(plan, wide, trial, memory)
         for lane in range(picked * (PARTS - 1)):
             slot = int(parts[int(trial[PICKED, lane]), WHICH])
             take(trial[COSTS, lane], trial[MARGINS, lane], trial[0, lane], slot, trial)
@@ -401,7 +401,7 @@ def _list_again(
 
 
 @inner
-def _take_all(
+def _write_nearest(
     plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array, q: Array
 ) -> None:
     """q = the nearest solution at a value, NaN first where it is only near one."""

@@ -137,7 +137,7 @@ def hidden_values(
     count, seen = 0, _in_lanes(paths)
     for k in range(values.shape[0] - 1):
         side = _may_hide(plan, wide, _in_lanes(memory), seen[k], seen[k + 1])
-        if side != 0.0 and _look_between(
+        if side != 0.0 and _scan_between(
             plan, wide, values[k], values[k + 1], side, trial, memory
         ):
             found[count] = trial[2, 0]
@@ -158,7 +158,7 @@ def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array)
 
 
 @inner
-def _look_between(
+def _scan_between(
     plan: IntArray,
     wide: Array,
     low: float,

@@ -325,7 +325,7 @@ def prove(
             return OPEN, boxes
         boxes += 1
         size -= 1
-        _take_box(model, path, size)
+        _load_box(model, path, size)
         verdict = _judge(model, corners, state, lanes, path, wide, margin)
         if verdict == NEAR:
             return NEAR, boxes
@@ -343,7 +343,7 @@ def _put_whole_box(path: Record) -> int:
 
 
 @inner
-def _take_box(model: Record, path: Record, row: int) -> None:
+def _load_box(model: Record, path: Record, row: int) -> None:
     """Place the links at the middle of a box of the stack, and fill how far its joints turn."""
     x, half, stack, count = path.x, path.half, path.stack, path.x.shape[0]
     for v in range(count):
@@ -591,7 +591,7 @@ def prove_inside(
             return False, boxes
         boxes += 1
         size -= 1
-        _take_box(model, path, size)
+        _load_box(model, path, size)
         farthest = FAR
         for i in path.first:
             for j in path.second:
@@ -648,7 +648,7 @@ def prove_touching(
             return False, boxes
         boxes += 1
         size -= 1
-        _take_box(model, path, size)
+        _load_box(model, path, size)
         spare = -FAR
         for i in path.first:
             for j in path.second:

@@ -94,7 +94,7 @@ def _rows() -> list[Entry]:
     return [
         row(f'{search}:solve', 'iiD1D2', 'idiiii'),
         row(f'{search}:conclude', 'i', 'i', 'solve_conclude'),
-        row(f'{search}:look', 'iD1D2', 'id', 'solve_look'),
+        row(f'{search}:check_start', 'iD1D2', 'id', 'solve_check_start'),
         *(
             row(
                 f'{search}:solve_batch_{lanes}',
@@ -112,7 +112,7 @@ def _rows() -> list[Entry]:
         row('robot.kinematics:point_jacobian', 'I2D2D2i(ddd)D2'),
         row('robot.kinematics:point_jacobian_of_rows', 'I2D2D3iD2D3'),
         row('robot.limits:random_configuration', 'iiD1D1D1'),
-        row('robot.limits:take_nearest_turns', 'D1D1D1D1B1'),
+        row('robot.limits:shift_to_nearest_turns', 'D1D1D1D1B1'),
         row('maths.rotations:is_rigid', 'D2dd', 'b'),
         row('maths.rotations:first_not_rigid', 'D3dd', 'i'),
         row('maths.rotations:relative_logs', 'D2D2D2'),

@@ -75,7 +75,7 @@ def part(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that kernels call."""
     _teach()
     made = numba.njit(**OPTIONS, **PART, forceinline=kernel.is_inlined)(kernel.py_func)
-    _take_no_literals(made)
+    _ignore_literals(made)
     return made
 
 
@@ -97,7 +97,7 @@ def entry(kernel: Any) -> Any:
         made = numba.njit(**OPTIONS)(source)
     finally:
         numba.config.CACHE_DIR = before
-    _take_no_literals(made)
+    _ignore_literals(made)
     return made
 
 
@@ -130,7 +130,7 @@ def call_back(typing_context: Any, address: Any) -> Any:
     return numba.int64(numba.int64), generate
 
 
-def _take_no_literals(made: Any) -> None:
+def _ignore_literals(made: Any) -> None:
     """Compile a kernel once for a kind of arguments, not once more for each constant."""
     template = made.get_call_template
 

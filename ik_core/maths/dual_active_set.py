@@ -118,7 +118,7 @@ def constrained_program(
     active = 0
     for c in range(constraints):
         if lower_bound(c, bounds, program) == upper_bound(c, bounds, program):
-            active = _take_up(c, active, active, x, bounds, step, program)
+            active = _activate(c, active, active, x, bounds, step, program)
             if active < 0:
                 return _no_step(step, CONTRADICTION)
     equalities = active
@@ -127,7 +127,7 @@ def constrained_program(
         if c < 0:
             _finish(active, x, bounds, step, program)
             return SOLVED
-        active = _take_up(c, active, equalities, x, bounds, step, program)
+        active = _activate(c, active, equalities, x, bounds, step, program)
         if active < 0:
             return _no_step(step, CONTRADICTION)
     return _no_step(step, NOT_CONVEX)
@@ -223,7 +223,7 @@ def _most_violated(x: Array, bounds: Array, step: Array, program: ProgramArrays)
 
 
 @inner
-def _take_up(
+def _activate(
     c: int,
     active: int,
     equalities: int,
@@ -243,7 +243,7 @@ def _take_up(
     side, bound = (1.0, lower) if lower - value > value - upper else (-1.0, upper)
     pull = 0.0
     while True:
-        free = _look_along(c, side, active, program)
+        free = _directions_for(c, side, active, program)
         missing = side * (bound - value_of(c, x, step, program))
         whole = missing / free if free > 0.0 else math.inf
         if free <= 0.0 and lower == upper and missing <= FULFILLED * (1.0 + abs(bound)):
@@ -271,7 +271,7 @@ def _take_up(
 
 
 @inner
-def _look_along(c: int, side: float, active: int, program: ProgramArrays) -> float:
+def _directions_for(c: int, side: float, active: int, program: ProgramArrays) -> float:
     """v, d, z and r for a constraint; z'v, 0 where v depends on the active normals."""
     vectors, inverse, triangle = program.vectors, program.inverse, program.triangle
     n = vectors.shape[1]

@@ -137,7 +137,7 @@ def step(search: Record) -> bool:
             next_terms(search)
             note_terms(search)
         descended = descend_on_phi(search)
-        if take_what_it_stands_for(search, descended):
+        if move_to_projected(search, descended):
             return True
         if stuck and not descended:
             break
@@ -146,7 +146,7 @@ def step(search: Record) -> bool:
 
 
 @inner
-def take_what_it_stands_for(search: Record, evaluated: bool) -> bool:
+def move_to_projected(search: Record, evaluated: bool) -> bool:
     """Move x to P(x + s) of the iterate, where f was `evaluated` last; False where it is there."""
     free, trial = search.own_vectors[FREE], search.trial
     for j in range(trial.shape[0]):
@@ -184,13 +184,13 @@ def descend_on_phi(search: Record) -> bool:
     False, with the iterate unmoved, where that gains nothing either.
     """
     if _search_along_step(search):
-        _take_iterate(search)
+        _accept_iterate(search)
         return True
     evaluate(search, search.own_vectors[FREE], search.trial_residual)
     differentiate(search, search.own_vectors[FREE], search.own_columns)
     linear_model(search.own_columns, search.own_options[EPSILON], search.model)
     if _search_along_step(search):
-        _take_iterate(search)
+        _accept_iterate(search)
         return True
     return False
 
@@ -205,7 +205,7 @@ def _search_along_step(search: Record) -> bool:
 
 
 @inner
-def _take_iterate(search: Record) -> None:
+def _accept_iterate(search: Record) -> None:
     """Move the iterate to the trial point, and update the model of f."""
     gradient, change = search.own_vectors[FREE_GRADIENT], search.own_vectors[CHANGE]
     differentiate(search, search.trial, search.own_columns)

@@ -40,7 +40,7 @@ import numpy as np
 from .. import rules
 from .._jit import call_back, inner, njit, slot, with_kernels
 from ..maths.vectors import copy_to
-from ..robot.limits import random_configuration, take_answer
+from ..robot.limits import random_configuration, write_answer
 from ..rules import (
     CLOSEST,
     EXHAUSTED,
@@ -49,8 +49,8 @@ from ..rules import (
     RUNNING,
     STALLED,
     answer_status,
+    has_stalled,
     is_better,
-    stands_still,
 )
 from ..tasks.kernels import update
 from .evaluation import (
@@ -117,7 +117,7 @@ def see_whether_it_is_over(search: Record) -> None:
     ended = RUNNING
     if at_stationary_point(search):
         ended = CLOSEST
-    elif _stands_still(search):
+    elif _has_stalled(search):
         ended = STALLED
     elif search.attempt_iterations >= search.problem.max_iterations:
         ended = EXHAUSTED
@@ -144,14 +144,14 @@ def keep_if_better(search: Record, status: int) -> None:
 
 
 @inner
-def _stands_still(search: Record) -> bool:
+def _has_stalled(search: Record) -> bool:
     largest = moved = 0.0
     for j in range(search.joints):
         x = search.x[j]
         largest = max(largest, abs(x))
         moved = max(moved, abs(x - search.before[j]))
     least = STANDSTILL * (1.0 + largest)
-    return stands_still(moved, least, largest, search.problem.relative_change)
+    return has_stalled(moved, least, largest, search.problem.relative_change)
 
 
 @inner
@@ -203,7 +203,7 @@ def next_attempt(search: Record, ended: int) -> None:
 def _conclude(search: Record) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     answer, evaluations = search.answer, search.evaluations
-    turned = take_answer(search.best, search.start, search.problem.bounds, answer)
+    turned = write_answer(search.best, search.start, search.problem.bounds, answer)
     search.answer_cost = evaluate(search, answer, search.trial_residual)
     is_reached, stays = within_tolerances(search), True
     if search.status == CLOSEST and not is_reached and turned:

@@ -64,7 +64,7 @@ class NullSpaceDescent:
         own = np.array([self._joint_rows])
         self._records = records = SearchRecords(problem, SearchOptions(), own)
         q = problem.configuration(x)
-        records.stand_at(q)
+        records.start_at(q)
         rows = self._joint_rows
         if joint_tasks:
             weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)

@@ -181,7 +181,7 @@ class SearchRecords(ProblemRecords):
         """Rows of constraints beside the limits."""
         return len(self.problem.constraints)
 
-    def stand_at(self, q: Array) -> None:
+    def start_at(self, q: Array) -> None:
         """Begin anew at q (n,), for targets that the problem has loaded."""
         self.load_tasks(q)
         self.note_tolerances()

@@ -63,7 +63,7 @@ class MethodWorkspace(SearchRecords, Workspace):
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
         q = self.problem.load(q0)
-        self.stand_at(q)
+        self.start_at(q)
         self.search['start'] = q[self.problem.columns]
         self._prepare(self)
         return q
@@ -200,9 +200,9 @@ class AvoidingWorkspace(ConstrainedWorkspace):
             self._make_records(len(self.constants['found']))
         return super().load(q0)
 
-    def stand_at(self, q: Array) -> None:
+    def start_at(self, q: Array) -> None:
         """See SearchRecords."""
-        super().stand_at(q)
+        super().start_at(q)
         problem = self.problem
         sizes = {'joints': len(problem.variables), 'robot_joints': problem.robot.n}
         self._avoided = own = avoiding.AVOIDED.make(sizes)
@@ -296,10 +296,10 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         )
 
     def _begin(self, workspace: MethodWorkspace) -> None:
-        self.call_back_by(self._go_on)
+        self.call_back_by(self._continue)
         self.state = self._last = None
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Callback of the kernel: begin the method, or take its step."""
         search = self.search
         if search['method_wanted'] == STARTING or self.state is None:

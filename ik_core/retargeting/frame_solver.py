@@ -102,7 +102,7 @@ class FrameSolver:
         """
         search, last = make_solver(solver, **options), self._first(q, first)
         for frame in range(first, len(self.example)):
-            self._go_on_to(frame, last)
+            self._ask_for_frame(frame, last)
             result = search.solve(self._problem, last)
             last = result.q
             yield result
@@ -161,7 +161,7 @@ class FrameSolver:
         ]
         return solve(IkProblem(self.robot, goals), start, restarts=FIRST_RESTARTS).q
 
-    def _go_on_to(self, frame: int, q: Array) -> None:
+    def _ask_for_frame(self, frame: int, q: Array) -> None:
         """Ask for a frame of the example, from q (n,) of the frame before."""
         achieved = q if frame > 0 else None
         for pattern, values in self._patterns:

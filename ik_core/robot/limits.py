@@ -56,7 +56,7 @@ class JointLimits:
         Stays inside the limits: it serves continuous joints and ranges over one turn.
         """
         result = x.copy()
-        take_nearest_turns(result, reference, self.lower, self.upper, self.turns)
+        shift_to_nearest_turns(result, reference, self.lower, self.upper, self.turns)
         return result
 
     def violation(self, x: Array) -> Array:
@@ -69,7 +69,7 @@ class JointLimits:
 
 
 @njit
-def take_nearest_turns(
+def shift_to_nearest_turns(
     q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
 ) -> None:
     """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
@@ -88,11 +88,11 @@ def take_nearest_turns(
 
 
 @njit
-def take_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
+def write_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
     """answer (n,) = the best point, on the whole turns nearest to the reference (n,) inside the
     bounds (5, n); return whether they are others, so that it is to be evaluated again."""
     copy_to(best, answer)
-    take_nearest_turns(answer, reference, bounds[0], bounds[1], bounds[4])
+    shift_to_nearest_turns(answer, reference, bounds[0], bounds[1], bounds[4])
     return differ(answer, best)
 
 

@@ -31,7 +31,7 @@ from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base
 from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
-from .urdf_inertials import take_inertials
+from .urdf_inertials import pop_inertials
 
 MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
@@ -97,7 +97,7 @@ def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
 def _robot(text: str | bytes, free_joints: tuple[str, ...], floating_base: bool) -> Robot:
     """The robot of a description that was read."""
     tree, warnings = filtered(text)
-    inertials = take_inertials(tree)
+    inertials = pop_inertials(tree)
     model = parser.URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
     links = [link.name for link in model.links]
     _check_unique('link', links)

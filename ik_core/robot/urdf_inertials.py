@@ -9,7 +9,7 @@ import numpy as np
 from .mass import Inertial
 
 
-def take_inertials(tree: ElementTree.Element) -> dict[str, Inertial]:
+def pop_inertials(tree: ElementTree.Element) -> dict[str, Inertial]:
     """The inertials of links, by name, which are taken out of the tree; those with a mass."""
     inertials = {}
     for link in tree.iterfind('link'):

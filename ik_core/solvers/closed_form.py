@@ -41,9 +41,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..closed_form.cached_form import CachedForm
 from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
-from ..closed_form.knowledge import Knowledge
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions
@@ -121,7 +121,9 @@ class ClosedFormSolver(Solver):
             return None
         started = self.clock()
         start, errors = problem.load_numbers(q0), np.empty((2, 1))
-        if workspace.look(start, errors)[0] != RUNNING:  # it reaches the goal, or is not finite
+        if (
+            workspace.check_start(start, errors)[0] != RUNNING
+        ):  # it reaches the goal, or is not finite
             return None
         choice = _Choice(problem)
         q = choice.of(form.solve_loaded(start))
@@ -133,7 +135,7 @@ class ClosedFormSolver(Solver):
     def _judged(self, known: _Known, q: Array, errors: Array, started: float) -> IkResult | None:
         """The result of a solution (n,); None if it misses the tolerances. errors (2, 1): room."""
         q = q.copy()
-        code, cost = known.workspace.look(q, errors)
+        code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
             return None
         return IkResult(
@@ -158,7 +160,7 @@ class ClosedFormSolver(Solver):
             free = _free_ones(problem, many)
             for start, target, found in zip(q0, frames_of(some), free, strict=True):
                 packed.targets[0], errors = target, np.empty((2, 1))
-                is_done = not len(found) or workspace.look(start, errors)[0] == REACHED
+                is_done = not len(found) or workspace.check_start(start, errors)[0] == REACHED
                 yield None if is_done else self._judged(known, found[0], errors, started)
 
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
@@ -175,7 +177,7 @@ class ClosedFormSolver(Solver):
         return self._known
 
 
-class _Known(Knowledge):
+class _Known(CachedForm):
     """What is known of a problem, and what is said of its solutions."""
 
     def __init__(self, problem: IkProblem, fallback: Solver) -> None:
@@ -183,7 +185,7 @@ class _Known(Knowledge):
         self._fallback: Any = fallback
         self._note = ''
         self._strategy: Strategy | None = None
-        self.look(problem.default_configuration)
+        self.find(problem.default_configuration)
 
     @cached_property
     def workspace(self) -> Any:
@@ -219,11 +221,11 @@ class ClosedFormSearch(Search):
         self._stays, self._left = False, math.inf
         self._choice = _Choice(problem)
         self._found: IkResult | None = None  # by the closed form
-        known.look(self.q0)
+        known.find(self.q0)
         self._note = self._hands_over(known.why_not)
         self._looking: Iterator[None] | None = None
         if known.form is not None:
-            self._looking, self._note = self._look(known.form), ''
+            self._looking, self._note = self._search_form(known.form), ''
 
     def stay_on_branch(self) -> None:
         """See Search."""
@@ -232,7 +234,7 @@ class ClosedFormSearch(Search):
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         """See Search: where the closed form has a solution, that is the first iteration."""
         if self._looking is not None:
-            if not self._has_looked(deadline, iterations):
+            if not self._has_answered(deadline, iterations):
                 return
             if self._found is not None and iterations is not None:
                 iterations -= 1
@@ -241,7 +243,7 @@ class ClosedFormSearch(Search):
             self._search.iterate_until(deadline, iterations)
             self.status, self.limited_by = self._search.status, self._search.limited_by
 
-    def _has_looked(self, deadline: float | None, iterations: int | None) -> bool:
+    def _has_answered(self, deadline: float | None, iterations: int | None) -> bool:
         """Whether the closed form has said what it can; False where a budget ends first."""
         self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
         self.status = self._search.status
@@ -257,7 +259,7 @@ class ClosedFormSearch(Search):
         self._looking = None
         return True
 
-    def _look(self, form: ClosedForm) -> Iterator[None]:
+    def _search_form(self, form: ClosedForm) -> Iterator[None]:
         """Take the solution, if there is one; with pauses for a look at the clock."""
         yield
         start = self.q0.copy()
@@ -271,15 +273,15 @@ class ClosedFormSearch(Search):
                 )
                 self._note = f'followed by {self._fallback.name}: the closed form {why}'
             elif self._stays:
-                self._look_nearby(form, start)
+                self._search_nearby(form, start)
             elif slow and self._left < SLOW:
                 self._note = self._hands_over('no time for the closed form')
             else:
-                yield from self._look_for_the_nearest(form, start)
+                yield from self._search_nearest(form, start)
         except UnsupportedProblem as reason:  # as its frozen joints stand in the start
             self._note = self._hands_over(str(reason))
 
-    def _look_nearby(self, form: ClosedForm, start: Array) -> None:
+    def _search_nearby(self, form: ClosedForm, start: Array) -> None:
         q = self._choice.of(form.solve_loaded(start))
         if q is not None and np.abs(q - start).max() <= NEARBY:
             self._take(q)
@@ -288,7 +290,7 @@ class ClosedFormSearch(Search):
         else:
             self._note = self._hands_over('no solution in closed form nearby')
 
-    def _look_for_the_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
+    def _search_nearest(self, form: ClosedForm, start: Array) -> Iterator[None]:
         choice, redundant = self._choice, form.redundant_joint
         q = choice.of(form.solve_loaded(start))
         values = np.empty(0) if redundant is None else _outwards(form, float(start[redundant]))
@@ -300,9 +302,9 @@ class ClosedFormSearch(Search):
         if q is not None:
             self._take(q)
         elif choice.colliding and redundant is None and form.is_certain:
-            self._take_none(f'for certain, {choice.why_none(self.problem)}')
+            self._end_without_free(f'for certain, {choice.why_none(self.problem)}')
         elif self._is_settled():
-            self._take_none(self.problem.why_settled(choice.colliding[0]))
+            self._end_without_free(self.problem.why_settled(choice.colliding[0]))
         else:
             self._note = self._out_of_reach(form)
 
@@ -311,7 +313,7 @@ class ClosedFormSearch(Search):
         colliding = self._choice.colliding
         return bool(colliding) and self.problem.why_settled(colliding[0]) != ''
 
-    def _take_none(self, why: str) -> None:
+    def _end_without_free(self, why: str) -> None:
         """End at the start, as all solutions that there are collide."""
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION

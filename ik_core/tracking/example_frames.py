@@ -14,7 +14,7 @@ from ..tasks import SmoothnessTask
 from ..tasks.reference_motion import ReferenceMotionTask
 
 
-def go_on_to(
+def advance_frame(
     problem: IkProblem, examples: Sequence[ArrayLike], achieved: Array, *, restart: bool
 ) -> None:
     """Go on to the next frame: of every example motion, in order, and from q `achieved` (n,).

@@ -33,10 +33,10 @@ from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..robot.limits import TURN, take_nearest_turns
+from ..robot.limits import TURN, shift_to_nearest_turns
 from ..rules import is_within
 from ..solvers import Solver, make_solver
-from .example_frames import go_on_to, take_over
+from .example_frames import advance_frame, take_over
 from .finer import finer_problem
 from .motion_limits import MotionLimits
 
@@ -190,7 +190,7 @@ class GoalSolver:
 
     def next_frame(self, examples: Sequence[ArrayLike], q: Array, *, restart: bool) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
-        go_on_to(self.problem, examples, q, restart=restart)
+        advance_frame(self.problem, examples, q, restart=restart)
         self.invalidate()
 
     def set_limits(self, limits: MotionLimits) -> None:
@@ -452,7 +452,7 @@ class GoalSolver:
         if all_finite(q):
             self.solution = q.copy()
             near = near.copy()  # it may be read-only: a kernel is compiled for such arrays anew
-            take_nearest_turns(
+            shift_to_nearest_turns(
                 self.solution, near, self.limits.lower, self.limits.upper, self._turning
             )
 

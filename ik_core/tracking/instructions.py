@@ -86,10 +86,10 @@ class SetGoal(Instruction):
         linear = (self.move or state.options.move) == 'linear'
         state.begin_to_follow(tip)
         if state.options.feed_forward and self.twist is None and not linear:
-            tip.give_next_of_stream(self.transform, self.now)
+            tip.set_stream_goal(self.transform, self.now)
         else:
             twist = None if self.twist is None else np.asarray(self.twist)
-            tip.give(self.transform, self.now, linear=linear, twist=twist)
+            tip.set_goal(self.transform, self.now, linear=linear, twist=twist)
 
 
 @dataclass(eq=False)
@@ -262,7 +262,7 @@ class SetProblem(Instruction):
             state.set_targets()
             state.invalidate()
         else:
-            state.give_again(state.stop if state.has_goals else state.drop_goals)
+            state.restore_goals(state.stop if state.has_goals else state.drop_goals)
 
 
 @dataclass(eq=False)
@@ -309,7 +309,7 @@ class Pause(Instruction):
         state.drive = drive
         state.come_to_rest()
         if drive is Drive.ON:
-            state.go_on()
+            state.resume()
 
 
 @dataclass(eq=False)
@@ -390,7 +390,7 @@ class Reset(Instruction):
             state.end_stop()
 
         if self.keep_goals:
-            state.give_again(restart)
+            state.restore_goals(restart)
         else:
             restart()
 

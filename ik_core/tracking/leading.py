@@ -59,7 +59,7 @@ class Leading:
         self.closely = False
         for tip in self._tips:
             if tip.keeps_step:
-                tip.ask_again()
+                tip.request_again()
 
     def _begin(self) -> None:
         """Go on from step to step, from where the joints can stop."""
@@ -81,7 +81,7 @@ class Leading:
             return
         if solver.is_settled:
             for tip in self._tips:
-                tip.go_on()
+                tip.reset_caution()
         elif not solver.take_unfinished(self._motion.q):
             self._move_on(self._step * (share / self._share if self._share else 0.0))
             for tip in moving:
@@ -103,7 +103,7 @@ class Leading:
             self._slow_down(moving)
             return
         for tip in moving:
-            tip.take_back()
+            tip.undo_advance()
         worst = max(moving, key=lambda tip: self._solver.miss(tip.index))
         slower = [worst] if self._solver.miss(worst.index) > 1.0 else moving
         blocked = [tip for tip in slower if tip.hesitate()]
@@ -121,7 +121,7 @@ class Leading:
         factor = self._motion.braking_factor(before, self._step * self._rate)
         self._move_on(factor * self._step)
         for tip in moving:
-            tip.take_back()
+            tip.undo_advance()
             tip.slow_down(factor * self._share / share if share else 0.0)
             tip.coast(1.0 / self._rate)
         self._go_by(self._solver.solution - before, factor * self._share)

@@ -204,7 +204,7 @@ class TrackerState:
         self.drop_goals()
         self.stop_driving()
 
-    def give_again(self, drop: Callable[[], None]) -> None:
+    def restore_goals(self, drop: Callable[[], None]) -> None:
         """Ask for the goals that are followed again, as before, after they are dropped."""
         joint_goal = self.joint_goal
         kept = [
@@ -215,7 +215,7 @@ class TrackerState:
         drop()
         for tip, given, request in kept:
             self.begin_to_follow(tip)
-            tip.take_again(given, request)
+            tip.restore_goal(given, request)
         if joint_goal is not None:
             self.move_to(*joint_goal)
 
@@ -289,7 +289,7 @@ class TrackerState:
         self.solver.rest(self.motion.stop_point())
         self.motion.come_to_rest()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Go on with the goals, which may be far from where the joints are."""
         self.leading.end()
         self.solver.jump()

@@ -38,7 +38,7 @@ def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
     state.motion.brake(as_told=as_told)
     state.come_to_rest()
     if state.has_goals and state.drive is Drive.ON:
-        state.go_on()
+        state.resume()
 
 
 def drop_ended_goals(state: TrackerState, now: float) -> None:

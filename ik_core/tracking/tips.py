@@ -17,7 +17,7 @@ What is asked of a tip waits in its `Request` until the next tick accepts it:
 
 Lines and jogs lead the joints closely, from step to step. While one tip leads, the others keep
 step: what would be a leap, a goal to go to by the joints, becomes a line too (`lead_from`), until
-no tip leads any more (`ask_again`). Where a step can't be followed the tip takes it back
+no tip leads any more (`request_again`). Where a step can't be followed the tip takes it back
 (`hesitate`), to try a smaller one; where that does not help it stays where the joints can stop,
 and is `blocked`: a line until something else changes, a jog until it comes from another direction.
 
@@ -289,12 +289,12 @@ class Tip:
 
     # What is asked of it
 
-    def give(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
+    def set_goal(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
         """Take a goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
         self.request.twist, self.request.horizon = STILL if twist is None else twist, HORIZON
         self._take(goal, now, linear)
 
-    def give_next_of_stream(self, goal: Array, now: float) -> None:
+    def set_stream_goal(self, goal: Array, now: float) -> None:
         """Take a goal (4, 4) that goes on with the smoothed velocity of its stream."""
         request = self.request
         seconds = now - request.received
@@ -351,14 +351,14 @@ class Tip:
         elif isinstance(self.state, Line):
             self.state = Line()
 
-    def take_again(self, given: Array, request: Request) -> None:
+    def restore_goal(self, given: Array, request: Request) -> None:
         """Take a goal, `given` (4, 4), that was asked for before as the request says."""
         self.given, self.request = given, request
         request.waits = True
         if not self.has_goal:
             self.state = Drag()
 
-    def ask_again(self) -> None:
+    def request_again(self) -> None:
         """Go on to the goal as it was asked for: nobody leads any more."""
         self.state = Drag()
         self._accepted = self.frame
@@ -435,7 +435,7 @@ class Tip:
         if isinstance(self.state, Jog):
             self._accepted = self.frame
 
-    def take_back(self) -> None:
+    def undo_advance(self) -> None:
         """Take back the last `advance`, since it can't be followed."""
         self.frame = self._before
 
@@ -445,7 +445,7 @@ class Tip:
         self._hesitations += 1
         return self._hesitations > HESITATIONS
 
-    def go_on(self) -> None:
+    def reset_caution(self) -> None:
         """The last `advance` could be followed."""
         self._hesitations = self._late = 0
 

@@ -206,7 +206,7 @@ class Following:
         self.behind = np.flatnonzero(proved).tolist()
         self.stands = False
         if standstill:
-            self._look_for_standstill(q, commanded, time)
+            self._detect_standstill(q, commanded, time)
             self._learn_lag(q, commanded, time)
 
     def forget(self) -> None:
@@ -243,7 +243,7 @@ class Following:
         off: Array = apart - np.minimum(np.maximum(apart, -reach), reach)
         return off
 
-    def _look_for_standstill(self, q: Array, commanded: Commanded, time: float) -> None:
+    def _detect_standstill(self, q: Array, commanded: Commanded, time: float) -> None:
         """Find out whether the robot stands."""
         watched, late = self._watched, self._lag.seconds + LATE
         recent = commanded.since(late)

@@ -132,7 +132,7 @@ class StartState:
         self._controller.close()
         self._model = self._measured = None
         self._forget()
-        self._go_on()
+        self._clear_obstacle()
 
     def poll(self) -> None:
         """Handle what came."""
@@ -149,7 +149,7 @@ class StartState:
             self.obstacle, self._health.concerns = StatusCode.WAITING_FOR_STATE, unknown
             return False, ()
         self._forget()
-        self._go_on()
+        self._clear_obstacle()
         return True, (self._begin(model),)
 
     def take_again(self) -> None:
@@ -211,7 +211,7 @@ class StartState:
         self._last_command = due
         self._note_rest(model, command, due)
         timeout, tolerance = model.parameters.node.state_timeout, _tolerance(model)
-        self._look_for_arrival(measured, model, command)
+        self._note_arrival(measured, model, command)
         if measured.age(now) > timeout:
             return self._lose_state(measured.unknown(now, timeout, tolerance))
         if self.obstacle is not None:
@@ -385,7 +385,7 @@ class StartState:
                 self._lead(measured, model, now, self._led_to)
                 return self._hold()
             self._resumed_at = model.all_positions if self._keeps_goals else None
-            self._go_on()
+            self._clear_obstacle()
             if self._sends_trajectories or tracker.joint_goal is None:
                 return ()
             return (Reset(tracker.q),)  # the way back has ended: it was nobody's goal
@@ -432,7 +432,7 @@ class StartState:
         waits = model.parameters.node.after_not_following == 'wait'
         return waits and self.obstacle is StatusCode.NOT_FOLLOWING and not self._keeps_goals
 
-    def _look_for_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
+    def _note_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
         """A goal is reached when the robot is there, not only the command."""
         self._health.on_the_way = command.status is TrackStatus.REACHED and not (
             self._following.is_at(
@@ -447,7 +447,7 @@ class StartState:
         self.due_return, self._led_to, self._has_led = None, None, False
         self._following.forget()
 
-    def _go_on(self) -> None:
+    def _clear_obstacle(self) -> None:
         """Nothing keeps goals from being followed."""
         self.obstacle, self._is_apart, self._keeps_goals = None, False, False
         self._returns_until = -math.inf

@@ -27,7 +27,7 @@ from rclpy.time import Time
 
 from ik_core.maths.rotations import Array
 
-from ..beside import node_beside
+from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform
 from ..counters import WARNING_PERIOD
 from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
@@ -104,7 +104,7 @@ class TfListener:
 
     def __init__(self, tf2: Any, node: Node) -> None:
         self._tf2, self._log = tf2, node.get_logger()
-        self._node = node_beside(node, 'tf')
+        self._node = background_node(node, 'tf')
         self._buffer = tf2.Buffer()  # with a node, it would serve tf2_frames there
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -121,7 +121,7 @@ class TfListener:
 
     def lookup(self, target: str, source: str) -> Array:
         """See `TfFrames`; an unknown frame is Pending while its message may be on the way."""
-        self._take_from_now_on()
+        self._start_thread()
         try:
             return _to_matrix(self._buffer.lookup_transform(target, source, Time()).transform)
         except self._tf2.TransformException as error:
@@ -137,7 +137,7 @@ class TfListener:
         self._tf2_listener.unregister()
         self._node.destroy_node()
 
-    def _take_from_now_on(self) -> None:
+    def _start_thread(self) -> None:
         """Start the thread, unless somebody has."""
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
@@ -158,12 +158,12 @@ class TfListener:
         while True:
             for subscription in self._node.subscriptions:
                 for _ in range(MOST_AT_ONCE):
-                    if not self._take_one(subscription):
+                    if not self._take_message(subscription):
                         break
             if self._stopping.wait(TAKE_PERIOD):
                 return
 
-    def _take_one(self, subscription: Any) -> bool:
+    def _take_message(self, subscription: Any) -> bool:
         """Hand a message to tf2, whatever it is; false where there is none."""
         try:
             serialized = take(subscription)

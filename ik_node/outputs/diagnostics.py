@@ -102,7 +102,7 @@ class Diagnostics:
 
         On a busy machine ticks are late all the time: /diagnostics counts them, once a second.
         """
-        self._hazards = self._look_for_hazards()
+        self._hazards = self._find_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         now = (*shown, self.concerns, self.refused.total(), self._note())
         if now != self._published:
@@ -179,7 +179,7 @@ class Diagnostics:
         )
         return tuple(tips)
 
-    def _look_for_hazards(self) -> Hazards:
+    def _find_hazards(self) -> Hazards:
         if self._model is None or self.command is None or self._state() is not StatusCode.ACTIVE:
             return Hazards()
         return hazards(self._model, self.command)

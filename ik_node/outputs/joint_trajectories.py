@@ -44,7 +44,7 @@ from ik_core.tracking.governor import Governor
 from ik_core.tracking.knots import MOST
 
 from ..clocks import Moment
-from ..sure_steps import SureSteps
+from ..committed_steps import CommittedSteps
 from .joint_rows import JointRows
 from .output import Output
 from .trajectory_bytes import TrajectoryBytes
@@ -138,7 +138,7 @@ class JointTrajectoryWriter(Output):
         self._due_before: int | None = None  # of the message before the last one
         self._made_up = False  # other ticks than that of the last message
 
-    def make_up(self, steps: SureSteps, due: int, now: int) -> int:
+    def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
         """Let the joints do, in ticks that did not come, what the controller makes them do.
 
         Where it may have gone into the stop, after half of the delay, they brake, instead of the

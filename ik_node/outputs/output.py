@@ -9,7 +9,7 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
 
 from ..clocks import Moment
-from ..sure_steps import SureSteps
+from ..committed_steps import CommittedSteps
 
 
 class Output(ABC):
@@ -20,7 +20,7 @@ class Output(ABC):
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
 
-    def make_up(self, steps: SureSteps, due: int, now: int) -> int:
+    def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
         """After the step of the tick that was `due` [ns]: deal with those that did not come.
 
         Those until now [ns] are meant, too. Returns when the tick was due that is published.

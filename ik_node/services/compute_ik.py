@@ -42,7 +42,7 @@ from ik_core.collision import World
 from ik_core.exceptions import FrameNotFound, InvalidOption
 from ik_core.maths.rotations import Array
 
-from ..beside import node_beside
+from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import Frames, FrameSource, Pending
@@ -313,7 +313,7 @@ class ComputeIk:
 
     def _serve(self, service: Any, scene: Any, stopping: threading.Event) -> None:
         try:
-            node = node_beside(self._node, SERVICE)
+            node = background_node(self._node, SERVICE)
             try:
                 node.create_service(service, SERVICE, self._answer)
                 node.create_subscription(scene, SCENE, self._take_scene, SCENE_DEPTH)

@@ -108,20 +108,20 @@ class Run:
     def _begin(self) -> None:
         self._judge = self._start.problem()
         self._search = self.contestant.make().begin(self._start.problem(), self._start.q0)
-        self._stand_at(self._search.q, 0)
+        self._start_at(self._search.q, 0)
 
     def _advance(self, updates: int, deadline: float) -> None:
         search = self._search
         assert search is not None
         for _ in range(updates):
             done = search.run(Budget(iterations=1))
-            self._stand_at(search.q, self.standing.iterations + 1)
+            self._start_at(search.q, self.standing.iterations + 1)
             if done:
                 self._end(search.result())
             if done or time.perf_counter() >= deadline:
                 return
 
-    def _stand_at(self, q: Array, iterations: int) -> None:
+    def _start_at(self, q: Array, iterations: int) -> None:
         """Note where an update led. Raises ArithmeticError where that is nowhere."""
         assert self._judge is not None
         position, orientation = (float(errors.max()) for errors in self._judge.errors(q))

@@ -136,7 +136,7 @@ class RosArm:
 
     def _frame(self) -> None:
         self._presence.look()
-        self._tell_who_is_missing()
+        self._warn_of_missing_nodes()
         self._calls.look()
         while not self._asked.empty():
             self._asked.get()()
@@ -149,7 +149,7 @@ class RosArm:
         elif self._watch.look() or self._moment is None:
             self._moment = self._new_moment()
 
-    def _tell_who_is_missing(self) -> None:
+    def _warn_of_missing_nodes(self) -> None:
         if time.monotonic() > self._missed_at:
             self._missed_at = math.inf
             if not self._presence.is_there:

@@ -16,7 +16,7 @@ from benchmark import PAPERS, runner, solve
 from benchmark.results import read_csv
 from ik_core.cli.main import main
 from ik_core.exceptions import InvalidOption
-from ik_core.figures import COLOURS, LOOKS, draw_file, new_figure, nth_look, styled
+from ik_core.figures import COLOURS, LOOKS, draw_file, new_figure, nth_style, styled
 from ik_core.reachability import figure as slices
 from ik_core.reachability.cloud import reach_cloud
 from ik_core.reachability.figure3d import draw_workspace
@@ -205,7 +205,7 @@ def test_the_cloud_of_a_map_without_manipulability_has_the_share_of_orientations
 
 def test_methods_differ_and_so_do_the_things_without_a_look():
     assert len(set(LOOKS.values())) == len(LOOKS)
-    looks = [tuple(nth_look(i).values()) for i in range(4 * len(COLOURS))]
+    looks = [tuple(nth_style(i).values()) for i in range(4 * len(COLOURS))]
     assert len(set(looks)) == len(looks)
 
 

@@ -16,7 +16,7 @@ from ik_node.ticker import (
     LEAST_LEAD,
     MARGIN,
     MOST_LEAD,
-    Chores,
+    Housekeeping,
     Lead,
     SimulatedTicker,
     Ticker,
@@ -229,7 +229,7 @@ def test_no_chore_is_left_out_where_each_run_has_time_for_one():
         done.append(name)
         time.sleep(0.002)
 
-    chores = Chores(*((1e-6, lambda name=name: slow(name)) for name in 'abc'))
+    chores = Housekeeping(*((1e-6, lambda name=name: slow(name)) for name in 'abc'))
     for _ in range(9):
         chores.run(0.001)
     assert sorted(done) == sorted('abc' * 3)
@@ -237,7 +237,7 @@ def test_no_chore_is_left_out_where_each_run_has_time_for_one():
 
 def test_a_chore_waits_for_its_period():
     done = []
-    chores = Chores((0.0, lambda: None), (1e6, lambda: done.append(1)))
+    chores = Housekeeping((0.0, lambda: None), (1e6, lambda: done.append(1)))
     for _ in range(10):
         chores.run(0.001)
     assert done == [1]

@@ -46,7 +46,7 @@ ORDERS = {
             'guarded',
             'jobs',
             'known_collisions',
-            'sure_steps',
+            'committed_steps',
             'texts',
         },
         {'parameters', 'planning_scene'},

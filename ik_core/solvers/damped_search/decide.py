@@ -22,16 +22,16 @@ from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
 from ...robot.kinematics import OFFSET
-from ...robot.limits import TURN, random_configuration, take_answer
+from ...robot.limits import TURN, random_configuration, write_answer
 from ...rules import (
     SAME_COST,
     answer_status,
     are_within,
     descent_along,
+    has_stalled,
     is_better,
     is_solved,
     put_inside,
-    stands_still,
 )
 from .layouts import (
     ATTEMPTS,
@@ -103,7 +103,7 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         _note_exact(problem, lanes, w)
     else:
         _end_attempt(problem, searches, lanes, w, ended)
-        go_on(problem, searches, lanes, w, last)
+        next_task(problem, searches, lanes, w, last)
 
 
 # --- a step --------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
         if _is_hopeless(problem, searches, lanes, w, before - cost):
             return STALLED
         ended = CLOSEST if is_stationary(problem, lanes, w) else RUNNING
-        if ended == RUNNING and _stands_still(problem, lanes, w):
+        if ended == RUNNING and _has_stalled(problem, lanes, w):
             return STALLED
     else:
         _go_back(lanes, w)
@@ -154,14 +154,14 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
 
 
 @inlined
-def _stands_still(problem: Record, lanes: Record, w: int) -> bool:
+def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
     """Whether a step moved all variables by less than `relative_change` of the largest one."""
     largest, there = 0.0, 1 - lanes.here
     if problem.relative_change == 0.0:
         return False
     for j in range(lanes.x.shape[1]):
         largest = max(largest, abs(lanes.x[there, j, w]))
-    return stands_still(lanes.largest[w], 0.0, largest, problem.relative_change)
+    return has_stalled(lanes.largest[w], 0.0, largest, problem.relative_change)
 
 
 @inlined
@@ -396,7 +396,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
     descended = lanes.phase[w] == DESCEND
     if descended and searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
-            if _is_beside(lanes, w, other) and lanes.attempt[other] < k:
+            if _shares_search(lanes, w, other) and lanes.attempt[other] < k:
                 lanes.later[other] += lanes.steps[w]
     if ended == REACHED:
         if descended:
@@ -427,7 +427,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
 
 
 @inlined
-def _is_beside(lanes: Record, w: int, other: int) -> bool:
+def _shares_search(lanes: Record, w: int, other: int) -> bool:
     """Whether another lane makes an attempt of the same search."""
     same = lanes.search[other] == lanes.search[w]
     return other != w and same and lanes.phase[other] == DESCEND
@@ -442,7 +442,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
     i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
     if searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
-            if not _is_beside(lanes, w, other):
+            if not _shares_search(lanes, w, other):
                 continue
             if lanes.attempt[other] > k:
                 dropped += lanes.steps[other]
@@ -511,7 +511,7 @@ def _pool(searches: Record, lanes: Record, w: int) -> None:
 
 
 @inner
-def go_on(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
+def next_task(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
     """Give a lane whose attempt is over the next task of its search, or release it."""
     i = lanes.search[w]
     if lanes.phase[w] == DESCEND:
@@ -637,7 +637,7 @@ def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     all_collided = searches.collided[i] > 0 or searches.best_cost[i] == np.inf
     if avoids(problem) and searches.best_status[i] != REACHED and all_collided:
         searches.best_status[i] = COLLIDED
-    turned = take_answer(best, searches.references[i], problem.bounds, answer)
+    turned = write_answer(best, searches.references[i], problem.bounds, answer)
     if searches.best_status[i] == REACHED and not turned:
         _write(searches, lanes, w, REACHED)  # as judged just now
         return
@@ -684,7 +684,7 @@ def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         begin_search(problem, searches, lanes.next)
         join(problem, searches, lanes, w, lanes.next)
         lanes.next += 1
-        go_on(problem, searches, lanes, w, last)
+        next_task(problem, searches, lanes, w, last)
         return
     found, fewest = -1, last + 1
     for other in range(lanes.phase.shape[0]):
@@ -694,7 +694,7 @@ def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
                 found, fewest = i, searches.begun[i]
     if found >= 0:
         join(problem, searches, lanes, w, found)
-        go_on(problem, searches, lanes, w, last)
+        next_task(problem, searches, lanes, w, last)
 
 
 @inner

@@ -12,7 +12,7 @@ from ..._jit import inlined, inner, njit, slot, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
-from ...robot.limits import LARGEST_POSITION, take_answer
+from ...robot.limits import LARGEST_POSITION, write_answer
 from ...rules import answer_status, are_within, is_better, put_inside
 from . import layouts
 from .decide import (
@@ -21,11 +21,11 @@ from .decide import (
     copy_point,
     decide,
     free,
-    go_on,
     is_free,
     join,
     load_search,
     nearest_guess,
+    next_task,
 )
 from .evaluate import evaluate
 from .layouts import (
@@ -132,14 +132,14 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
             few = few_numbers(searches.few)
             reset(few, 1)
             few.follows = 0
-            _hand_over(problem, searches, one, few)
+            _continue_in_lanes(problem, searches, one, few)
             searches.stage = BESIDE
     if searches.stage == BESIDE and searches.status[0] == RUNNING:
         few = few_numbers(searches.few)
         beside = run(problem, searches, few_lanes(searches.few), few, problem.restarts, steps)
         if not beside and searches.status[0] == RUNNING:  # no attempt is left
             join(problem, searches, one, 0, 0)
-            go_on(problem, searches, one, 0, problem.restarts)
+            next_task(problem, searches, one, 0, problem.restarts)
             searches.stage = REST
     if searches.stage == REST and searches.status[0] == RUNNING:
         run(problem, searches, lanes, one, problem.restarts, steps)
@@ -171,7 +171,7 @@ def set_start(problem: Record, searches: Record, q: Array) -> bool:
 
 
 @njit
-def look(address: int, q: Array, errors: Array) -> tuple[int, float]:
+def check_start(address: int, q: Array, errors: Array) -> tuple[int, float]:
     """Evaluate joints q (n,) of the whole robot, put inside the limits.
 
     Fills q, and errors (2, G) of the goals [m, rad]. Returns REACHED, RUNNING or NOT_FINITE, and
@@ -222,13 +222,13 @@ def reset(lanes: Record, following: int) -> None:
 
 
 @inner
-def _hand_over(problem: Record, searches: Record, one: Record, few: Record) -> None:
+def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Record) -> None:
     """Continue a single search, at the same point, in the first of several lanes."""
     is_under_way = one.phase[0] == DESCEND
     searches.lanes[0] = 0
     join(problem, searches, few, 0, 0)
     if not is_under_way:
-        go_on(problem, searches, few, 0, problem.restarts)
+        next_task(problem, searches, few, 0, problem.restarts)
         return
     copy_point(one, 1 - one.here, 0, few, 1 - few.here, 0)
     few.attempt[0], few.steps[0], few.later[0] = one.attempt[0], one.steps[0], 0
@@ -255,7 +255,7 @@ def conclude(address: int) -> int:
                 point.x[j] = one.x[there, j, 0]
             if not avoids(problem) or is_free(problem, searches, one, 0, point.x):
                 copy_to(point.x, best)
-    take_answer(best, searches.references[0], problem.bounds, point.x)
+    write_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
     evaluate_point(problem, point)
     copy_to(point.x, point.answers[0])

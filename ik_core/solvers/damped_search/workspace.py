@@ -24,7 +24,7 @@ from ...robot.kinematics import MULTIPLIER
 from ...tasks.kernels import CHAIN, CONE, GEOMETRIC, SLACK
 from . import layouts
 from .layouts import CLOSEST, COLLIDED, NEW, RUNNING
-from .run import FEW, NOT_FINITE, Outcome, conclude, look, solve
+from .run import FEW, NOT_FINITE, Outcome, check_start, conclude, solve
 
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """In the place of q and of errors: see `run.solve`."""
@@ -51,7 +51,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         self._checks: dict[int, tuple[Record, Record, Record | None, Record]] = {}
         self.beginning = beginning_for(problem, options)
         self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
-        self._begins = self._may_begin = self._has_looked = False
+        self._begins = self._may_begin = self._has_checked_start = False
         self._outcome = NOT_BEGUN
         super().__init__(problem, options)
         # what a solve without tasks, of goals as they are packed, is given and reports needs no
@@ -226,12 +226,12 @@ class DampedWorkspace(ProblemRecords, Workspace):
             abandoned,
         )
 
-    def look(self, q: Array, errors: Array) -> tuple[int, float]:
-        """Evaluate joints q (n,) of a plain problem, as `run.look` does."""
+    def check_start(self, q: Array, errors: Array) -> tuple[int, float]:
+        """Evaluate joints q (n,) of a plain problem, as `run.check_start` does."""
         self.note_tolerances()
         if self.problem.avoids:
             self._begin_to_avoid(q)
-        found: tuple[int, float] = look(self.searches.address, q, errors)
+        found: tuple[int, float] = check_start(self.searches.address, q, errors)
         if self.constants['failed']:
             self._check(layouts.FAILED)
         return found
@@ -265,7 +265,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self._begin_to_avoid(q)
         own['stage'], self._outcome = NEW, NOT_BEGUN
         self._begins = self._may_begin = self.beginning is not None
-        self._has_looked = False
+        self._has_checked_start = False
         if self._begins:
             own['guesses_restart'] = 1
         return q
@@ -287,7 +287,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         status = STATUSES.get(outcome[0])
         if looks and status is None:
             self.searches['stage'], self._outcome = NEW, NOT_BEGUN
-        self._has_looked = looks
+        self._has_checked_start = looks
         return status
 
     def conclude(self) -> None:
@@ -371,4 +371,4 @@ class DampedWorkspace(ProblemRecords, Workspace):
     @property
     def between_attempts(self) -> bool:
         """See Workspace."""
-        return self._is_new and not self._has_looked
+        return self._is_new and not self._has_checked_start

@@ -19,7 +19,7 @@ from ...figures import (
     SKY,
     log_scale,
     new_figure,
-    nth_look,
+    nth_style,
 )
 from ..status import TrackStatus
 from .history import History
@@ -53,8 +53,8 @@ def draw_errors(recording: Recording, runs: Sequence[History]) -> Any:
             _log(orientation, run, np.degrees(run.orientation_errors[:, tip]), tip)
         times.plot(run.seconds, 1e6 * run.solve_times, color=BLUE, linewidth=0.8)
         for joint in range(robot.n):
-            places.plot(run.seconds, run.place_in_range[:, joint], **nth_look(joint))
-            speeds.plot(run.seconds, run.share_of_speed[:, joint], **nth_look(joint))
+            places.plot(run.seconds, run.place_in_range[:, joint], **nth_style(joint))
+            speeds.plot(run.seconds, run.share_of_speed[:, joint], **nth_style(joint))
     _name_panels(panels)
     lines = places.get_lines()[: robot.n]
     figure.legend(
@@ -70,7 +70,7 @@ def draw_errors(recording: Recording, runs: Sequence[History]) -> Any:
 
 def _log(axes: Any, run: History, values: Any, tip: int) -> None:
     shown = np.maximum(values, LEAST_ERROR)
-    axes.plot(run.seconds, shown, **nth_look(tip))
+    axes.plot(run.seconds, shown, **nth_style(tip))
 
 
 def _draw_statuses(axes: Any, run: History) -> None:

@@ -10,8 +10,8 @@ from support import robots
 
 import ik_core as ik
 from ik_core import IkProblem, InvalidConfiguration, PoseTask
+from ik_core.closed_form.cached_form import CachedForm
 from ik_core.closed_form.forms import ClosedForm
-from ik_core.closed_form.knowledge import Knowledge
 from ik_core.solvers.closed_form import ClosedFormSolver
 
 FIELDS = 'success', 'cost', 'iterations', 'evaluations', 'restarts', 'status'
@@ -115,11 +115,11 @@ def test_what_is_known_of_a_problem_is_asked_once_and_keeps_it_not_alive(monkeyp
     made = []
     monkeypatch.setattr(
         ClosedForm,
-        '_look_at_chain',
-        lambda self, look=ClosedForm._look_at_chain: made.append(1) or look(self),
+        '_find_strategies',
+        lambda self, look=ClosedForm._find_strategies: made.append(1) or look(self),
     )
-    known, start = Knowledge(problem), problem.default_configuration
-    assert known.look(start) is known.look(start + 1.0) is known.form
+    known, start = CachedForm(problem), problem.default_configuration
+    assert known.find(start) is known.find(start + 1.0) is known.form
     assert known.is_for(problem)
     assert not known.is_for(problem.clone())
     assert len(made) == 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ik_core.robot.limits import take_nearest_turns
+from ik_core.robot.limits import shift_to_nearest_turns
 
 
 @given(
@@ -20,7 +20,7 @@ def test_nearest_turn_is_the_nearest_one_inside_the_limits(q, reference, width):
     q = float(np.clip(q, lower, upper))
     reference = float(np.clip(reference, lower, upper))
     turned = np.array([q])
-    take_nearest_turns(
+    shift_to_nearest_turns(
         turned, np.array([reference]), np.array([lower]), np.array([upper]), np.array([True])
     )
     candidates = q + math.tau * np.arange(-12, 13)
@@ -34,5 +34,7 @@ def test_nearest_turn_is_the_nearest_one_inside_the_limits(q, reference, width):
 
 def test_joints_that_do_not_turn_are_left_alone():
     q = np.array([5.0, 5.0])
-    take_nearest_turns(q, np.zeros(2), np.full(2, -9.0), np.full(2, 9.0), np.array([False, True]))
+    shift_to_nearest_turns(
+        q, np.zeros(2), np.full(2, -9.0), np.full(2, 9.0), np.array([False, True])
+    )
     assert q.tolist() == [5.0, 5.0 - math.tau]

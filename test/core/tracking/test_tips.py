@@ -45,21 +45,21 @@ def held():
 
 def dragged():
     tip = held()
-    tip.give(goal(0.05), 0.0, linear=False, twist=None)
+    tip.set_goal(goal(0.05), 0.0, linear=False, twist=None)
     tip.accept(False)
     return tip
 
 
 def streaming():
     tip = held()
-    tip.give(goal(0.05), 0.0, linear=False, twist=TWIST)
+    tip.set_goal(goal(0.05), 0.0, linear=False, twist=TWIST)
     tip.accept(False)
     return tip
 
 
 def on_line():
     tip = held()
-    tip.give(goal(0.05), 0.0, linear=True, twist=None)
+    tip.set_goal(goal(0.05), 0.0, linear=True, twist=None)
     tip.accept(tip.request.linear)
     return tip
 
@@ -89,7 +89,7 @@ def test_a_tip_becomes_what_its_next_goal_asks_for(kind):
     for linear, twist, after in ((True, None, Line), (False, TWIST, Stream)):
         tip = TIPS[kind]()
         before = tip.frame.copy()
-        tip.give(goal(z=0.2), 1.0, linear=linear, twist=twist)
+        tip.set_goal(goal(z=0.2), 1.0, linear=linear, twist=twist)
         assert tip.request.waits
         assert tip.has_goal
         np.testing.assert_array_equal(tip.frame, before)  # it goes nowhere before a tick
@@ -118,7 +118,7 @@ def test_the_same_goal_again_changes_nothing():
         tip = make()
         tip.advance(step(0.01))
         state, frame = tip.state, tip.frame.copy()
-        tip.give(goal(0.05), 0.01, linear=tip.request.linear, twist=None)
+        tip.set_goal(goal(0.05), 0.01, linear=tip.request.linear, twist=None)
         assert tip.accept(tip.request.linear) == (0.0, 0.0)
         assert tip.state is state
         np.testing.assert_array_equal(tip.frame, frame)
@@ -129,7 +129,7 @@ def test_accepting_says_how_far_the_goal_moved():
     turned = goal(0.05, z=0.3)
     c, s = math.cos(0.4), math.sin(0.4)
     turned[:2, :2] = [[c, -s], [s, c]]
-    tip.give(turned, 0.0, linear=False, twist=None)
+    tip.set_goal(turned, 0.0, linear=False, twist=None)
     assert tip.accept(False) == pytest.approx((0.3, 0.4))
 
 
@@ -147,7 +147,7 @@ def test_a_stream_that_jumps_stands_at_its_goal():
     tip = streaming()
     tip.forget_stream()
     assert type(tip.state) is Drag
-    tip.give(goal(0.06), 0.01, linear=False, twist=None)
+    tip.set_goal(goal(0.06), 0.01, linear=False, twist=None)
     tip.accept(False)
     assert type(tip.state) is Drag  # its velocity is forgotten too
 
@@ -155,11 +155,11 @@ def test_a_stream_that_jumps_stands_at_its_goal():
 def test_the_velocity_of_a_stream_is_that_of_its_goals():
     tip = held()
     for k in range(40):
-        tip.give_next_of_stream(goal(0.002 * k), 0.01 * k)
+        tip.set_stream_goal(goal(0.002 * k), 0.01 * k)
         tip.accept(False)
     assert type(tip.state) is Stream
     np.testing.assert_allclose(tip.request.twist, [0.2, 0, 0, 0, 0, 0], atol=1e-9)
-    tip.give_next_of_stream(goal(0.1), 0.39 + STREAM_GAP + 0.01)  # after a gap there is none
+    tip.set_stream_goal(goal(0.1), 0.39 + STREAM_GAP + 0.01)  # after a gap there is none
     assert not tip.request.twist.any()
 
 
@@ -240,7 +240,7 @@ def test_a_jog_that_is_solved_for_too_late_slows_down_and_goes_on_once_it_is_not
         tip.advance(step(PERIOD * k))
         tip.be_late()
     assert tip.state.share == 0.0
-    tip.go_on()
+    tip.reset_caution()
     tip.advance(step(0.4))
     assert tip.state.share > 0.0
 
@@ -250,16 +250,16 @@ def test_a_step_that_is_taken_back_is_tried_again_at_half_the_speed(make):
     tip = make()
     for k in range(5):
         tip.advance(step(PERIOD * k))
-        tip.go_on()
+        tip.reset_caution()
     before, share = tip.frame.copy(), tip.state.share
     tip.advance(step(0.05))
     moved = tip.state.share
-    tip.take_back()
+    tip.undo_advance()
     assert tip.hesitate() is False
     np.testing.assert_array_equal(tip.frame, before)
     assert tip.state.share == pytest.approx(0.5 * moved)
     assert tip.caution == 0.5
-    tip.go_on()
+    tip.reset_caution()
     assert tip.caution == 1.0
     assert share > 0.0
 
@@ -284,13 +284,13 @@ def test_a_blocked_line_stays_until_something_else_changes():
     block(tip)
     assert tip.state.blocked
     assert not tip.moves
-    tip.give(goal(0.05), 0.0, linear=True, twist=None)
+    tip.set_goal(goal(0.05), 0.0, linear=True, twist=None)
     tip.accept(tip.request.linear)  # the same goal
     assert tip.state.blocked
     tip.unblock()
     assert tip.moves
     block(tip)
-    tip.give(goal(0.02), 0.0, linear=True, twist=None)
+    tip.set_goal(goal(0.02), 0.0, linear=True, twist=None)
     tip.accept(tip.request.linear)
     assert tip.moves
 
@@ -341,12 +341,12 @@ def test_a_goal_of_the_joints_becomes_a_line_while_another_tip_leads(make):
     np.testing.assert_array_equal(tip.frame, START)
     tip.advance(step(PERIOD))
     np.testing.assert_array_less(START[9], tip.frame[9])
-    tip.give(goal(0.06), 0.01, linear=False, twist=None)
+    tip.set_goal(goal(0.06), 0.01, linear=False, twist=None)
     share = tip.state.share
     tip.accept(True)
     assert tip.state.share == share > 0.0  # it goes on, to the new goal
     here = tip.frame.copy()
-    tip.ask_again()
+    tip.request_again()
     assert tip.accept(False)[0] == pytest.approx(START[9] + 0.06 - here[9])
     assert type(tip.state) is Drag
     assert tip.frame[9] == pytest.approx(START[9] + 0.06)
@@ -368,11 +368,11 @@ def test_a_blocked_line_is_left_by_the_same_goal_for_the_joints():
     tip = on_line()
     tip.advance(step())
     block(tip)
-    tip.give(goal(0.05), 0.1, linear=False, twist=None)
+    tip.set_goal(goal(0.05), 0.1, linear=False, twist=None)
     assert tip.accept(False)[0] == pytest.approx(0.05)  # the way from where it stands
     assert type(tip.state) is Drag
     assert tip.frame[9] == pytest.approx(START[9] + 0.05)
-    tip.give(goal(0.05), 0.2, linear=True, twist=None)
+    tip.set_goal(goal(0.05), 0.2, linear=True, twist=None)
     tip.accept(True)
     assert type(tip.state) is Line
 
@@ -409,7 +409,7 @@ def jogging():
 @pytest.mark.parametrize('linear', [False, True])
 def test_a_goal_after_a_jog_has_no_velocity_of_it(linear):
     tip = jogging()
-    tip.give(goal(0.05), PERIOD, linear=linear, twist=None)
+    tip.set_goal(goal(0.05), PERIOD, linear=linear, twist=None)
     tip.accept(tip.request.linear)
     assert isinstance(tip.state, Line if linear else Drag)
     assert not tip.request.twist.any()
@@ -419,7 +419,7 @@ def test_a_goal_that_waits_keeps_a_jog_at_rest_from_ending():
     tip = held()
     tip.jog(np.zeros(6), 0.0)
     assert tip.has_ended(0.0, 0.1)
-    tip.give(goal(0.05), PERIOD, linear=False, twist=None)
+    tip.set_goal(goal(0.05), PERIOD, linear=False, twist=None)
     assert not tip.has_ended(0.0, 0.1)
 
 
@@ -429,11 +429,11 @@ def test_a_line_that_hesitates_at_once_stays_where_it_begins():
         tip.hesitate()
     start = START.copy()
     start[9] += 0.2
-    tip.give(goal(0.5), 0.0, linear=True, twist=None)
+    tip.set_goal(goal(0.5), 0.0, linear=True, twist=None)
     tip.accept(True)
     tip.lead_from(start)
     assert tip.caution == 1.0
-    tip.take_back()
+    tip.undo_advance()
     np.testing.assert_array_equal(tip.frame, start)
 
 
@@ -442,7 +442,7 @@ def test_only_lines_and_jogs_have_a_speed_of_their_own():
     for _ in range(20):
         tip.advance(step())
     assert tip.state.share > 0.0
-    tip.give(goal(0.3), 0.2, linear=False, twist=TWIST)
+    tip.set_goal(goal(0.3), 0.2, linear=False, twist=TWIST)
     tip.accept(False)
     assert isinstance(tip.state, Stream)
     assert tip.state.share == 0.0

@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from support.node_harness import check_states, is_still, load, reachable_goal
 from support.panda_world import ACCELERATION, RATE, TIP, call, panda_world, topic_world, until_at
 
+from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.recording import read_recording, replay
 
 READY = {
@@ -264,13 +265,12 @@ def test_joint_goal_is_recorded_and_replayed_to_the_bit(tmp_path):
 def test_error_in_the_middle_of_a_joint_goal_brakes_and_it_is_followed_again(panda, monkeypatch):
     send(panda, FAR)
     until_moving(panda)
-    tracker = panda.ik_node._motion.model.tracker
-    follow = tracker._state.motion.follow
+    follow = JointMotion.follow
 
     def fail(*_):
-        monkeypatch.setattr(tracker._state.motion, 'follow', follow)
+        monkeypatch.setattr(JointMotion, 'follow', follow)
         raise ArithmeticError('once')
 
-    monkeypatch.setattr(tracker._state.motion, 'follow', fail)
+    monkeypatch.setattr(JointMotion, 'follow', fail)
     until_there(panda, FAR)
     panda.until(lambda: panda.diagnostics.get('errors') == '1', 'the error is counted')

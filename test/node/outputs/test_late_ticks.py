@@ -12,11 +12,11 @@ from support.panda_world import TIP
 from ik_core.tracking.instructions import UndoStep
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.state import TrackerState
+from ik_node.committed_steps import CommittedSteps
 from ik_node.control_loop import ControlLoop
 from ik_node.inputs.joint_states import StartState
 from ik_node.outputs.diagnostics import Diagnostics
 from ik_node.robot_model import Model
-from ik_node.sure_steps import SureSteps
 
 PERIOD = 10_000_000
 
@@ -80,7 +80,7 @@ def test_each_step_that_is_made_up_is_taken_once_whatever_raises(
             each.set_goal(0, goal, 0.01 * tick)
             each.tick(0.01 * tick)
     let_fail(monkeypatch, owner, name, late=late)
-    SureSteps(tracker, told.append).skip_tick(braking=braking)
+    CommittedSteps(tracker, told.append).skip_tick(braking=braking)
     if told:
         assert 'Injected' in told[0]
         other.governor.brake(as_told=braking)
@@ -98,6 +98,6 @@ def test_a_step_is_taken_back_whatever_raises(monkeypatch):
         before = tracker.governor.q.copy()
         tracker.tick(0.01 * tick)
     let_fail(monkeypatch, UndoStep, 'apply', late=True)
-    SureSteps(tracker, told.append).undo_step()
+    CommittedSteps(tracker, told.append).undo_step()
     np.testing.assert_array_equal(tracker.governor.q, before)
     assert 'Injected' in told[0]

@@ -10,7 +10,7 @@ from ..problem import IkProblem
 from .forms import ClosedForm
 
 
-class Knowledge:
+class CachedForm:
     """The closed form of a problem, or why it has none as its frozen joints stood when asked last.
 
     The problem is not kept alive.
@@ -26,7 +26,7 @@ class Knowledge:
         """Whether it still is what is known of a problem, whose tolerances may be changed."""
         return self._problem() is problem and (self.form is None or self.form.is_for(problem))
 
-    def look(self, start: Array) -> ClosedForm | None:
+    def find(self, start: Array) -> ClosedForm | None:
         """The form; where there was none, it is looked for if frozen joints stand elsewhere in a
         checked start (n,)."""
         problem = self._problem()
@@ -34,10 +34,10 @@ class Knowledge:
             stands = problem.packed.frozen_values(start).tobytes()
             if stands != self._asked:
                 self._asked = stands
-                self._look_for(problem, start)
+                self._find_form(problem, start)
         return self.form
 
-    def _look_for(self, problem: IkProblem, start: Array) -> None:
+    def _find_form(self, problem: IkProblem, start: Array) -> None:
         try:
             self.form = ClosedForm(problem, start)
         except UnsupportedProblem as reason:

@@ -39,7 +39,7 @@ class Mover(Protocol):
         """Undo the last step."""
 
 
-class SureSteps:
+class CommittedSteps:
     """The steps of a mover, for who can't do without a single one of them.
 
     Where one raises, the governor brakes for it, and `failed` is told the traceback.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rclpy.node import Node
 
 
-def rivals(node: Node, topic: str) -> list[str]:
+def other_publishers(node: Node, topic: str) -> list[str]:
     """Names of the nodes that publish `topic` besides this one, which publishes it too."""
     if node.count_publishers(topic) < 2:
         return []

@@ -6,7 +6,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 
-def node_beside(node: Node, suffix: str) -> Node:
+def background_node(node: Node, suffix: str) -> Node:
     """A bare node named `<name>_<suffix>`, in the same namespace and context.
 
     It has no parameter services, no log topic and no clock but the system's. Raises what rclpy
