@@ -154,7 +154,7 @@ def is_kernel(value: Any) -> bool:
 
 
 def slot(*arguments: Any) -> Any:
-    """What stands in a template where `with_kernels` puts a kernel."""
+    """Placeholder in a template that `with_kernels` replaces by a kernel."""
     raise NotImplementedError
 
 

@@ -39,7 +39,7 @@ JOINED = {operator.and_: 'and_', operator.or_: 'or_'}
 
 
 class Lanes(types.Type):
-    """So many floats."""
+    """A vector of floats, one for each lane."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -51,7 +51,7 @@ class Lanes(types.Type):
 
 
 class Mask(types.Type):
-    """So many answers to a comparison."""
+    """A vector of results of comparisons, one for each lane."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -108,19 +108,19 @@ def _cast(context: Any, builder: Any, source: Any, target: Any, value: Any) -> A
 
 
 def _lanes(*kinds: Any) -> Any:
-    """What arithmetic with these gives, where lanes are among them; else None."""
+    """Type the result of arithmetic, if an argument is a vector of lanes; else None."""
     count = _count(*kinds)
     return Lanes(count) if count else None
 
 
 def _mask(*kinds: Any) -> Any:
-    """The same for comparisons."""
+    """Type the result of a comparison, likewise."""
     count = _count(*kinds)
     return Mask(count) if count else None
 
 
 def _either(*kinds: Any) -> Any:
-    """The same for functions that numba does not know for numbers either."""
+    """Type a function that numba lacks for scalars, too."""
     known = all(isinstance(kind, NUMBERS) for kind in kinds)
     return types.float64 if known else _lanes(*kinds)
 
@@ -164,7 +164,7 @@ def _called(name: str) -> Callable[..., Any]:
 
 
 def _compared(builder: Any, sign: str, a: Any, b: Any) -> Any:
-    """As floats compare: nothing holds of what is not a number, but that it is another."""
+    """IEEE comparison: with NaN only != is true."""
     compare = builder.fcmp_unordered if sign == '!=' else builder.fcmp_ordered
     return compare(sign, a, b)
 

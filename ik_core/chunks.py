@@ -25,8 +25,8 @@ SHARES = 2
 def chunk_ends(count: int, threads: int, most: int, least: int) -> Iterator[tuple[int, int]]:
     """(first, last) of the chunks: `most` at a time, towards the end fewer, down to `least`.
 
-    A chunk is done without a look at the interpreter. With few Ctrl-C ends the work soon; of many
-    its beginning and end cost less.
+    Kernels solve a chunk without returning to the interpreter. In small chunks Ctrl-C ends the
+    work soon; in large ones their beginnings and ends cost less.
     """
     first = 0
     while first < count:
@@ -139,7 +139,7 @@ def _run_alongside(
 
 
 def rising(progress: Progress | None) -> Progress | None:
-    """The same, but for what is not more than was reported before."""
+    """Report progress only if it is more than was reported before."""
     check_progress(progress)
     if progress is None:
         return None

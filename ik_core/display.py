@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 FEW = 8
-"""So many numbers or names are shown all; of more, those at both ends."""
+"""Up to this many numbers or names are shown; of more, those at both ends."""
 LEAST_LENGTH = 1e-10
 """[m] Lengths and"""
 LEAST_ANGLE = 1e-10
@@ -70,7 +70,7 @@ def steady(number: float) -> str:
 
 
 def steady_length(metres: float) -> str:
-    """The same of a length: in mm, so that its unit does not change; from 1 m on in m."""
+    """A length as text in mm, from 1 m on in m: the unit does not change while it grows."""
     return f'{metres:.4g} m' if metres >= 1.0 else f'{steady(1e3 * metres)} mm'
 
 

@@ -24,7 +24,7 @@ SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
 COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)
 """For things without a colour of their own, in this order."""
 LINES = ('-', '--', ':', '-.')
-"""Of those beyond the number of colours."""
+"""Line styles, in turn, once all colours are used."""
 
 LOOKS: dict[str, tuple[str, str]] = {
     'levenberg_marquardt': (BLACK, '-'),
@@ -83,7 +83,7 @@ def count_axis(axis: Any, largest: int) -> None:
 
 
 def name_values(axis: Any) -> None:
-    """Of an axis of powers of ten, name these, twice and five times them."""
+    """Label powers of ten on an axis, and two and five times these."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -109,7 +109,9 @@ def log_scale(axes: Any, name: str) -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """What is drawn and saved inside has this style. Raises ImportError without matplotlib."""
+    """Context in which figures are drawn and saved in this style. Raises ImportError without
+    matplotlib.
+    """
     import matplotlib
 
     with matplotlib.rc_context(SETTINGS):

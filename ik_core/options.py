@@ -87,7 +87,7 @@ def check_function(value: Any, name: str, of: str) -> None:
 
 
 def measured(function: Callable[[Any], Any], name: str) -> Callable[[Any], float]:
-    """The same function of q, but for answers that are no numbers, which are an InvalidOption."""
+    """Wrap a function of q: raise InvalidOption if its answer is no number."""
 
     def measure(q: Any) -> float:
         value = function(q)

@@ -184,7 +184,7 @@ class IkProblem:
 
     @cached_property
     def short_goals(self) -> NDArray[np.bool_]:
-        """Which goals (G,) fix more degrees of freedom than the joints that move their link have.
+        """Mask (G,) of goals that fix more degrees of freedom than the joints of their link have.
 
         All do where they ask for more together than all variables have.
         """
@@ -200,7 +200,8 @@ class IkProblem:
 
     @cached_property
     def weighed_alike(self) -> IkProblem | None:
-        """The same problem, its targets too, with orientations that weigh as much as positions.
+        """A copy of the problem, targets included, in which orientations weigh as much as
+        positions.
 
         None where no goal `puts_position_first`, and beside other tasks, whose weights count.
         """
@@ -288,8 +289,9 @@ class IkProblem:
 
     @property
     def settled_slack(self) -> float:
-        """[m] What the tolerances change about a distance of settled bodies at most, and what
-        depths of cylinders may be too large by."""
+        """[m] Largest change of a distance of settled bodies by tolerances, and error of
+        cylinders' depths.
+        """
         if self.avoid is None:
             return 0.0
         reach = max(self.avoid.reach_of(link, self.settled_bodies) for link in self.goal_links)
@@ -623,7 +625,7 @@ def _checked_valid(valid: Callable[[Array], bool] | None) -> Callable[[Array], b
 
 
 def _as_slice(indices: np.ndarray) -> slice | np.ndarray:
-    """The same selection as a slice, where it is one: ten times as fast."""
+    """The selection as a slice if possible, which is ten times as fast."""
     first, last = int(indices[0]), int(indices[-1])
     return slice(first, last + 1) if last - first + 1 == len(indices) else indices
 

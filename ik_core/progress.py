@@ -11,9 +11,9 @@ from typing import TypeVar
 T = TypeVar('T')
 
 WIDTH = 24
-"""Of the bar, in characters."""
+"""Characters of the bar."""
 COLUMNS = 79
-"""Of a terminal: a line that wraps could not be written over."""
+"""Columns of a terminal: a longer line could not be overwritten."""
 REFRESH = 0.1
 """[s] Between two looks of a line, so that showing it takes no time."""
 
@@ -77,6 +77,6 @@ def bar(items: Sequence[T], label: str) -> Iterator[T]:
 
 
 def duration(seconds: float) -> str:
-    """As h:mm:ss."""
+    """A duration as h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)
     return f'{minutes // 60}:{minutes % 60:02d}:{rest:02d}'

@@ -157,10 +157,11 @@ def has_stalled(moved: float, least: float, largest: float, relative_change: flo
 
 @small
 def is_better(cost: float, status: int, best_cost: float, best_status: int) -> bool:
-    """Whether a point is better than the best so far, for how attempts ended there.
+    """Whether a point is better than the best so far, by costs and by how attempts ended there.
 
-    RUNNING where one only passed. Of two points that may be the same, the better one is where an
-    attempt ended, and best of all one known to be stationary.
+    The status is RUNNING at a point that an attempt only passed. Of two points with nearly the
+    same cost a stationary one is better than one where an attempt ended, and that is better than
+    one passed.
     """
     known = _rank(status) - _rank(best_status)
     if status == REACHED:

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _own(args: Sequence[str]) -> list[str]:
-    """Those that are not ROS's, which stand between --ros-args and --."""
+    """The arguments that are not ROS's, which are between --ros-args and --."""
     own: list[str] = []
     is_ros = False
     for text in args:

@@ -12,11 +12,11 @@ from ik_core.tracking.instructions import Instruction
 
 
 class Mover(Protocol):
-    """What moves the joints in ticks: a Tracker, or an Alignment before it."""
+    """The mover of the joints in ticks: a Tracker, or an Alignment before it."""
 
     @property
     def governor(self) -> Governor:
-        """What has the state of the joints."""
+        """The owner of the joints' state."""
 
     @property
     def at_rest(self) -> bool:
@@ -50,7 +50,7 @@ class CommittedSteps:
 
     @property
     def governor(self) -> Governor:
-        """What has the state of the joints."""
+        """The owner of the joints' state."""
         return self._mover.governor
 
     @property

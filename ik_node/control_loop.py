@@ -187,7 +187,7 @@ class ControlLoop:
             self._command = self._brake(model)
 
     def publish(self, due: int) -> int:
-        """What was commanded in the step, for the tick that was due then [ns].
+        """Publish the command of the step, for the tick that was due then [ns].
 
         Returns the deadline that it was published for, a later one where that has come by now.
         """

@@ -1,4 +1,4 @@
-"""What is counted: ticks, durations, totals, and warnings that are held back."""
+"""Counters: ticks, durations, totals, and warnings that are held back."""
 
 from __future__ import annotations
 

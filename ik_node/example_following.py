@@ -1,9 +1,8 @@
-"""Goals followed in the style of an example: what a tracker is told of them.
+"""Goals followed in the style of an example, by instructions for the tracker.
 
-Each goal is given to the tracker together with the posture that an `ExampleGuide` finds for it, as
-its rest posture: the joints are drawn there in the null space of the goals, so the example costs
-the tips nothing. Only where `example.exact` is false, the goal itself gives way too: it is then
-where [TakKo] Eq. 1 has the tip. Both are values (`SetGoal`, `SetRest`), and recorded.
+A goal (`SetGoal`) comes with a rest posture (`SetRest`) that an `ExampleGuide` finds for it. The
+joints are drawn to it in the null space of the goals, so the tips still reach them. Only if
+`example.exact` is false, the goal is replaced by the tip's place under [TakKo] Eq. 1.
 """
 
 from __future__ import annotations

@@ -60,13 +60,13 @@ from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Gate, Housekeeping
 
 HOUSEKEEPING_PERIOD = 0.05
-"""[s] Of the timer that takes messages and does chores while nothing ticks,"""
+"""[s] Period of the timer that takes messages and does housekeeping while there are no ticks."""
 HOUSEKEEPING_SHARE = 0.3
-"""and the share of a tick's period after which no chore begins in it."""
+"""Share of a tick's period after which no housekeeping begins."""
 STATUS_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 1.0
 GARBAGE_PERIODS = (0.1, 1.0, 60.0)
-"""[s] Of the young, of what has outlived a collection, and of all."""
+"""GC period [s] for generations 0, 1 and 2."""
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -294,11 +294,11 @@ class IkNode(GuardedNode):
     # The robot
 
     def _moved(self) -> Model | None:
-        """What is moved; None without a robot."""
+        """The model that is moved; None without a robot."""
         return self._motion.model
 
     def _shown(self) -> tuple[Model | None, Command | None]:
-        """What is shown: what is moved, while it ticks, and its last command."""
+        """The model while it ticks, and its last command."""
         return (self._moved() if self._motion.is_ticking else None), self._health.command
 
     def _ready(self) -> Model:
@@ -370,7 +370,9 @@ class IkNode(GuardedNode):
         self._health.error('thread', text)
 
     def _housekeeping(self) -> None:
-        """What the ticks do, where there are none, and what can't be done beside the executor."""
+        """Do the work of ticks while there are none, and the work that can't be done beside the
+        executor.
+        """
         try:
             self._take_loaded_robot()
             self._start()  # where it had to wait
@@ -390,7 +392,7 @@ class IkNode(GuardedNode):
             self.executor.wake()
 
     def _state(self) -> StatusCode:
-        """What the node is doing; ACTIVE where the tracker says more."""
+        """The state of the node; ACTIVE where the tracker knows more."""
         if not self._settings.locked:
             return StatusCode.UNCONFIGURED
         if self._motion.model is None:

@@ -37,7 +37,7 @@ PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
 
 
 class Operation(IntEnum):
-    """Those of moveit_msgs/CollisionObject."""
+    """The operations of moveit_msgs/CollisionObject."""
 
     ADD = 0
     REMOVE = 1

@@ -50,7 +50,7 @@ GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] =
 STOP_MARGIN = 0.9
 """[s] By how much a stop, and the answer that it is over, may be late."""
 BLANK = '\ufeff \t\r\n'
-"""What may come before XML."""
+"""Characters that may come before XML."""
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
@@ -62,7 +62,7 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
 
 
 def read_file(path: Path) -> bytes:
-    """What is in a robot's file. Raises UrdfError."""
+    """The content of a robot's file. Raises UrdfError."""
     if path.is_dir():
         raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
     if not path.is_file():
@@ -209,7 +209,7 @@ class Model:
 
     @property
     def mover(self) -> Mover:
-        """What moves the joints now."""
+        """The mover of the joints now."""
         return self._alignment or self.tracker
 
     @property
@@ -294,7 +294,7 @@ class Model:
         return transform
 
     def goal_kind(self, tip_link: str) -> str:
-        """What counts of the goals of a tip: one of GOAL_KINDS."""
+        """The kind of a tip's goals: one of GOAL_KINDS."""
         return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
 
     def joints_of(self, tip_link: str) -> int:
@@ -496,12 +496,12 @@ def _solver(parameters: NodeParameters) -> tuple[str, dict[str, Any]]:
 
 
 def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """What belongs to the problem: tolerances, tools, and what counts of goals."""
+    """The options of the problem: tolerances, tools, and kinds of goals."""
     node, of_tips = parameters.node, (dict(parameters.tools), dict(parameters.goal_kinds))
     return node.position_tolerance, node.orientation_tolerance, node.orientation_length, of_tips
 
 
 def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """What an example counts depends on."""
+    """The options that an example depends on."""
     limits = parameters.default_limits, dict(parameters.joint_limits)
     return parameters.example, limits, _problem_options(parameters)

@@ -22,7 +22,9 @@ from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
 
 LONGEST_WAIT = 5.0
-"""Of the executor [s]: what becomes ready just as it begins to wait may not wake it."""
+"""[s] Longest wait of the executor: work that becomes ready just as it begins to wait may not wake
+it.
+"""
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:

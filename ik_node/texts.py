@@ -13,20 +13,20 @@ from ik_core import IkError
 LONGEST = 600
 """Characters that are shown of a sentence,"""
 LONGEST_TRACEBACK = 6000
-"""and of a traceback."""
+"""Longest traceback that is shown."""
 EVERY_MESSAGE = (
     'the limits hold from message to message, not from update to update of a controller that '
     'executes each message on arrival; it is for drivers that interpolate, for visualisation and '
     'for simulation'
 )
-"""What joint_state and position_command promise, and when to use them."""
+"""The promise of joint_state and position_command, and when to use them."""
 MIDDLEWARE_ERRORS = (
     rclpy_implementation.RCLError,
     rclpy_implementation.RMWError,
     rclpy_implementation.UnknownROSArgsError,
     NameValidationException,
 )
-"""What rclpy raises where a publisher, a subscription, a service or a node can't be made."""
+"""Errors of rclpy when a publisher, a subscription, a service or a node can't be made."""
 SOURCE_LINE = re.compile(r',? at \S+:\d+')
 
 
@@ -39,7 +39,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, without the lines of the middleware's sources."""
+    """The text of an error, without the lines of the middleware's sources."""
     text = ' '.join(SOURCE_LINE.sub('', str(error)).split())
     return cut(text.removesuffix(': invalid allocator'))  # rcl says that of every subscription
 

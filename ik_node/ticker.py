@@ -1,4 +1,4 @@
-"""What calls the tick, and keeps it apart from the callbacks.
+"""The ticker, which calls the tick and keeps it apart from the callbacks.
 
 A rclpy timer would do, but each wake-up of an executor rebuilds its wait set in Python, over all
 entities of the node: at 1 kHz that alone takes about a fifth of a core (`ik bench rate`: the bare
@@ -37,19 +37,19 @@ SWITCH_INTERVAL = 1e-4
 """[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
 
 LEAST_LEAD = 200_000
-"""[ns] So long before a tick is due its work begins, at least;"""
+"""[ns] The work of a tick begins at least this long before it is due,"""
 MOST_LEAD = 2_000_000
-"""[ns] and so long at most: what is longer is an accident that does not come again soon,"""
+"""[ns] at most this long: longer work is an exception that does not come again soon,"""
 LEAD_SHARE = 0.6
-"""or as much of the period: the chores need the rest."""
+"""and at most this share of the period: housekeeping needs the rest."""
 MARGIN = 100_000
-"""[ns] What waking and an interpreter that is busy may take."""
+"""[ns] Time for waking up while the interpreter is busy."""
 FORGETTING = 2_000_000_000
 """[ns] How long what took long is remembered: goals may come seldom."""
 
 
 class Worker(Protocol):
-    """What a ticker runs; none of it may take long."""
+    """The work of a ticker; none of it may take long."""
 
     def prepare(self) -> None:
         """Before a tick: take what came."""
@@ -146,7 +146,7 @@ class Ticker:
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
 
     def stop(self) -> None:
-        """Nothing begins after this, which the holder of the lock calls."""
+        """Begin nothing more; called by the holder of the lock."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -207,7 +207,7 @@ def _guarded(action: Callable[[], object], worker: Worker) -> None:
 
 
 class SimulatedTicker:
-    """The same, by the time on /clock: what is skipped and what is not is the timer's to say.
+    """A ticker by the time on /clock; its rclpy timer decides which ticks are skipped.
 
     Housekeeping is left to others: /clock may stand still.
     """
@@ -220,7 +220,7 @@ class SimulatedTicker:
         self._timer = node.create_timer(1.0 / rate, self._run, clock=clock)
 
     def stop(self) -> None:
-        """Nothing begins after this, also where it is called from what this runs."""
+        """Begin nothing more, also when called from a callback of this ticker."""
         self._stopped = True
         self._node.destroy_timer(self._timer)
 

@@ -1,4 +1,4 @@
-"""What the page shows and steers: an arm, behind ROS or in this process.
+"""The protocol of an arm that a page shows and steers, behind ROS or in this process.
 
 The page knows this protocol and nothing of what is behind it. What it sees of a moment is one
 value, `Moment`; what it asks for are calls that return at once. What came of them is in later
@@ -21,12 +21,12 @@ from ik_core.maths.rotations import Array
 
 
 class GoalKind(Enum):
-    """What of a goal's pose counts."""
+    """Parts of a goal's pose that count."""
 
     POSE = 'pose'
     POSITION = 'position'
     AXIS = 'axis'
-    """Its position, and the direction of its z axis."""
+    """Position, and direction of the z axis."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Arm(Protocol):
         """How it is now; None where nothing is known (no robot yet, or the node is gone)."""
 
     def take_notices(self) -> Sequence[str]:
-        """What was refused or went wrong since the last call, each a sentence."""
+        """Return the errors and refusals since the last call, each a sentence."""
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
         """Give a tip a goal (4, 4), in the root link's frame, for its tool centre point."""
@@ -144,5 +144,5 @@ class Arm(Protocol):
 
 
 def error_text(error: Exception) -> str:
-    """What people should know of an error."""
+    """An error as text for people."""
     return str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'

@@ -28,7 +28,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def of(cls, count: int, goals: int, joints: int) -> Answers:
-        """Those of so many problems, to be filled."""
+        """Empty arrays for so many problems."""
         return cls(
             np.empty((count, joints)),
             np.empty((count, goals)),

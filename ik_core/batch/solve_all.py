@@ -59,7 +59,7 @@ SINGULAR = 1e-6
 NEARLY_SINGULAR = 1e-5
 """Where a bound of that share is below, the singular values are looked at."""
 MOST_SINGULAR = 16
-"""So many solutions found once only, all at singularities, are taken for a continuum."""
+"""This many solutions that were found only once, all singular, count as a continuum."""
 MOST_LOST = 0.01
 """Share of searches whose end could not be followed to a solution, so near to a singularity."""
 MOST_TURNS = 10**6
@@ -212,7 +212,7 @@ def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
 
 
 _KNOWN: WeakKeyDictionary[IkProblem, CachedForm] = WeakKeyDictionary()
-"""What was found out about the closed forms of problems, as long as these are there."""
+"""Cached closed forms of problems, kept as long as the problem exists."""
 
 
 def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:

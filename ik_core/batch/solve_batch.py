@@ -85,7 +85,9 @@ class BatchResult:
         return html_table(caption, head, self._rows())
 
     def _rows(self) -> list[tuple[str, int, str, str, str]]:
-        """Of every status: how many, the largest errors, the median of the iterations."""
+        """Rows of a table: for each status the count, the largest errors and the median
+        iterations.
+        """
         rows = []
         for status in (status for status in IkStatus if (self.status == status).any()):
             these = self.status == status

@@ -92,13 +92,13 @@ def solve_best(
 
 @dataclass(frozen=True)
 class _Criterion:
-    """What is best: the least of `costs` (N,), a function of configurations (N, n)."""
+    """A criterion: the least of `costs` (N,), a function of configurations (N, n)."""
 
     costs: Callable[[Array], Array]
     near: Array
     """The configuration next to which full turns are chosen."""
     task: Task | None = None
-    """The same as a secondary task, where it is worth the time."""
+    """The criterion as a secondary task, where that is worth the time."""
 
 
 def _criterion(
@@ -139,7 +139,7 @@ def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
 
 
 def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
-    """Of several goals, the sum of what ManipulabilityTask makes of each."""
+    """The sum of ManipulabilityTask's measure over all goals."""
     robot, tasks = problem.robot, []
     if any(base is not None for _, base in problem.goal_chains):
         raise UnsupportedProblem('manipulability is that of goals relative to the root alone')

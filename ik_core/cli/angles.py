@@ -17,7 +17,7 @@ from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
 JointValue = float | tuple[str, float]
-"""What `--q0` and `--near` take: a number for each joint in order, or joints by their names."""
+"""Values of `--q0` and `--near`: a number for each joint in order, or joints by name."""
 
 
 @dataclass(frozen=True)

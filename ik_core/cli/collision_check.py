@@ -1,4 +1,4 @@
-"""What convex pieces of meshes, and their spheres and capsules, add to a robot's collision shapes.
+"""Collision shapes: how much convex pieces, spheres and capsules add to the meshes.
 
 Part of `ik check`, for robots with <collision> elements.
 """
@@ -53,7 +53,7 @@ class LinkPieces:
 
 @dataclass(frozen=True)
 class CollisionReport:
-    """What `ik check` finds about collision shapes.
+    """Results of `ik check` about collision shapes.
 
     colliding : share of random poses in which pieces collide, without a margin
     added : share in which pieces collide and meshes do not; NaN without meshes or coal

@@ -41,7 +41,7 @@ BOXES = 30_000
 NEAREST = 10
 """Pairs that are listed with --q, if no more are within their margins."""
 ORDER: tuple[Verdict, ...] = ('sometimes', 'open', 'inside', 'touching', 'never', 'disabled')
-"""Of verdicts in the table: first the pairs that are checked."""
+"""Order of verdicts in the table: first the pairs that are checked."""
 
 
 def add_parser(commands: Any, summary: str) -> None:

@@ -53,7 +53,7 @@ def _joint_rates(joint: JointReport) -> list[str]:
 
 
 def _said(joint: JointReport) -> str:
-    """What the description says of a joint's velocity."""
+    """The velocity limit in the description, as text."""
     if joint.velocity == math.inf:
         return 'has no limit'
     doubt = ', if it means that' if joint.velocity > FASTEST[joint.unit] else ''

@@ -19,14 +19,14 @@ from .angles import RADIANS, Angles
 from .parser import UsageError
 
 MOST_RADIANS = 2.0 * math.tau
-"""Beyond two turns an angle of a goal is more likely one in degrees."""
+"""A larger angle of a goal is more likely in degrees."""
 MOST_METRES = 20.0
-"""Beyond it a position of a goal is more likely one in millimetres."""
+"""A larger position of a goal is more likely in millimetres."""
 
 
 @dataclass
 class Goal:
-    """What the command line asks of one link; `link` None is the robot's default tip."""
+    """A goal on the command line for one link; `link` None is the robot's default tip."""
 
     link: str | None = None
     xyz: list[float] | None = None

@@ -121,7 +121,7 @@ def _tip_rows(robot: Robot, tips: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _closed_form(robot: Robot, tip: str) -> str | None:
-    """What of the chain of a tip makes a closed form for its poses possible, if it has one."""
+    """The closed form of a tip's chain as text, if it has one."""
     try:
         return expected_family(IkProblem(robot, [PoseTask(tip)]))
     except UnsupportedProblem:

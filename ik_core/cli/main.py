@@ -77,7 +77,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _said(error: Exception) -> str:
-    """What is wrong; of a file that can't be opened without the number that systems give it."""
+    """The error as text; for a file that can't be opened without the system's error number."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)
         return f'{name!r}: {error.strerror}'

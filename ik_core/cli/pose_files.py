@@ -26,7 +26,7 @@ POSITION = ('x', 'y', 'z')
 RPY = ('roll', 'pitch', 'yaw')
 QUATERNION = ('qx', 'qy', 'qz', 'qw')
 BARE = {3: POSITION, 6: POSITION + RPY, 7: POSITION + QUATERNION}
-"""What the columns are where there is no heading, by their count."""
+"""Columns of a file without a heading, by their number."""
 
 PLACES = {'pose', 'position', 'pos', 'translation', 'goal', 'target', 'p', 't'}
 TURNS = {'orientation', 'rotation', 'quaternion', 'quat', 'q'}
@@ -141,7 +141,7 @@ class _Columns:
         return float(cell)
 
     def _scale(self, line: int, column: int) -> float | None:
-        """What the unit in a column's name is in m or rad; None where it has none."""
+        """The factor from the unit in a column's name to m or rad; None for unknown units."""
         words = _words(self._cells[column])
         unit = words[-1] if len(words) > 1 else ''
         meaning = _meaning(self._cells[column])
@@ -163,7 +163,7 @@ _NEEDED = 'needed are x, y, z, and for an orientation qx, qy, qz, qw or roll, pi
 
 
 def _missing(names: Mapping[str, int]) -> str:
-    """Which columns an orientation that has some of them lacks."""
+    """The columns that an incomplete orientation lacks."""
     whole = QUATERNION if set(QUATERNION) & set(names) else RPY
     return f'the orientation lacks {", ".join(name for name in whole if name not in names)}'
 

@@ -245,7 +245,7 @@ def _fit(
 
 
 def _advice(arguments: argparse.Namespace) -> str:
-    """What to try if links are far from their paths."""
+    """Advice for links that are far from their paths."""
     if arguments.fit:
         return 'links are far from their paths: follow fewer --links, or use --no-joints'
     return (
@@ -255,7 +255,7 @@ def _advice(arguments: argparse.Namespace) -> str:
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says of how to retarget."""
+    """The retargeting options given on the command line."""
     return {
         'joints': {} if arguments.no_joints else mapping_of(arguments.joints, '--joints'),
         'beta': arguments.beta,

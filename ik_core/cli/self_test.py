@@ -30,7 +30,7 @@ MOST_TURNS = 2.0
 FASTEST = {'rad': 50.0, 'm': 10.0}
 LONGEST_TRAVEL = 10.0
 SENSIBLE_REACH = (0.01, 20.0)
-"""What is outside of these [turns, rad/s, m/s, m] is more likely a slip in the units."""
+"""Values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit."""
 
 SINGULAR = 1e-3
 """A configuration is singular where the smallest singular value that others have is this
@@ -193,11 +193,11 @@ ADVICE = {
     TOO_FAST['rad']: ' (meant so, or in degrees?)',
     TOO_FAST['m']: ' (meant so, or in millimetres?)',
 }
-"""What is a problem in a joint that moves a tip, and what it may come from."""
+"""Problems of a joint that moves a tip, with their likely causes."""
 
 
 def _remarks(unit: str, lower: float, upper: float, velocity: float) -> Iterable[str]:
-    """What is odd about a joint."""
+    """Remarks about a joint that is unusual."""
     width = upper - lower
     if width == 0.0:
         yield CAN_NOT_MOVE
@@ -276,7 +276,7 @@ def _solve_for_poses(
 
 
 def _singular_values(problem: IkProblem, reach: float, q: Array) -> Array:
-    """Of the tip's Jacobian, with lengths as shares of the reach; descending."""
+    """Singular values of the tip's Jacobian, descending; lengths are shares of the reach."""
     jacobian = problem.robot.jacobian(q, problem.goals[0].link)[:, problem.variables]
     jacobian[:3] /= reach if 0.0 < reach < math.inf else 1.0
     return np.array(np.linalg.svd(jacobian, compute_uv=False), float)

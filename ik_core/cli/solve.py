@@ -46,7 +46,7 @@ from .solved import result_data, result_text, solutions_data, solutions_text
 from .text import as_json
 
 OF_ALL = 'closed_form', DEFAULT_SOLVER
-"""What finds all solutions: the first where it can, else searches of the second."""
+"""Solvers that find all solutions: closed forms where there are some, else searches."""
 
 
 def add_parser(commands: Any, summary: str) -> None:

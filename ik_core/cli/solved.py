@@ -17,7 +17,7 @@ from .text import quantity, table
 def result_data(
     problem: IkProblem, solver: str, result: IkResult, angles: Angles
 ) -> dict[str, Any]:
-    """As JSON; errors are in metres and in radians whatever the unit of angles."""
+    """The result as JSON; errors are in metres and radians whatever the unit of angles."""
     errors = zip(result.position_errors, result.orientation_errors, strict=True)
     return {
         'robot': problem.robot.name,
@@ -93,7 +93,7 @@ def _note(problem: IkProblem, result: IkResult, i: int) -> str:
 
 
 def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict[str, Any]:
-    """As JSON."""
+    """The solutions as JSON."""
     return {
         'robot': problem.robot.name,
         'angle_unit': angles.unit,

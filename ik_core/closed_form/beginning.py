@@ -71,7 +71,7 @@ With one (a rail, a torso that is lifted) there is a solution for most random go
 solves take less time; with two (Talos' waist) for a third of them, which saves nothing.
 """
 TRIALS, ENOUGH = 8, 6
-"""So many configurations have to be found again: most, as some may be singular."""
+"""Random configurations that a strategy is tried on, and how many it has to find again."""
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
 """Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
 APART = 0.1
@@ -111,7 +111,7 @@ class Beginning:
 
     @property
     def restart(self) -> tuple[IntArray, Array, Array]:
-        """What it takes for plan, numbers and memory where a start that stayed led nowhere.
+        """Plan, numbers and memory of the initial guess after a start that was kept has failed.
 
         STAYS is that of `numbers`, but below 0: solutions are for the starts that stayed.
         """
@@ -134,7 +134,7 @@ class _Plan(NamedTuple):
 
 
 _PLANS: dict[bytes, _Plan | None] = {}
-"""What was found out about chains, by all that it depends on; those asked first go first."""
+"""Cached plans by everything that they depend on; the oldest is dropped first."""
 _LOCK = Lock()
 
 
@@ -173,7 +173,7 @@ def expected_beginning(problem: IkProblem) -> str | None:
 def _titles(
     chain: Chain, first: int, last: int, names: list[str], packed: PackedGoals
 ) -> Iterator[str]:
-    """What the joints first..last-1 of a chain are, or nearly are."""
+    """Titles of the joints first..last-1 of a chain."""
     window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
     kept = f', with {others} at the start value' if others else ''
     for strategy in _known(window, packed):
@@ -229,7 +229,7 @@ def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _windows(joints: int) -> Iterator[tuple[int, int]]:
-    """Which joints may be solved for, of so many: most of them, and the last before the first."""
+    """Choices of this many joints to solve for: most of them first, then the last one."""
     for size in (MOST, LEAST):
         if size <= joints <= size + OTHERS_MOST:
             for first in sorted({joints - size, 0}, reverse=True):

@@ -27,7 +27,7 @@ last one on the bracket:"""
 LOW, HERE, HIGH = 0, 1, 2
 """its rows, three values of which the middle one is the best;"""
 AT, SLOT = 2, 3
-"""and its columns, behind COST and END: the value, and of the best the slot."""
+"""Columns behind COST and END: the value, and the slot of the best."""
 TRIAL = BRACKET + 3
 
 
@@ -90,7 +90,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
 def _follow_one(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> bool:
-    """The same in one branch; whether it is least where that ends."""
+    """Follow one branch likewise; return whether its least value is at its end."""
     bracket = trial[BRACKET:]
     for lane in range(WIDTH):
         choose(plan, int(bracket[HERE, SLOT]), lane, memory)

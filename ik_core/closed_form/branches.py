@@ -40,7 +40,7 @@ COST, END, EDGES = 0, 1, 2
 """Of a branch at a value: its squared distance to the start, how far it is from its end (below 0:
 beyond), and from the end of each subproblem;"""
 STAND = EDGES + SIGNS
-"""and where its joints stand."""
+"""First column of a branch's joint values."""
 NUMBERS = STAND + MOST_JOINTS
 BENT = 0.2
 """The radius of the tube, as a share of the way: of a hundred paths one leaves it (Panda);"""

@@ -1,4 +1,4 @@
-"""What was found out about a problem's closed form, so that it is looked for once."""
+"""The closed form of a problem, cached with the problem."""
 
 from __future__ import annotations
 

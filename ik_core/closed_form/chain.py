@@ -93,7 +93,7 @@ def seen_from(frame: Array, row: Array) -> Array:
 
 
 def _frozen_motion(row: IntArray, geometry: Array) -> Array:
-    """What a joint that is no variable does; the identity for others, which stand at 0."""
+    """The motion (4, 4) of a frozen joint; the identity for variables."""
     motion, value = np.eye(4), geometry[OFFSET]
     if geometry[MULTIPLIER] != 0.0:
         return motion
@@ -123,7 +123,7 @@ def asks_for_a_point(problem: IkProblem) -> bool:
 
 
 def expected_family(problem: IkProblem) -> str:
-    """What `ClosedForm.family` will most likely be: the best strategy's title, untried.
+    """The most likely `ClosedForm.family`: the title of the best strategy, untried.
 
     Compiles nothing. Raises UnsupportedProblem where there is none.
     """

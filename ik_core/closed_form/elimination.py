@@ -49,7 +49,7 @@ TOGETHER = 1e-5
 NULL = 1e-6
 """Singular values of zero, as a share of the largest."""
 MIXED = 0.6180339887
-"""Of x5 beside x4, so that solutions that share one of the two are told apart by the other."""
+"""Weight of x5 beside x4: tells solutions apart that share one of the two."""
 HOPELESS = 1e-16
 """Such matrices are not inverted."""
 TURNED = 0.3, 1.1, -0.7
@@ -225,7 +225,7 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
 
 
 def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
-    """Those kept, in groups of (nearly) the same angle [rad]."""
+    """Candidates that are kept, in groups of (nearly) the same angle [rad]."""
     kept = kept[np.argsort(angles[kept])]
     ends = np.flatnonzero(np.diff(angles[kept]) > TOGETHER) + 1
     for group in np.split(kept, ends):
@@ -286,7 +286,7 @@ def line_numbers(point: Array, direction: Array) -> Array:
 
 
 def motion_matrix(motion: Array) -> Array:
-    """What a motion (4, 4) does to such numbers (15, 15)."""
+    """The matrix (15, 15) of a motion (4, 4) on products of coordinates."""
     return _shift(motion[:3, 3]) @ _turn(motion[:3, :3], 1.0)
 
 
@@ -307,12 +307,12 @@ def joint_matrices(row: Array, slides: bool) -> Array:
 
 
 def inverse_joint(matrices: Array) -> Array:
-    """Those of the inverse of a joint, of the same variable."""
+    """Matrices of the inverse of a joint, by the same variable."""
     return matrices * np.array([1.0, 1.0, -1.0])[:, None, None]
 
 
 def inverse_shift(matrices: Array) -> Array:
-    """The same for a prismatic one."""
+    """Matrices of the inverse of a prismatic joint."""
     return matrices * np.array([1.0, -1.0, 1.0])[:, None, None]
 
 

@@ -42,8 +42,7 @@ ASIDE = 0.02
 APART = 1e-5
 """Axes neither meet nor are parallel from this distance on, times the sine between them [m]."""
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
-"""Which joint of seven is the redundancy parameter: the third if that serves, else the last, then
-the others."""
+"""Order in which joints of seven are tried as the redundancy parameter."""
 GENERIC = np.random.default_rng(6).normal(size=(12, 3))
 """Directions and points [m] that are special to no robot."""
 WHOLE = 'ABCDEF'
@@ -109,7 +108,9 @@ FAMILIES = (
         turning=WHOLE, parallel='ABC', apart='DE',
     ),
 )  # fmt: skip
-"""Those without an equation of degree four first, but for the last two."""
+"""Families of closed forms; those without an equation of degree four come first, but for the last
+two.
+"""
 _KINDS = {
     'TURN': records.TURN, 'PLANE': records.PLANE, 'SPHERE': records.SPHERE, 'CONE': records.CONE,
     'CIRCLE': records.SPHERE, 'PLACE': records.PLACE, 'LEVEL': records.LEVEL,
@@ -158,7 +159,7 @@ class Strategy:
         return self.virtual > 0
 
     def title(self, names: Sequence[str]) -> str:
-        """What it is, in words, with the names of the chain's joints."""
+        """The strategy in words, with the names of the chain's joints."""
         these = ', '.join(names[i] for i in self.of)
         if self.plan[records.POINT_ONLY]:
             title = f'{len(names)} joints that place a point'
@@ -182,7 +183,7 @@ class Strategy:
 def strategies(
     rows: Array, slides: NDArray[np.bool_], point: Array | None = None
 ) -> list[Strategy]:
-    """Those that may solve a chain of rows (n, 6), the exact and simple ones first.
+    """Strategies for a chain of rows (n, 6), the exact and simple ones first.
 
     `point` (3,) [m]: what has to be placed, all joints at zero, where that is no pose.
     """
@@ -251,7 +252,7 @@ class _Chain:
     def _strategy(
         self, family: Family, virtual: str, redundant: int, mirrored: bool, first: int
     ) -> Strategy | None:
-        """That of a table, one cut of the loop; None if a condition fails."""
+        """The strategy by a table for one cut of the loop; None if a condition fails."""
         cycle = np.roll(np.arange(self.n + 1), -first)[:: -1 if mirrored else 1].tolist()
         known = TARGET, redundant + 1 if redundant >= 0 else TARGET
         free = [k for k in cycle if k not in known]

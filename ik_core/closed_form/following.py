@@ -16,7 +16,7 @@ MOST_SLOW = 8
 """After so many steps that do not halve the error there is no solution: at a double one, Newton's
 method divides it by four."""
 NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
-"""Of a step [m]: as good as none, the first where a step leads nowhere, and the last."""
+"""Damping of a step [m]: none, the least after a step that failed, and the most."""
 
 
 @inner

@@ -32,7 +32,7 @@ from .workspace import FOLLOWED, NEARLY_FOLLOWED, Workspace
 TRIALS = 6
 """Random configurations that a strategy has to find again, or most where it is not exact."""
 MOST_STRATEGIES = 3
-"""So many strategies are kept where they need virtual joints."""
+"""Strategies that are kept where they need virtual joints."""
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
 """How far undetermined joints may be from their start [rad], the nearest first: a whole turn."""
 GUESSED_MARGIN = 1.0
@@ -502,7 +502,7 @@ class ClosedForm:
             )
 
     def _redundancy_values(self, starts: Array, redundancy: ArrayLike | None, count: int) -> Array:
-        """The same for many: one for all, or (N,)."""
+        """The redundancy parameters of many problems: one for all, or (N,)."""
         if self.redundant_joint is None:
             self._refuse(redundancy)
             return np.zeros(1)

@@ -90,11 +90,11 @@ def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
 def line(
     x: Number, y: Number, d: Number, gap: Number, free: Angle, short: Number
 ) -> tuple[Number, Number, Number, Number, Number]:
-    """The two angles where x cos q + y sin q = d: the mean of their cosines and of their sines,
-    half the differences; and the squared sine of half the angle between both, negative without
-    any.
+    """Solve x cos q + y sin q = d for its two angles.
 
-    gap: x^2 + y^2 - d^2, which its caller may know without cancellation; short: FINE or COARSE
+    Returns the means of their cosines and sines, half the differences, and the squared sine of
+    half the angle between them, negative if there is no real angle. gap: x^2 + y^2 - d^2, which
+    the caller may know without cancellation; short: FINE or COARSE
     """
     square = x * x + y * y
     length, inverse = root(square), 1.0 / most(square, SMALLEST)

@@ -429,7 +429,7 @@ Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
 def _terms_of_point(
     plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
 ) -> Terms:
-    """Of a PLACE: v is the point, as seen from that of the second joint."""
+    """Terms of a PLACE: v is the point, seen from that of the second joint."""
     i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
     x = point_at(numbers, plan[r + MOVED])
@@ -461,7 +461,7 @@ def _terms_of_point(
 def _terms_of_plane(
     plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
 ) -> Terms:
-    """Of a LEVEL: v is the plane's normal, which also says where the plane is."""
+    """Terms of a LEVEL: v is the plane's normal, which also gives the plane's position."""
     i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
     x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
@@ -741,7 +741,7 @@ def _rank(lanes: Array, results: int) -> None:
 
 @inner
 def _rank_branches(memory: Array, branches: int) -> None:
-    """The same where each lane is another branch of one pose."""
+    """Rank the branches of one pose, each in a lane of its own."""
     at = result_at(0) + DISTANCE
     for one in range(branches):
         apart, nearer = memory[at, one], 0
@@ -755,7 +755,7 @@ def _put_ranked(
     plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
     rows: int, i: int,
 ) -> int:  # fmt: skip
-    """As `put_back` for solutions that are all clear, in their ranks."""
+    """Write solutions that are all clearly apart, in the order of their ranks."""
     first, count, beside = min(i, starts.shape[0] - 1), 0, (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
@@ -939,8 +939,7 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
 
 @njit
 def judge_candidates(address: int, candidates: Array) -> bool:
-    """As `solve_poses` for one pose, of which candidates (k, elements) are given: the angles or
-    shifts of all elements."""
+    """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
     starts, values, q = arrays.starts, arrays.values, arrays.q

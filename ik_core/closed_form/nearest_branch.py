@@ -69,14 +69,13 @@ WIDER = 0.5
 """Branches that are further beyond limits, or further than the best, at a value [rad] are taken
 to be so also next to it."""
 PARTS = 3
-"""What may have something better is divided into so many,"""
+"""A promising interval is divided into this many parts,"""
 SMOOTH, ENDED = 0.3, 0.03
-"""to no less than this share of the distance of two values; or this one, where a branch ends."""
+"""but no smaller than this share of the distance of two values; the second where a branch ends."""
 FAST = 1.0
-"""So far [rad] a branch leads in a part that is divided as if it ended there."""
+"""A branch is followed at most this far [rad] into a part that is divided as if it ended there."""
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
-"""Of a part: how near it may come, where it begins, how much further it ends, its slot, and what
-is known of its ends."""
+"""Columns of an interval: distance bound, start, length, slot, and data of its ends."""
 AROUND = 3.1415
 """Values further than this [rad] from the start's may be nearer by a turn."""
 CLOSE, FURTHER = 0.1, 10.0

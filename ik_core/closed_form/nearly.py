@@ -28,16 +28,19 @@ from .workspace import Workspace
 SAMPLES = 180
 """Values of the ideal chain's joint that is held."""
 WIDER = 0.15
-"""Its solutions may be so far beyond limits [rad]."""
+"""Solutions of the ideal chain may be outside the limits by this much [rad]."""
 SAME, MOST = 0.2, 40
-"""Of its solutions no further apart in any joint [rad] only the nearest is led on, and so many."""
+"""Of solutions closer than this in every joint [rad] only the nearest is refined; and how many at
+most.
+"""
 BEHIND = 0.5
-"""Those that are further from the start than the best by more [rad] are left."""
+"""Solutions that are further from the start than the best by more [rad] are skipped."""
 STEPS, LONGEST = 30, 0.2
 """Along the self-motion, and the longest of them [rad]."""
 SHORTEST, SHRINKING = 1e-7, 0.3
 LEAST_BEND = 0.02
-"""Of the squared distance's half along the self-motion; 1.0 where that is straight."""
+"""Least curvature of half the squared distance along the self-motion; 1.0 where that is straight.
+"""
 
 
 class NearlyClosed:

@@ -58,7 +58,7 @@ BEGINS = 10
 COLUMN = BEGINS + SIGNS
 """Index of each joint in q; joint i is element i + 1;"""
 OTHERS = COLUMN + MOST_JOINTS
-"""and of the joints before and behind."""
+"""First column of the joints before and behind."""
 MOST_OTHERS = 1
 HEADER = OTHERS + MOST_OTHERS
 # ... the records; spans are the first place of the plan and the one behind the last,
@@ -80,7 +80,7 @@ the moved object the other way round the loop to E1."""
 SHARED = 19
 """Behind the elements at the front of OUTSIDE that do not depend on the plan's last sign."""
 AROUND = 20
-"""Of a TURN: the elements of OUTSIDE from here on turn about the same direction as it does."""
+"""First element of OUTSIDE that turns about the same direction as a TURN."""
 RECORD = 21
 """Length of a record. Behind the last one are the paths."""
 
@@ -104,7 +104,7 @@ NUMBERS, COLUMNS = OTHER + MOST_OTHERS, 12
 GOAL, POSE, COS, SIN = 0, 12, 24, 24 + MOST_ELEMENTS
 """The goal's frame; the motion E0; cosine and sine, or shift, of each element,"""
 FREE = SIN + MOST_ELEMENTS
-"""and those of undetermined ones."""
+"""First column of flags of undetermined elements."""
 START = FREE + 2 * MOST_ELEMENTS
 VALUE = START + MOST_JOINTS
 """The redundancy parameter, as the joint stands."""
@@ -112,7 +112,7 @@ SIGN_OF, GAP = VALUE + 1, VALUE + 1 + SIGNS
 BEYOND = GAP + SIGNS
 """How far the joints before each record are beyond their limits,"""
 APART = BEYOND + MOST_RECORDS + 1
-"""and how far from the start, squared."""
+"""Column of the squared distance to the start."""
 POINT = APART + MOST_RECORDS + 1
 """Where each joint stands."""
 BOUND = POINT + MOST_JOINTS
@@ -128,8 +128,9 @@ KEPT, KEEPS = BOUND + 5, 13
 its angle up to AROUND. And for the plan's last sign: the object as seen from behind SHARED."""
 RESULTS = KEPT + MOST_RECORDS * KEEPS
 ERROR, DISTANCE, ROOM, GAPS = MOST_JOINTS, MOST_JOINTS + 1, MOST_JOINTS + 2, MOST_JOINTS + 3
-"""Of a branch, behind its joints: how far the loop is open, the squared distance to the start, how
-far it is from its end, and from the ends of its subproblems."""
+"""Columns of a branch behind its joints: error of the loop, squared distance to the start, margin
+to its end, and margins of its subproblems.
+"""
 RESULT = GAPS + SIGNS
 RANKED = RESULTS + SLOTS * RESULT
 MOST_FOUND = 32
@@ -161,7 +162,7 @@ ARRAYS = Layout(
     errors=(FLOAT, 'slots'),  # [m, rad] of the rows of one pose
     counts=(INT, 'count'),
 )
-"""What `kernel.solve_poses` is given, and where it puts its results."""
+"""Arguments and results of `kernel.solve_poses`."""
 
 
 @inner

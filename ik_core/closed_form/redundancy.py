@@ -25,7 +25,7 @@ SAMPLES, FIRST_SAMPLES = 180, 40
 again as many as for intervals, where nothing is found."""
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
-"""Beyond the end of exact solutions, and how exact an end is [rad]."""
+"""First step beyond the end of exact solutions, and accuracy of that end [rad]."""
 NARROWED = 1e-6
 """The best of a cost is found to this share of the distance of the samples."""
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)

@@ -22,9 +22,9 @@ from .sweeping import hidden_values, sweep
 CACHE_LINE = 64
 """Bytes."""
 FOLLOWED = 10.0
-"""So many tolerances away from the goal a candidate is led to a solution."""
+"""Candidates within this many tolerances of the goal are refined."""
 NEARLY_FOLLOWED = 0.1
-"""That distance [m, rad] for chains that only nearly are what the strategy needs."""
+"""The same distance [m, rad] for chains that fit a strategy only nearly."""
 
 
 def memory() -> Array:
@@ -178,8 +178,9 @@ class Workspace:
         return value, in_doubt, q
 
     def hidden(self, targets: Array, start: Array, values: Array) -> Array | None:
-        """What `sweeping.hidden_values` finds, for targets (1, 12); None where joints are
-        undetermined at a value."""
+        """The result of `sweeping.hidden_values` for targets (1, 12); None if joints are
+        undetermined.
+        """
         wide = self._widened(len(values))
         self._start[0], found = start, np.empty(len(values))
         own = self._trial, self._paths, self._memory, found

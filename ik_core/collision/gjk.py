@@ -28,7 +28,7 @@ MOST_STALLS = 4
 """Rounds, one after the other, that come no nearer by more than rounding: on a curved surface
 every other round may, although the next one does."""
 ROUNDING = 4e-16
-"""Of a distance, relative."""
+"""Relative rounding error of a distance."""
 TOUCHING = 1e-13
 """[m] At this distance two pieces touch: positions of corners are not known better."""
 FLAT = 1e-24
@@ -179,7 +179,7 @@ def support_of_other(
     frame: Frame,
     direction: Vector,
 ) -> Vector:
-    """The same of a piece on a body whose frame is given, all in the frame that it is given in."""
+    """The support point of a piece on a body with a given frame, in that frame's parent."""
     x, y, z = from_axes(frame, support(model, corners, state, lanes, j, in_axes(frame, direction)))
     return x + frame[9], y + frame[10], z + frame[11]
 

@@ -50,7 +50,7 @@ def on_body(robot: Robot, piece: Piece) -> BodyPiece:
 
 
 def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
-    """The same piece, moved by a transform (4, 4)."""
+    """A copy of the piece, moved by a transform (4, 4)."""
     turn, shift = transform[:3, :3], transform[:3, 3]
 
     def points(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Which pairs of links may come near each other: five verdicts, each with its reason.
+"""Pairs of links that may come near each other: five verdicts, each with its reason.
 
 - never: the links provably never come nearer than the margin, or, where they are always inside it,
   never touch
@@ -40,10 +40,10 @@ from .srdf import Disabled, disabled_pairs
 Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled']
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 FOLDER = 'pairs'
-"""Of the user's own cache, for what is known of pairs."""
+"""Folder for cached verdicts of pairs, in the user's cache."""
 
 DEFAULT_MARGIN = 0.01
-"""[m] Of pairs that no mapping names."""
+"""Margin [m] of pairs that no mapping names."""
 LARGEST_MARGIN = 10.0
 SAMPLES, DESCENTS = 200, 12
 """Random configurations of the joints between two links, and descents from the nearest ones."""
@@ -51,7 +51,7 @@ FEW_JOINTS = 7
 BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
 """Boxes of a proof, by default: of up to `FEW_JOINTS` joints between two links, and of more."""
 BOXES_OF_ONE = 5000
-"""The same of a single joint, whose boxes are many times fewer where a proof ends at all."""
+"""Boxes for a pair with a single joint between, where proofs need far fewer."""
 DEEPEST = 500
 """Halvings of a box, one after the other: the stack of a proof has so many rows."""
 SIDES = 24
@@ -255,7 +255,7 @@ NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes', 'contact
 
 
 def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
-    """What is known as an array: index of the verdict, `NUMBERS`, q (n,)."""
+    """Verdicts as an array: index of the verdict, `NUMBERS`, q (n,)."""
     rows = [
         [VERDICTS.index(pair.verdict), *(getattr(pair, name) for name in NUMBERS), *pair.q]
         for pair in pairs
@@ -266,7 +266,7 @@ def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
 def _unpacked(
     numbers: Array | None, couples: Sequence[tuple[str, str]], n: int
 ) -> list[LinkPair] | None:
-    """What is known of pairs, of an array that `_packed` made, else None."""
+    """Verdicts of an array made by `_packed`, else None."""
     if numbers is None or numbers.shape != (len(couples), 1 + len(NUMBERS) + n):
         return None
     if not np.isfinite(numbers).all() or not np.isin(numbers[:, 0], range(len(VERDICTS))).all():

@@ -36,7 +36,7 @@ from .covers import cover_of_box, cover_of_cylinder, cover_of_hull
 from .cutting import convex_pieces, hull_triangles
 
 MAX_BYTES = 500_000_000
-"""Of all meshes of a robot."""
+"""Largest size of all meshes of a robot."""
 
 Kind = Literal['sphere', 'capsule', 'cylinder', 'box', 'hull']
 
@@ -99,7 +99,7 @@ def pieces_of(
 def all_pieces(
     robot: Robot, geometry: Geometry, folders: Sequence[str | PathLike[str]]
 ) -> tuple[Piece, ...]:
-    """As `pieces_of`, without a warning if there are none."""
+    """All pieces, without a warning if there are none."""
     shapes, invalid = read_shapes(robot.urdf, robot.places, geometry) if robot.urdf else ([], {})
     for reason, links in invalid.items():
         raise UrdfError(f'link {links[0]!r}: its <{geometry}> can not be used: {reason}')

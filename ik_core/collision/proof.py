@@ -416,7 +416,7 @@ def _judge_pair(
     j: int,
     margin: float,
 ) -> int:
-    """The same of two pieces."""
+    """Judge a pair of pieces, likewise."""
     _set_reach(model, corners, path, wide, i, j)
     total = 0.0
     for k in range(path.body.shape[0]):

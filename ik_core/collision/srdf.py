@@ -14,7 +14,7 @@ from ..exceptions import UrdfError
 from ..robot.robot import Robot
 
 MAX_BYTES = 10_000_000
-"""Of an SRDF; those of humanoids have 100 kB."""
+"""Largest size of an SRDF; those of humanoids have 100 kB."""
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""What is around a robot, and what its links carry: named shapes, which may change."""
+"""Surroundings of a robot, and objects that its links carry: named shapes, which may change."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ METHODS = (
 )
 """Solvers that are two kernels in the shared loop."""
 CONSTRAINED = ('bfgs', 'sqp')
-"""Those that know linear constraints, and obstacles."""
+"""Solvers that support linear constraints and obstacles."""
 
 
 def _method(name: str) -> Any:

@@ -23,7 +23,7 @@ POSE = 6
 """Rows of a pose: three of the position, three of the rotation."""
 
 ROUNDING = 1e-14
-"""Of the trace, added to the diagonal: keeps a singular matrix positive definite."""
+"""Share of the trace added to the diagonal: keeps a singular matrix positive definite."""
 
 
 @njit
@@ -413,7 +413,7 @@ def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
 
 @inner
 def damping_factor(actual: float, predicted: float) -> float:
-    """What nu is multiplied by, for how well the model predicted the decrease [Nielsen1999]."""
+    """Factor for nu, by how well the model predicted the decrease [Nielsen1999]."""
     gain = select(predicted > 0.0, actual / select(predicted > 0.0, predicted, 1.0), 0.0)
     bend = 2.0 * least(gain, 2.0) - 1.0
     return most(1.0 / 3.0, 1.0 - bend * bend * bend)

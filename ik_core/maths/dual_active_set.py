@@ -26,7 +26,7 @@ SOLVED, NOT_CONVEX, CONTRADICTION = range(3)
 """Answers: the last where no p fulfils the constraints."""
 
 FULFILLED = 1e-13
-"""What a constraint may be violated by, relative to |bound| + 1."""
+"""Violation that a constraint may have, relative to |bound| + 1."""
 
 DEPENDENT = 1e-18
 """Squared sine of the angle to the active normals, as B measures it, that is rounding."""
@@ -45,7 +45,7 @@ VECTORS = 6
 
 
 class ProgramArrays(NamedTuple):
-    """What a program needs, for n variables and k planes.
+    """Workspace of a program with n variables and k planes.
 
     rows (k, n + 2) : the planes: a normal of length 1, c and d
     inverse (n, n), triangle (n, n), vectors (VECTORS, n) : scratch: T, R and the above
@@ -174,7 +174,7 @@ def upper_bound(c: int, bounds: Array, program: ProgramArrays) -> float:
 
 @inner
 def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
-    """What constraint c bounds, at x + step."""
+    """The bounded quantity of constraint c, at x + step."""
     n = x.shape[0]
     if c < n:
         return x[c] + step[c]
@@ -343,7 +343,7 @@ def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: i
 
 @inner
 def _blame(c: int, side: float, active: int, program: ProgramArrays) -> None:
-    """Of the sides, leave those of a contradiction: v = N r, which can't be fulfilled."""
+    """Keep only the sides of a contradiction: v = N r, which can't be fulfilled."""
     for i in range(active):
         if abs(program.vectors[SHARES, i]) <= INVOLVED:
             program.sides[int(program.vectors[ORDER, i])] = 0.0

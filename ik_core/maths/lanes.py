@@ -35,7 +35,7 @@ ARC = (
     -0.06662951813629191, 0.07692045330902225, -0.09090896809064027, 0.11111110744919658,
     -0.14285714279250245, 0.19999999999940893, -0.3333333333333312, 1.0,
 )  # fmt: skip
-"""Of atan(x) / x in x^2 for x up to tan(pi / 8), fitted to 1.3e-18."""
+"""Coefficients of atan(x) / x in x^2 for x up to tan(pi / 8), fitted to 1.3e-18."""
 EIGHTH = 0.41421356237309503
 """tan(pi / 8)."""
 HALF_PI, PI = 1.5707963267948966, 3.141592653589793
@@ -59,8 +59,9 @@ COSINE = (
     -1.38888888888730564116e-3,
     4.16666666666665929218e-2,
 )
-"""Of polynomials in x^2 that give sin x and cos x on [-pi/4, pi/4] to the last bit or two
-[Moshier1992]."""
+"""Coefficients in x^2 that give sin x and cos x on [-pi/4, pi/4] to the last bit or two
+[Moshier1992].
+"""
 SMALLEST = 1e-200
 """Divisors are at least this."""
 
@@ -111,7 +112,7 @@ class Rows:
         self.array[place] = value
 
     def reshape(self, *shape: int) -> Rows:
-        """The same lanes in another shape."""
+        """View lanes in another shape."""
         return Rows(self.array.reshape(*shape, self.array.shape[-1]))
 
 

@@ -19,7 +19,9 @@ SHORTEST_COLUMN = 1e-3
 the slope along it, the angle between it and the residual says nothing."""
 
 SWEEPS, FARTHEST = 20, 10.0
-"""Of `curves_down_inside`: over all variables, and how far one goes where another one goes 1."""
+"""Sweeps of `curves_down_inside` over all variables, and the largest value of one where another is
+1.
+"""
 
 WELL_CONDITIONED = 1e-8
 """Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""

@@ -1,4 +1,4 @@
-"""What `lanes` offers, for numbers alone: where numba is there, but not its vectors."""
+"""The functions of `lanes` for single numbers: for numba without its vectors."""
 
 from __future__ import annotations
 

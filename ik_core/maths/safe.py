@@ -59,7 +59,7 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(matrix: Array) -> Array:
-    """Those of A (m, n), descending; all 0 where A has numbers that are not finite."""
+    """Singular values of A (m, n), descending; all 0 where A has numbers that are not finite."""
     size = _size(matrix)
     if size is None:
         return np.zeros(min(matrix.shape))
@@ -77,7 +77,7 @@ def _times(values: Array, size: float) -> Array:
 
 
 def _size(array: Array) -> float | None:
-    """What to divide by before LAPACK, which may loop for ever over extreme numbers, sees them.
+    """A scale to divide by: LAPACK may loop for ever over extreme numbers.
 
     1 where all are of a usual size; None where some are not finite.
     """

@@ -94,7 +94,7 @@ def _rotate(a: Array, b: Array, c: float, s: float) -> None:
 
 @inner
 def falling(numbers: Array, count: int, place: int) -> float:
-    """Of the first `count` numbers, the largest, or that at a later place in falling order."""
+    """The largest of the first `count` numbers, or the one at a later place in falling order."""
     found = 0.0
     for i in range(count):
         larger = equal = 0

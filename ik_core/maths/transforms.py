@@ -105,8 +105,9 @@ def checked_transforms(targets: Any, root: str, goals: int | None = None) -> Arr
 
 
 def for_kernels(array: Any) -> Array:
-    """The same in C order, a copy only where needed, or where it is read-only: kernels are
-    compiled once for each kind of array."""
+    """The array in C order, copied only if needed, or if it is read-only: kernels are compiled
+    once for each kind of array.
+    """
     return np.require(array, float, ['C', 'A', 'W', 'E'])
 
 
@@ -145,7 +146,7 @@ def point(value: Any, name: str = 'position', *, frame: str = '') -> Array:
 
 
 def plain_vector(value: Any, name: str) -> Any:
-    """What of a vector's kinds is three numbers, yet to be checked; what is none, as it is."""
+    """Unwrap supported vector types to three unchecked numbers; return others unchanged."""
     if isinstance(value, PLAIN):
         if np.shape(value) == (4, 4):
             raise InvalidGoal(f'{name} has shape (4, 4); (3,) is needed: give it as transform=')

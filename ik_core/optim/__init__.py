@@ -1,4 +1,4 @@
-"""What the iterative solvers share: the loop, line searches, limits, the null space.
+"""Parts shared by the iterative solvers: the loop, line searches, limits, the null space.
 
 These modules know problems but no solver; methods are steps that the loop is given.
 """

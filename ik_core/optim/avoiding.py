@@ -66,15 +66,17 @@ FAR = 1e9
 LEAST_SLOPE = 1e-9
 """[m per rad or m] A pair that the variables move less has no row."""
 CORRECTIONS = 5
-"""Of a trial that collides: each goes to the nearest point by the rows at the one before."""
+"""Corrections of a trial that collides: each goes to the nearest point by the rows at the one
+before.
+"""
 LONGEST_STEP = 0.3
-"""[rad or m] Of the way out."""
+"""Longest step out of a collision [rad or m]."""
 RISE = 0.05
 """[m] A step of the way out asks for no more than this from one pair."""
 LESS = 0.01
 """A step of the way out has to make the worst violation less by this share of what it asks."""
 HALVINGS = 8
-"""Of a step of the way out."""
+"""Halvings of a step out of a collision."""
 
 AVOIDED = Layout(
     'avoided',
@@ -203,8 +205,9 @@ def bring_free(search: Record, x: Array, step: Array) -> bool:
 
 @inner
 def put_inside_free(search: Record, x: Array) -> None:
-    """As `put_inside`, to a free point; where none is found, to where the search stands. A restart
-    stands at x itself: its steps then lead out of the collision."""
+    """Put x inside at a free point; without one, at the search's point. A restart stays at x: its
+    steps then lead out of the collision.
+    """
     project(search, x)
     if avoided_at(search.avoidance).first > 0:
         clear_rows(search, 0)
@@ -225,7 +228,7 @@ def minimum_free(search: Record) -> None:
 
 @inner
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
-    """As `armijo`, each trial being put to a free point; those that can't be are too long."""
+    """Armijo's line search over free points; trials that can't be made free are too long."""
     x, trial, gradient = search.x, search.trial, search.gradient
     largest = 0.0
     for j in range(x.shape[0]):
@@ -303,7 +306,7 @@ def step_free(search: Record) -> bool:
 
 @inner
 def steepest_step_free(search: Record, program: Any) -> bool:
-    """As `steepest_step`, between the rows at x."""
+    """The steepest step between the rows at x."""
     set_rows(search, search.x, False)
     return steepest_step(search, program)
 
@@ -315,7 +318,7 @@ hold_rows = variant(constrained.hold_constraints, 'between', BETWEEN)
 
 @inner
 def is_stationary_free(search: Record) -> bool:
-    """As `at_stationary_point`; no point that collides is one."""
+    """Whether x is stationary under the rows; False for a point that collides."""
     return is_free(search, search.x) and is_stationary_between(search)
 
 
@@ -339,7 +342,7 @@ def go_lower(search: Record) -> bool:
 
 @inner
 def keep_if_better_free(search: Record, status: int) -> None:
-    """As `keep_if_better`, of points that may be an answer."""
+    """Keep points that may be an answer, if they are better."""
     better = is_better(search.cost, status, search.best_cost, search.best_status)
     if better and may_answer(search, search.x):
         search.best_cost, search.best_status = search.cost, status
@@ -348,7 +351,7 @@ def keep_if_better_free(search: Record, status: int) -> None:
 
 @inner
 def keep_best_free(search: Record) -> None:
-    """As `keep_best`; a solution that the user's check refuses ends the attempt."""
+    """Keep the best point; a solution that the user's check refuses ends the attempt."""
     x = search.x
     if search.status != RUNNING or not is_solved(search):
         keep_if_better_free(search, RUNNING)
@@ -381,14 +384,16 @@ next_attempt = variant(loop.next_attempt, 'free', POINTS)
 
 @inner
 def see_whether_it_is_over_free(search: Record) -> None:
-    """As `see_whether_it_is_over`, unless that is known."""
+    """Check whether the search is over, unless that is known."""
     if search.phase != ENDED:
         see_whether_it_is_over(search)
 
 
 @inner
 def next_attempt_free(search: Record, ended: int) -> None:
-    """As `next_attempt`; without a free point, or with solutions that collide, it has COLLIDED."""
+    """Begin the next attempt; without a free point, or with solutions that collide, return
+    COLLIDED.
+    """
     next_attempt(search, ended)
     status = search.status
     over = status != RUNNING and status != REACHED and status != FAILED

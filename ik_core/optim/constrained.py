@@ -95,7 +95,7 @@ def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bo
 
 @inner
 def put_inside_constraints(search: Record, x: Array) -> None:
-    """As `put_inside`, with the linear constraints."""
+    """Put x inside the limits and the linear constraints."""
     project(search, x)
     if not nearest_inside(search, x, search.rhs, search.dx):
         copy_to(search.best, x)
@@ -123,7 +123,7 @@ def steepest_step(search: Record, program: ProgramArrays) -> bool:
 
 @inner
 def is_stationary_inside(search: Record) -> bool:
-    """As `at_stationary_point`, with the linear constraints."""
+    """Whether x is stationary under the limits and the linear constraints."""
     if not steepest_step(search, program_of(search)):
         return False
     for j in range(search.joints):
@@ -135,7 +135,9 @@ def is_stationary_inside(search: Record) -> bool:
 
 @inner
 def hold_constraints(search: Record, all_at_limits: bool) -> int:
-    """As `second_order.hold`, by sides: 0 for what may be left; the number of those met."""
+    """Mark held constraints by their sides, 0 for those that may be left; return the number of
+    those met.
+    """
     program, loose = program_of(search), 0
     steepest_step(search, program)
     for c in range(program.sides.shape[0]):
@@ -165,7 +167,7 @@ def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
 
 @inner
 def free_hessian_inside(search: Record) -> int:
-    """As `second_order.free_hessian`: Z'HZ for the last rows of `free`, Z'."""
+    """The Hessian Z'HZ in the space left by the constraints; the last rows of `free` are Z'."""
     program = program_of(search)
     n, image = search.joints, search.dx
     held = _free_space(program, n)
@@ -231,7 +233,7 @@ def _product(rows: Array, i: int, vector: Array) -> float:
 
 @inner
 def free_slope_inside(search: Record, size: int) -> None:
-    """As `second_order.free_slope`: -Z'J'r."""
+    """The slope -Z'J'r in the space left by the constraints."""
     program, n = program_of(search), search.joints
     for i in range(size):
         search.rhs[i] = -_product(program.free, n - size + i, search.gradient)
@@ -239,7 +241,7 @@ def free_slope_inside(search: Record, size: int) -> None:
 
 @inner
 def expand_inside(search: Record, size: int, direction: Array) -> None:
-    """As `second_order.expand`: Z `rhs`."""
+    """Expand a step `rhs` in the free space to all variables: Z `rhs`."""
     program, n = program_of(search), direction.shape[0]
     for j in range(n):
         direction[j] = 0.0
@@ -249,7 +251,7 @@ def expand_inside(search: Record, size: int, direction: Array) -> None:
 
 @inner
 def undecided_inside(search: Record) -> bool:
-    """In the place of `second_order.find_descent_inside`, whose ways know the limits alone.
+    """Stands in for `second_order.find_descent_inside`, which knows limits only.
 
     Whether there is a way down off several constraints that are met, but not pressed, is not told
     here: DESCENT = 0 leads nowhere, so the point is not called the closest.

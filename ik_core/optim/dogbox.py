@@ -33,7 +33,7 @@ FIRST_RADIUS = 1.0
 """[rad or m]"""
 
 SMALLEST_RADIUS = 1e-15
-"""Below, relative to |x| + 1, there is nothing to gain."""
+"""Least radius, relative to |x| + 1."""
 
 POOR, GOOD = 0.25, 0.75
 """Shares of the predicted decrease below which the radius shrinks and above which it grows."""

@@ -1,4 +1,4 @@
-"""What the methods with an approximate Hessian share: its start, its update, their line search.
+"""Parts shared by quasi-Newton methods: initial Hessian, update, line search.
 
 `model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle: so
 it goes with half of the gradient, J'r.
@@ -46,7 +46,7 @@ class QuasiNewtonOptions(LineSearchOptions):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """As the kernels find them."""
+        """The options as an array for kernels."""
         return (self.alpha, self.beta, self.epsilon)
 
 

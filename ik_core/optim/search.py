@@ -171,7 +171,7 @@ class Search(ABC):
         """
 
     def memory(self) -> Any:
-        """What a search for goals that moved on a little can `resume`; None without any."""
+        """State that a search for nearly the same goals can `resume`; None without any."""
         return None
 
     def resume(self, memory: Any) -> None:  # noqa: B027 (most take over nothing)
@@ -253,7 +253,7 @@ class Workspace(ABC):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """What was concluded, with the answer written into the start q (n,)."""
+        """The conclusion, with the answer written into the start q (n,)."""
 
     @property
     @abstractmethod

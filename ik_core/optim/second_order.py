@@ -43,7 +43,7 @@ LONGEST_STEP = 0.3
 """The longest step towards a minimum [rad or m]."""
 
 HALVINGS = 12
-"""Of a step off a saddle, to both sides."""
+"""Halvings of a step off a saddle, to both sides."""
 
 WORTHWHILE = 1e-9
 """Share of the cost that a minimum nearby has to gain to be gone to."""
@@ -51,12 +51,12 @@ WORTHWHILE = 1e-9
 
 @inner
 def leave_or_conclude(search: Record) -> int:
-    """At a stationary point: CLOSEST where it is a minimum inside the limits.
+    """Leave a saddle, or end at a minimum; called at a stationary point.
 
-    RUNNING where x was moved to a lower point, and evaluated there; STALLED where the cost curves
-    downwards but no lower point was found. Variables at a limit that the slope does not press
-    against it may move; where that alone shows a way that leads nowhere, they are held, and then
-    each is tried inwards.
+    Returns CLOSEST at a minimum inside the limits, RUNNING if x was moved to a lower point and
+    evaluated there, STALLED if the cost curves downwards but no lower point was found. Variables
+    at a limit without a slope are free at first. If only those give a descent direction, and no
+    lower point lies on it, they are held, and then each is tried inwards.
     """
     half_hessian(search)
     loose = hold(search, False)

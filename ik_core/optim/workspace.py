@@ -225,7 +225,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         return result
 
     def _note(self, result: IkResult) -> str:
-        """What stops a search that does not reach the goals."""
+        """A note on the limits or obstacles that stop a search."""
         problem, count = self.problem, self._avoided['collided'].item()
         if result.success:
             return ''
@@ -241,7 +241,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 def judged(
     problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
 ) -> IkStatus:
-    """What a status of the kernels means, with the goals' errors (G, 2).
+    """The status for a code of the kernels, with the goals' errors (G, 2).
 
     Without a goal, the least cost is what was asked for. Where patterns are packed, the kernels
     do not judge the goals.
@@ -266,7 +266,7 @@ class State:
     evaluations: int = 1
 
     def resume(self, last: Any) -> None:
-        """At a start: take over what the method remembers of `last`, a state of its kind."""
+        """Before the first step: take over the state of a method's last search."""
 
 
 StateT = TypeVar('StateT', bound=State)

@@ -44,12 +44,12 @@ class ReachBounds:
     workspace: float
 
     def may_hold(self, points: Array) -> BoolArray:
-        """Which points (V, 3) are not surely out of reach."""
+        """Mask of points (V, 3) that are not surely out of reach."""
         distances: Array = np.linalg.norm(points - self.centre, axis=-1)
         return distances <= self.radius
 
     def may_place(self, poses: Array) -> BoolArray:
-        """Which poses (V, 4, 4) are not surely out of reach."""
+        """Mask of poses (V, 4, 4) that are not surely out of reach."""
         joints = poses[:, :3, :3] @ self.last_joint + poses[:, :3, 3]
         distances: Array = np.linalg.norm(joints - self.centre, axis=-1)
         return distances <= self.joint_radius

@@ -1,4 +1,4 @@
-"""What is solved: the cells of a map, in chunks that may be solved anywhere in any order."""
+"""Cells of a map, solved in chunks anywhere in any order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Cells:
 
     @cached_property
     def bounds(self) -> ReachBounds:
-        """What is surely out of reach."""
+        """Bounds outside which everything is surely out of reach."""
         return reach_bounds(self.problem, self.q0)
 
     @cached_property
@@ -131,7 +131,7 @@ class Cells:
         return owners[kept], poses[kept]
 
     def _solve(self, problem: IkProblem, poses: Array) -> tuple[BoolArray, Array]:
-        """Which poses (P, 4, 4) are reached, and q (P, n).
+        """Solve poses (P, 4, 4): mask of those reached, and q (P, n).
 
         With all restarts, but for points that are clearly missed with a few.
         """

@@ -14,7 +14,7 @@ from .cloud import MANIPULABILITY, reach_cloud
 from .maps import ReachabilityMap
 
 WIDTH = 300.0
-"""[points] Of all voxels side by side."""
+"""Width [points] of all voxels side by side."""
 VIEW = {'elev': 22.0, 'azim': -62.0}
 """[deg] From where it is seen: the cut faces the eye."""
 

@@ -1,4 +1,4 @@
-"""What of a motion another robot imitates: the paths of links, and the joints' postures."""
+"""The example for another robot: paths of links, and postures of joints."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str])
 
 
 def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) -> dict[int, int]:
-    """Which joint of the source each joint imitates, by their indices."""
+    """For each joint the index of the source's joint that it follows."""
     if joints is None:
         joints = {name: name for name in robot.joint_names if name in source.joint_names}
     indices = {robot.joint_index(own): source.joint_index(name) for name, own in joints.items()}

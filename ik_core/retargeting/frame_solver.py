@@ -30,12 +30,12 @@ Progress = Callable[[int, int], None]
 """Is told how many frames are done, and how many there are."""
 
 FIRST_RESTARTS = 20
-"""Of the search for the first posture, where joints have no example to begin with."""
+"""Restarts of the search for the first posture, where joints have no example."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What counts how much: see `retarget`."""
+    """Weights of the terms: see `retarget`."""
 
     beta: float = 1e-5
     alpha: float | None = None  # 1 - beta

@@ -30,7 +30,7 @@ from ..tasks.weights import check_alpha_beta
 from .example import link_paths
 
 BEYOND = 0.05
-"""[rad or m] So far a measured demonstration may be outside the limits; it is taken inside."""
+"""[rad or m] A measured demonstration may be outside the limits by this much; it is clipped."""
 FARTHEST = 1e3
 """[rad or m] No demonstration of a joint without limits goes farther."""
 

@@ -55,7 +55,7 @@ def read_entries(folder: Path) -> dict[str, Entry]:
 
 
 class _WrongError(Exception):
-    """What is wrong with the description of one motion."""
+    """An error in the description of one motion."""
 
 
 def _read(path: Path) -> Any:

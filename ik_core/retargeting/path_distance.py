@@ -9,7 +9,7 @@ from ..exceptions import InvalidMotion
 from ..maths.rotations import Array
 
 POINTS = 100
-"""Of a path when it is compared."""
+"""Points of a path that is compared."""
 FARTHEST = 1e9
 """[m] A point farther out is a mistake."""
 STILL = 1e-9

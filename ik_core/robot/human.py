@@ -162,7 +162,7 @@ def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
 
 
 def _mirrored(movement: Movement) -> Movement:
-    """The same movement on the right side."""
+    """The mirrored movement, on the right side."""
     axis, lower, upper = movement
     return movement if axis == 'Y' else Movement(axis, -upper, -lower)
 

@@ -91,8 +91,9 @@ class Joint:
 
 @dataclass(frozen=True)
 class JointGroup:
-    """What was one joint in the source: its name, its kind, its indices into q; of a ball,
-    universal or floating joint the order of its rotations, too."""
+    """A joint of the source: its name, its kind, its indices into q; of a ball, universal or
+    floating joint also the order of its rotations.
+    """
 
     name: str
     kind: str
@@ -162,7 +163,7 @@ def split_joints(
 def joint_groups(
     groups: Sequence[tuple[Joint, list[str]]], index: dict[str, int]
 ) -> tuple[JointGroup, ...]:
-    """What was one joint each, of `split_joints`, by indices into q."""
+    """Joints of the source by their indices into q, from `split_joints`."""
     return tuple(
         JointGroup(
             joint.name,

@@ -16,7 +16,9 @@ SNAP = 1e-12
 """A variable this close to a limit [rad or m] is on it."""
 
 LARGEST_POSITION = 1e8
-"""[rad or m] Of a joint: of larger angles sine and cosine have fewer than eight digits."""
+"""Largest position [rad or m] of a joint: sine and cosine of larger angles have fewer than eight
+digits.
+"""
 
 FARTHEST = 1e300
 """Limits beyond are as good as none: a range between them may be more than a number holds."""
@@ -64,7 +66,7 @@ class JointLimits:
         return x - self.project(x)
 
     def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:
-        """Which variables stand at a limit that `direction` would have them cross."""
+        """Mask of variables at a limit that `direction` would have them cross."""
         return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
 
 

@@ -120,7 +120,7 @@ class ConstraintRows:
 
     @property
     def coupled(self) -> NDArray[np.bool_]:
-        """Which variables (variables,) are in one of them."""
+        """Mask (variables,) of variables in a constraint."""
         return np.asarray(self._moving.any(axis=0), bool)
 
     def at(self, q: Array) -> Array:
@@ -131,8 +131,9 @@ class ConstraintRows:
         return rows / np.linalg.norm(self._moving, axis=1, keepdims=True)
 
     def contradiction(self, sides: Array, robot: Robot) -> InvalidConfiguration:
-        """What to raise where those with a side other than 0 (variables + k,) contradict each
-        other; the variables' limits come first."""
+        """The error for sides other than 0 (variables + k,) that contradict each other; the
+        variables' limits come first.
+        """
         n = len(self._variables)
         joints = [robot.joint_names[self._variables[j]] for j in np.flatnonzero(sides[:n])]
         rows = [str(self.constraints[i]) for i in np.flatnonzero(sides[n:])]

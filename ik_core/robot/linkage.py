@@ -67,7 +67,7 @@ def _rods(rods: int) -> int:
 
 
 def _kind(joint: str, limits: tuple[float, float] | None) -> dict[str, Any]:
-    """What a `Joint` of this kind is."""
+    """The `Joint` of a kind."""
     order = ORDERS[joint]
     if order == 'Z':
         kind = 'continuous' if limits is None else 'revolute'

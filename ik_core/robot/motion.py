@@ -74,7 +74,7 @@ class Motion:
         return 1.0 / self.period
 
     def resampled(self, period: float) -> Motion:
-        """The same motion with another time between frames [s], from the first frame on.
+        """The motion with another time between frames [s], from the first frame on.
 
         Positions in between are interpolated linearly, so remove jumps by whole turns first: see
         `unwrapped`. The last frame is the latest that is not after the end.
@@ -89,7 +89,7 @@ class Motion:
         return replace(self, positions=np.stack(columns, axis=1), period=period)
 
     def unwrapped(self, joints: Sequence[str] | None = None) -> Motion:
-        """The same postures without jumps by whole turns: each angle takes the shortest way.
+        """The postures without jumps by whole turns: each angle takes the shortest way.
 
         `joints` names the joints that turn, by default all: metres are safe while no joint moves
         more than pi metres from frame to frame.

@@ -47,7 +47,7 @@ def relative_chain(robot: Robot, link: str, base_link: str) -> RelativeChain:
 
 
 def _inverse(transform: Array) -> Array:
-    """Of a rigid transform (4, 4)."""
+    """The inverse of a rigid transform (4, 4)."""
     inverse = np.eye(4)
     inverse[:3, :3] = transform[:3, :3].T
     inverse[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]

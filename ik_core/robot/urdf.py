@@ -89,7 +89,7 @@ def load_urdf(
 
 
 def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
-    """What `load_urdf` uses of a description, as text, whatever its encoding. Raises UrdfError."""
+    """The elements that `load_urdf` uses, as text, whatever the encoding. Raises UrdfError."""
     tree, _ = filtered(read(source)[0])
     return ElementTree.tostring(tree, encoding='unicode')
 
@@ -166,7 +166,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict[str, Mimic]:
-    """Each mimic joint in terms of the joint at the end of its chain of mimics."""
+    """Express each mimic joint by the joint at the end of its chain of mimics."""
     by_name = {joint.name: joint for joint in joints}
     obeyed: dict[str, parser.JointMimic] = {}
     for joint in joints:
@@ -288,7 +288,7 @@ def _check_size(where: str, what: str, number: float) -> None:
 
 
 def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
-    """What the user of the robot should know of it."""
+    """Remarks on the robot for its user."""
     remarks = [
         f'joint {joint.name!r} is {joint.kind}: frozen at zero'
         for joint in joints

@@ -53,7 +53,7 @@ NEARER = 0.25
 """Share of the distance outside that an update of lambda must leave at most, or mu grows."""
 
 LARGEST_WEIGHT = 1e9
-"""Beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+"""Largest weight: beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
 
 
 GOAL_WEIGHT = 1e2
@@ -125,7 +125,7 @@ class GoalTerms(Task):
         return result
 
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
-        """Its derivative (m, n)."""
+        """The derivative (m, n)."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         columns = np.zeros((len(self.shift), robot.n))
         columns[:, self.problem.variables] = np.sqrt(self.weight) * at.jacobian

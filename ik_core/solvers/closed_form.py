@@ -63,12 +63,12 @@ LOOK = 30
 NAMED = 8
 """Solutions that collide whose pairs a note names."""
 TOGETHER = 4096
-"""So many problems of a batch have their solutions at once."""
+"""Problems of a batch whose solutions are held at once."""
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
 NOTHING_TO_DO = 'the start reaches the goals already'
-"""What the note says of such a start; where a goal is followed, that is what ticks mostly find."""
+"""Note for such a start; while a goal is followed, most ticks end so."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ClosedFormSolver(Solver):
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
-        """As every solver's; what a search would find at its first look takes no search."""
+        """Solve as every solver does; an answer of the first check takes no search."""
         result = None
         if budget is None and not problem.secondary and not self.options.record_history:
             result = self._at_once(problem, q0)
@@ -178,7 +178,7 @@ class ClosedFormSolver(Solver):
 
 
 class _Known(CachedForm):
-    """What is known of a problem, and what is said of its solutions."""
+    """The cached form of a problem, and the notes on its solutions."""
 
     def __init__(self, problem: IkProblem, fallback: Solver) -> None:
         super().__init__(problem)
@@ -194,7 +194,7 @@ class _Known(CachedForm):
 
     @property
     def note(self) -> str:
-        """What is said of solutions in closed form."""
+        """The note on solutions in closed form."""
         assert self.form is not None
         if self._strategy is not self.form.strategy:
             self._strategy, self._note = self.form.strategy, f'closed form: {self.form.family}'

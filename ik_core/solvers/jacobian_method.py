@@ -1,4 +1,4 @@
-"""What the Jacobian methods share: the linear model, its clamps, its columns and its weights.
+"""Parts shared by the Jacobian methods: the linear model, its clamps, columns and weights.
 
 Near a configuration q the goals' error e, target minus current, changes by -J dq, with J the
 Jacobian ([Buss2009] Eq. 2-5). Each method is a way to choose dq such that J dq is about e; all
@@ -65,7 +65,7 @@ from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS
 from .base import KernelSolver
 
 LEAST_SHARE = 0.01
-"""Of `step_norm`: the first step has to be made from nothing, and the last one to arrive."""
+"""Least share of `step_norm`: the first step starts from rest, and the last one has to arrive."""
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""

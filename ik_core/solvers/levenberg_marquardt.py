@@ -81,7 +81,7 @@ class LevenbergMarquardt(LoopSolver):
     def solve(
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
-        """As every solver's; what needs no second look at anything is one call of the kernel."""
+        """Solve as every solver does; a plain solve is one call of the kernel."""
         if (
             budget is None
             and not problem.secondary

@@ -1,4 +1,4 @@
-"""What the solvers share that know limits as terms of the cost: the iterate may be outside.
+"""Base of the solvers with limits as terms of the cost, whose iterates may be outside.
 
 `limit_terms` has the terms and their line search; a solver says what their next weight and
 multipliers are whenever the cost with the terms is about least.

@@ -28,7 +28,7 @@ from ..options import option
 from .limit_method import LimitMethod
 
 LARGEST_WEIGHT = 1e12
-"""Beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+"""Largest weight: beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class ProjectedGradientOptions(LineSearchOptions):
 
 @inner
 def start(search: Record) -> None:
-    """Nothing to compare with."""
+    """Do nothing: there is no last step to compare with."""
     search.own_values[MOVED] = 0.0
 
 

@@ -171,7 +171,7 @@ class TrustRegion(IterativeSolver[State]):
 
 
 def pressed(problem: IkProblem, at: Evaluation) -> NDArray[np.bool_]:
-    """Which variables the gradient presses against the limit that they stand at."""
+    """Mask of variables that the gradient presses against the limit that they are at."""
     return problem.limits.active(at.x, -(at.jacobian.T @ at.residual))
 
 

@@ -1,4 +1,4 @@
-"""What every task offers."""
+"""The interface of all tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Task(ABC):
         return f'{type(self).__name__}({", ".join(self._shown())})'
 
     def _shown(self) -> list[str]:
-        """What `repr` tells of it."""
+        """The parts of a `repr`."""
         return [repr(link) for link in self.links]
 
     @property

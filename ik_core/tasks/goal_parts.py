@@ -1,4 +1,4 @@
-"""What is packed: goals, their halves where weights are matrices, an example for a link."""
+"""Packed parts of tasks: goals, their halves if weights are matrices, examples for links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import kernels
 
 
 class Goal(Protocol):
-    """What is packed of a goal: see `goals.GoalTask`."""
+    """The packed part of a goal: see `goals.GoalTask`."""
 
     link: str
     relative_to: str | None
@@ -36,7 +36,7 @@ class Goal(Protocol):
 
 
 class Pattern(Protocol):
-    """What is packed of an example for a link: see `reference_motion`."""
+    """The packed part of an example for a link: see `reference_motion`."""
 
     link: str
     is_orientation: bool

@@ -145,7 +145,7 @@ class GoalTask(Task):
         self._note_what_is_set()
 
     def _set_given(self, normalise: bool = False, **given: Any) -> None:
-        """As `set_target`, for what a goal is made with, which may be nothing yet."""
+        """Set the target that a goal is made with, or none yet."""
         if any(part is not None for part in given.values()):
             self.set_target(normalise=normalise, **given)
 

@@ -73,7 +73,7 @@ def _refuse_start(task: Task, q: Array, said: str) -> None:
 
 
 def _numbers(task: Task, what: str, given: object) -> Array:
-    """What a task returned, as an array; UnsupportedProblem where it is no numbers."""
+    """The answer of a task as an array. Raises UnsupportedProblem if it is not made of numbers."""
     try:
         if given is not None:
             return np.asarray(given, float)

@@ -163,7 +163,7 @@ def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
 
 @inlined
 def _beyond(value: float, slack: float) -> float:
-    """What of a component is outside the box [-slack, slack]."""
+    """The part of a component outside the box [-slack, slack]."""
     return value - least(most(value, -slack), slack)
 
 

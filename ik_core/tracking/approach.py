@@ -22,11 +22,12 @@ from ..maths.rotations import Array
 from .motion_limits import MotionLimits
 
 SHARE = 0.25
-"""Of the way: over so much of it the speed rises, and falls."""
+"""Share of the way over which the speed rises, and falls."""
 LEAST = 0.01
-"""Of the top speed: the first step has to be made from nothing, and the last one to arrive."""
+"""Least share of the top speed: the first step starts from rest, and the last one has to arrive.
+"""
 FULL = 0.95
-"""Of the limits; the rest is for joints that have to catch up."""
+"""Share of the limits that is used; the rest is for joints that have to catch up."""
 
 
 @dataclass(eq=False)

@@ -130,7 +130,7 @@ def approach(
 
 @njit
 def share_of(twist: Array, limits: Array) -> float:
-    """What share of full speed a twist (6,) is, limits (4,) as in `approach`."""
+    """The share of full speed that a twist (6,) has, limits (4,) as in `approach`."""
     return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
 
 

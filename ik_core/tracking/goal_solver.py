@@ -58,8 +58,9 @@ NEARBY = 0.2
 """[rad or m] A solution that is to go on from the last one is no further away for any joint,
 nor further than the joint goes in two ticks."""
 ENOUGH_FOR_A_STEP = Budget(iterations=3)
-"""What a solve for targets next to the last may take even if its time is over: a processor that
-was busy with something else is no reason to leave a line."""
+"""Budget of a solve for targets next to the last, even if its time is over: a busy processor is no
+reason to leave a line.
+"""
 ROUGHLY = 2.0
 """Tolerances by which the best of a solve that ran out of time may miss a goal in motion."""
 
@@ -91,7 +92,7 @@ def all_finite(values: Array) -> bool:
 
 
 class Phase(Enum):
-    """What a `GoalSolver` does; see the module."""
+    """The phases of a `GoalSolver`; see the module."""
 
     FOLLOWING = 'following'
     CONVERGED = 'converged'
@@ -147,7 +148,7 @@ class GoalSolver:
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
         self.note = ''
-        """What the solver said last of how it finds solutions; see `IkResult`."""
+        """The solver's last note on how it finds solutions; see `IkResult`."""
         self._solve: Search | None = None
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
         self.progress = Progress(math.ceil(SETTLING_TIME * rate))

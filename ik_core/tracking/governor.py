@@ -184,7 +184,7 @@ class Governor:
 
     @property
     def limits_in_force(self) -> MotionLimits:
-        """Those that hold now: others than asked for where a lowered one still has to wait."""
+        """The limits in force: others than asked for while a lowered one still has to wait."""
         asked, joints = self._limits, self._joints
         return MotionLimits(
             asked.lower, asked.upper, asked.velocity, joints[ACCELERATION], joints[JERK]

@@ -111,7 +111,7 @@ def _slowed(i: int, joints: Array, period: float, ticks: int) -> tuple[float, fl
 
 @inner
 def _ramped(i: int, joints: Array, period: float, ticks: int) -> tuple[float, float]:
-    """The same of one with a jerk limit."""
+    """Positions of a joint with a jerk limit, likewise."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
     if ticks == 0:
         return q - 0.5 * mean * period, mean

@@ -17,7 +17,7 @@ from ..tasks.packing import PackedGoals
 LOOK_AHEAD = 0.01
 """[rad or m] How far along a jog its condition number is compared."""
 SINGULAR = 1e-12
-"""Of the largest singular value: where the smallest is less, it counts as 0."""
+"""Share of the largest singular value below which the smallest counts as 0."""
 
 
 class GoalMonitor:
@@ -35,7 +35,7 @@ class GoalMonitor:
         return errors[:, 0].copy(), errors[:, 1].copy()
 
     def no_errors(self) -> tuple[Array, Array]:
-        """Those of goals that nobody gave."""
+        """Errors (G,) each that are reported when no goal is set."""
         return np.zeros(len(self._goals.goals)), np.zeros(len(self._goals.goals))
 
     def condition_number(self, q: Array, targets: Iterable[Array]) -> float:

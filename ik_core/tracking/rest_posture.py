@@ -35,7 +35,7 @@ AT_REST = 3e-7
 DAMPING = 1e-12
 """Relative to the trace of J J', which may be singular."""
 SMALLEST = 1e-300
-"""What is added where that trace is 0."""
+"""Added where that trace is 0."""
 
 # rows (10, variables) float: what is given, then scratch
 LOWER, UPPER, REST, SPEED, ACCELERATION, X, VELOCITY, CHANGE, TRIAL, HELD = range(10)

@@ -16,12 +16,12 @@ from .braking import approach_speed
 ROUNDING = 1e-14
 """Relative: a few units in the last place of a joint position."""
 BRAKING_ROUNDING = 1e-11
-"""The same, added up over the many ticks of braking."""
+"""Rounding error added up over the many ticks of braking."""
 
 
 @inner
 def inside(value: float, lower: float, upper: float) -> float:
-    """The value, taken between the two."""
+    """Clamp the value to the limits."""
     return min(max(value, lower), upper)
 
 

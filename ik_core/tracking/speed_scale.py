@@ -73,6 +73,6 @@ class SpeedScale(NamedTuple):
 
 
 FREE = SpeedScale()
-"""That of joints which do not move along with tips."""
+"""Scale for joints that do not move along with tips."""
 CREEP = SpeedScale(slack=1e-3)
-"""That of joints with jerk limits which rest: how fast they get is known after the first step."""
+"""Scale for joints with jerk limits at rest: their speed is known after the first step."""

@@ -107,7 +107,7 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
 
 @inner
 def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float) -> int:
-    """What a joint has to do until its state fits lower limits; FREE if it does already."""
+    """The action of a joint until its state fits lower limits; FREE if it does already."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
     in_force = joints[JERK, i]
     low, high = extent_of_stop(dq, ddq, mean, joints[ACCELERATION, i], in_force, period)
@@ -195,9 +195,10 @@ def second_order_step(i: int, joints: Array, most_rate: float, period: float) ->
 
 @inner
 def third_order_step(i: int, joints: Array, period: float) -> None:
-    """Move a joint with a jerk limit, seen from its target at most at its top speed.
+    """Move a joint with a jerk limit, at most at its top speed relative to its target.
 
-    Where it could then no more stop inside, it goes for the limit, and else it brakes.
+    If it could not stop inside its limits after that, it heads for the limit; if not even that
+    is possible, it brakes.
     """
     q, dq, ddq, goal = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[GOAL, i]
     lower, upper, velocity = joints[LOWER, i], joints[UPPER, i], joints[VELOCITY, i]

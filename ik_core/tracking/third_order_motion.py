@@ -29,7 +29,7 @@ import math
 from .._jit import inner, njit
 
 EXACT = 4e-15
-"""What rounding makes of a way, relative to it and to the position that it leads to."""
+"""Relative rounding error of a way and of the position at its end."""
 CLOSE = 1e-15
 """The share of an interval to which a moment in it is found."""
 TRIES = 100

@@ -59,7 +59,7 @@ def carried(frame: Array, twist: Array, seconds: float) -> Array:
 
 @dataclass(eq=False)
 class Request:
-    """What was asked of a tip last.
+    """The last request of a tip.
 
     goal (12,) : where it should go; that of a jog is where it came to
     twist (6,) : the velocity of its goals, or that of a jog
@@ -82,7 +82,7 @@ class Request:
 
 
 class Allowance(NamedTuple):
-    """What tips may do in a tick.
+    """Limits of a tip's motion in a tick.
 
     now, period [s]
     speeds (4,) : linear and angular velocity, then accelerations, of lines and jogs
@@ -101,7 +101,7 @@ class Allowance(NamedTuple):
 
 @dataclass(eq=False)
 class TipState:
-    """What a tip does.
+    """The state of a tip.
 
     share : how fast it moves on a line or a jog, of its full speed
     blocked : the way that it was on can't be followed
@@ -259,7 +259,9 @@ class Tip:
 
     @property
     def target(self) -> Array:
-        """What errors are measured from: the goal of a line, else the frame as it is."""
+        """The frame (12,) that errors are measured from: the goal of a line, else the frame as it
+        is.
+        """
         return self.request.goal if isinstance(self.state, Line) else self.frame
 
     @property

@@ -1,1 +1,1 @@
-"""What comes in: goals, measured joint states, frames, markers that are dragged."""
+"""Inputs: goals, measured joint states, frames, markers that are dragged."""

@@ -17,7 +17,7 @@ from .subscriptions import Inputs
 TOPIC = 'controller_manager/activity'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 LARGEST_ACTIVITY = 200_000
-"""[bytes] Of the states of all controllers and hardware."""
+"""Largest message [bytes] with the states of all controllers and hardware."""
 
 
 class ControllerActivity:

@@ -26,7 +26,7 @@ from .measured_state import Differences, Joints
 WINDOW = 0.25
 """[s] The longest lag of controller and state together that is no error,"""
 PERIODS = 2.0
-"""and so many periods of the commands more, which are on their way that long."""
+"""Further periods of the commands that a message may take."""
 BLOCKS = 128
 """The window is cut into at most this many blocks, each at least one period long."""
 AGREEING = 3
@@ -39,7 +39,7 @@ LEFT = 5e-3
 FIRST_LAG = 0.05
 """[s] The lag of a robot that has not moved yet,"""
 LAG_TIME = 0.5
-"""and over how much time of motion it is learned,"""
+"""Time of motion over which the lag is learned,"""
 FAST = 4.0 * LEFT
 """[rad or m] as long as a command moves on by more than this"""
 FAST_TIME = 0.1

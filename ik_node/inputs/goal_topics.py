@@ -38,7 +38,7 @@ from .subscriptions import LARGEST, Inputs
 
 ALL_TIPS = -1
 LARGEST_ARRAY = 64_000
-"""[bytes] Of goals for all tips: a thousand poses or joints."""
+"""Largest message [bytes] with goals for all tips: a thousand poses or joints."""
 JOINT_GOALS = 10
 """Length of the queue of joint goals, since each may name other joints."""
 
@@ -242,7 +242,7 @@ class Goals:
 
 
 def _speeds(linear: Array, angular: Array, parameters: NodeParameters) -> tuple[Array, Array]:
-    """What a twist command means [m/s], [rad/s]; unitless ones are shares of a full speed."""
+    """The velocities [m/s], [rad/s] of a twist; unitless ones are shares of a full speed."""
     if parameters.node.command_in_type == 'speed_units':
         return linear, angular
     if max(np.abs(linear).max(), np.abs(angular).max()) > 1.0:

@@ -43,11 +43,14 @@ TOPIC = '~/interactive_goals'
 """RViz's display InteractiveMarkers asks for this as its namespace."""
 
 HOLD_TIMEOUT = 2.0
-"""[s] Of silence, after which the client that holds a marker is taken to have gone: RViz sends
-feedback several times a second."""
+"""[s] After this silence the client that holds a marker counts as gone: RViz sends feedback
+several times a second.
+"""
 
 FEEDBACK_DEPTH = 10
-"""Of a queue of one, the last pose before the mouse button goes up could fall out."""
+"""Length of the queue: of one message, the last pose before the mouse button goes up could be
+lost.
+"""
 
 MARKER_SIZE = 0.25
 BALL_SIZE = 0.06

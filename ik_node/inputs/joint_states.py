@@ -52,7 +52,7 @@ from .state_clock import StateClock
 from .subscriptions import Inputs
 
 LARGEST_STATE = 200_000
-"""[bytes] Of a joint state: more than a thousand joints have long names."""
+"""Largest joint state [bytes]: more than a thousand joints have long names."""
 SETTLING = 0.5
 """[s] After this time at rest the robot is where it was sent, unless it was moved."""
 LEAST_RETURN = 0.1
@@ -448,7 +448,7 @@ class StartState:
         self._following.forget()
 
     def _clear_obstacle(self) -> None:
-        """Nothing keeps goals from being followed."""
+        """Let goals be followed again."""
         self.obstacle, self._is_apart, self._keeps_goals = None, False, False
         self._returns_until = -math.inf
         self._health.concerns, self._health.on_the_way = (), False

@@ -135,7 +135,7 @@ class Rest:
         self._times[joints], self._counts[joints] = -math.inf, 0
 
     def joints(self, joints: Joints, tolerance: float) -> NDArray[np.bool_]:
-        """Which of some joints rest."""
+        """Mask of joints that rest."""
         times, counts = self._times[joints], self._counts[joints]
         newest = times.max(axis=1)
         last_few = times[np.arange(joints.size), (counts - REST_SAMPLES) % REMEMBERED]
@@ -309,7 +309,7 @@ class MeasuredState:
     def _is_there(
         self, joints: Joints, q: Array, now: float, tolerance: float
     ) -> NDArray[np.bool_]:
-        """Which joints could have come to q, or are there, since samples in a row say so."""
+        """Mask of joints that could have come to q, or are there, by several samples in a row."""
         apart = np.abs(self._differences.between(q, self._q[joints], joints))
         seconds = now - self._times[joints] + BUNCHED
         there = apart <= FASTER * self._velocity[joints] * seconds + tolerance

@@ -79,7 +79,7 @@ class Poses(NamedTuple):
 
 
 def reader_of(kind: Any) -> Callable[[bytes], Any]:
-    """What reads messages of a kind: as above if they are of poses, else rclpy."""
+    """The reader for messages of a kind: the one above for poses, else rclpy's."""
     return READERS.get(kind) or partial(deserialize_message, message_type=kind)
 
 

@@ -93,7 +93,7 @@ class Description:
         return self._loading.result()[0] if self._loading and done else None
 
     def taken(self, accepted: bool) -> None:
-        """What was loaded is moved now, or it was refused and what was moved before is kept."""
+        """Report whether the loaded robot was installed or refused."""
         loading, self._loading = self._loading, None
         if accepted and loading is not None:
             self._set_source(loading.result()[1])

@@ -18,7 +18,7 @@ WATCHED = 1.0
 OLDEST = 0.05
 """[s] A stamp may be so old when its state comes,"""
 NEWEST = -0.005
-"""and so new."""
+"""Least age [s]."""
 LATEST = 1.0
 """[s] A state that comes so late, compared with others, has a stamp that can't be trusted."""
 

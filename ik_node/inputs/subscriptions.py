@@ -25,7 +25,7 @@ from .goal_frames import Pending
 from .pose_bytes import reader_of
 
 LARGEST = 4096
-"""[bytes] Of a message with one pose or twist and the name of a frame."""
+"""Largest message [bytes] with one pose or twist and the name of a frame."""
 
 
 class Polled(Forgetting):

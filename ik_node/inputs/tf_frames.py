@@ -40,7 +40,7 @@ NOT_ALLOWED = (
     'the part for tf2_ros in config/sros2_policy.xml allows it'
 )
 RCL_COMPLAINT = re.compile(rb'\n?>>> \[rcutils\|.*?<<<\n|invalid allocator[^\n]*\n', re.DOTALL)
-"""What rcl writes to stderr, whatever the reason, where it can't subscribe."""
+"""Pattern of rcl's complaints on stderr when it can't subscribe."""
 FIRST_PATIENCE = 2.0
 """[s] A frame may become known within this time of the first request for any frame,"""
 PATIENCE = 0.1
@@ -50,9 +50,9 @@ FORGET_AFTER = 2.0
 TAKE_PERIOD = 0.01
 """[s] How often what came is taken,"""
 MOST_AT_ONCE = 100
-"""and how many messages of a topic: what tf2's queues hold."""
+"""Messages of a topic that are read at once: the length of tf2's queues."""
 LARGEST = 64_000
-"""[bytes] Of a message: some hundred transforms."""
+"""Largest message [bytes]: some hundred transforms."""
 
 
 class TfFrames:

@@ -1,1 +1,1 @@
-"""What goes out: commands, status and diagnostics, markers."""
+"""Outputs: commands, status and diagnostics, markers."""

@@ -22,7 +22,7 @@ ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
 
 class StatusCode(Enum):
-    """What the node is doing: number, level of the DiagnosticStatus, and a sentence."""
+    """The state of the node: number, level of the DiagnosticStatus, and a sentence."""
 
     IDLE = 10, OK, TrackStatus.IDLE.text
     TRACKING = 11, OK, TrackStatus.TRACKING.text
@@ -57,11 +57,11 @@ class StatusCode(Enum):
 
 
 OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
-"""Those that are about joints."""
+"""Codes about joints."""
 
 
 class Hazard(Enum):
-    """What to beware of while goals are followed: Servo's numbers."""
+    """Hazards while goals are followed, with Servo's numbers."""
 
     NONE = 0, ''
     APPROACHING_SINGULARITY = 1, 'close to a singularity'
@@ -79,7 +79,7 @@ class Hazard(Enum):
 
 
 class Hazards(NamedTuple):
-    """What to beware of, with the figures behind it: inf and () where no goal is followed."""
+    """Hazards with the figures behind them: inf and () where no goal is followed."""
 
     worst: Hazard = Hazard.NONE
     condition_number: float = 0.0
@@ -105,7 +105,7 @@ FOLLOWING = (
 
 
 def hazards(model: Model, command: Command) -> Hazards:
-    """What to beware of at a command; of several things the worst is the warning."""
+    """The hazards at a command; the worst is the warning."""
     if command.status not in FOLLOWING or model.tracker.joint_goal is not None:
         return Hazards()
     options = model.parameters.tracker

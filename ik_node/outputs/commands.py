@@ -1,4 +1,4 @@
-"""What is published: each output is one message that is filled in place, tick after tick.
+"""Commands: each output is one message that is filled in place, tick after tick.
 
 - `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.
 - `joint_trajectory`: a JointTrajectory on `joint_trajectory` for ros2_control's
@@ -63,7 +63,7 @@ class JointStateWriter(Output):
 
 
 class SerializedJointStateWriter(Output):
-    """The same as bytes; ValueError where a joint state isn't serialized as is assumed here.
+    """Joint states as bytes; ValueError where a joint state isn't serialized as is assumed here.
 
     Where the numbers stand is found by serializing numbers that can be found.
     """

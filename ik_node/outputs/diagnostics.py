@@ -1,4 +1,4 @@
-"""What the node says about itself: counters, throttled warnings, ~/status and /diagnostics.
+"""Diagnostics: counters, throttled warnings, ~/status and /diagnostics.
 
 The tick only stores its command and adds to counters here; messages are made by a slow timer, ten
 times a second at most and only when something changed, and once a second for /diagnostics.
@@ -147,12 +147,12 @@ class Diagnostics:
 
     @property
     def hazards(self) -> Hazards:
-        """What to beware of, as it was when the status was published."""
+        """The hazards when the status was published."""
         return self._hazards
 
     @property
     def code(self) -> StatusCode:
-        """What the node is doing."""
+        """The state of the node."""
         state = self._state()
         model = self._model
         if state is not StatusCode.ACTIVE or self.command is None:
@@ -185,7 +185,7 @@ class Diagnostics:
         return hazards(self._model, self.command)
 
     def _note(self) -> str:
-        """What the solver says of how it found its last solution."""
+        """The solver's note on how it found its last solution."""
         return '' if self._model is None else self._model.tracker.solver_note
 
     def _shown_condition(self) -> str:

@@ -1,4 +1,4 @@
-"""What became of a goal, in the log: one line where it is reached, blocked, or out of reach.
+"""Log of goals: one line where a goal is reached, blocked, or out of reach.
 
 A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
 being dragged, and says nothing; the last one does.
@@ -129,7 +129,7 @@ def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
 
 
 def _hint(model: Model, command: Command) -> str:
-    """Which goals suit a tip that too few joints turn away from the orientation asked for."""
+    """A hint for a tip that too few joints turn away from its goal: suitable kinds of goals."""
     errors = command.orientation_errors.tolist()
     for tip, radians in zip(model.tip_links, errors, strict=True):
         joints, kind = model.joints_of(tip), model.goal_kind(tip)

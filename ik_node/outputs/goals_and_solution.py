@@ -1,4 +1,4 @@
-"""What is followed, for programs that show it: ~/goals and ~/solution.
+"""Goals in force and solution, for programs that show them: ~/goals and ~/solution.
 
 ~/goals      the goal that each tip has, whoever sent it, in the order of `tip_links` and in the
              root link's frame; all NaN for a tip that has none, no poses while nothing moves.
@@ -27,7 +27,7 @@ from .joint_rows import JointRows
 
 SOLUTION_PERIOD = 1.0 / 30.0
 Look = Callable[[], tuple[Model | None, Command | None]]
-"""What is moved and its last command, None for neither."""
+"""Gives the model that is moved and its last command, None for neither."""
 
 
 class GoalsInForce:

@@ -30,13 +30,13 @@ class JointRows:
         self._copied = bool((self._multipliers == 1.0).all() and not self._offsets.any())
 
     def positions(self, q: Array, out: Array) -> None:
-        """Their positions (..., size), from q (..., n) or (..., n + m)."""
+        """Write the joints' positions (..., size), from q (..., n) or (..., n + m)."""
         self.velocities(q, out)
         if not self._copied and q.shape[-1] == self._n:
             np.add(out, self._offsets, out=out)
 
     def velocities(self, dq: Array, out: Array) -> None:
-        """Their velocities (..., size), from dq (..., n) or (..., n + m)."""
+        """Write the joints' velocities (..., size), from dq (..., n) or (..., n + m)."""
         follow = dq.shape[-1] == self._n
         # 'clip' is the mode that needs no buffer.
         dq.take(self._drivers if follow else self._columns, -1, out, 'clip')

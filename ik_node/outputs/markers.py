@@ -32,7 +32,7 @@ TRACE_COLOUR = (0.2, 0.6, 1.0)
 TRACE_STEP = 0.002
 """A point of a trace is at least this far [m] from the one before,"""
 TRACE_POINTS = 300
-"""and there are so many at most."""
+"""Points of a trace at most."""
 SAMPLING_PERIOD = 0.04
 SAMPLES_PER_MESSAGE = 5
 DELIVERY = Duration(seconds=0.2)

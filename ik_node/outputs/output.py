@@ -1,4 +1,4 @@
-"""What an output is: a message for each tick, made of what is commanded in it."""
+"""The interface of outputs: a message for each tick, made of the command."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .specs import UNBOUNDED, Spec, fixed_specs
 WIDTH = 99
 INDENT = ' ' * 4
 SHIPPED = {'joint_limits.default.velocity': 1.0, 'joint_limits.default.acceleration': 5.0}
-"""What the file sets; everything else stands there commented out, with its default."""
+"""Values that the file sets; everything else is commented out, with its default."""
 
 HEADER = """\
 # All parameters of ik_node, with meaning, [unit], range and default.
@@ -56,7 +56,7 @@ The defaults apply to joints without limits in the URDF. A joint without any lim
 as fast as the goal does. /diagnostics has the limits in force. Limits, tools and goal kinds
 that are set while the node runs also apply to the next robot with these joints and tips.""",
 }
-"""What stands before the parameters of a group; the group is the first part of their names."""
+"""Introductions of groups of parameters; the group is the first part of their names."""
 
 
 def describe(specs: Iterable[Spec]) -> str:

@@ -25,7 +25,7 @@ PARTS = {
     prefix: tuple(f.name for f in fields(owned))
     for prefix, owned in (('joint_limits.', Limits), ('tools.', Tool))
 }
-"""What some joint, or tip, has."""
+"""Fields of the parameters of each joint or tip."""
 MISSPELT = 0.75
 """Likeness to a name, or to a word of one, from which on another is taken for it."""
 
@@ -52,7 +52,7 @@ def misspelt(
 
 
 def unknown(name: str, known: Collection[str]) -> str:
-    """That there is no such parameter, and which one is the nearest, or which there are."""
+    """An error text for an unknown parameter, with the nearest name or all names."""
     said = misspelt(name, known)
     prefix = _prefix(name)
     if said or not prefix:
@@ -83,7 +83,7 @@ def is_slip(name: str, other: str) -> bool:
 
 
 def _prefix(name: str) -> str:
-    """Which kind of a robot's parameters it should be one of; empty: none of them."""
+    """The prefix of a robot's parameters that it should be one of; empty: none of them."""
     return next((prefix for prefix in OF_A_ROBOT if name.startswith(prefix)), '')
 
 

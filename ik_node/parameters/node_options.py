@@ -18,15 +18,16 @@ from ik_core.tracking import TrackerOptions
 TIGHTEST = 1e-12
 """The smallest tolerance [m, rad] that a goal can be reached to."""
 PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
-"""What a planar goal can keep of the tip's own height and tilt."""
+"""Parts of the tip's own height and tilt that a planar goal can keep."""
 GOAL_KINDS = ('auto', 'pose', 'position', 'axis')
-"""What counts of a goal's pose; auto: all of it, with fewer than six joints the position first;
-axis: its position and the direction of its z axis."""
+"""Parts of a goal's pose that count; auto: all of it, with fewer than six joints the position
+first; axis: its position and the direction of its z axis.
+"""
 
 
 @dataclass(frozen=True)
 class NodeOptions:
-    """What the node itself needs to know; the solvers' and the tracker's options are their own."""
+    """Options of the node itself; the solvers' and the tracker's options are their own."""
 
     robot_description: str = option(
         '',

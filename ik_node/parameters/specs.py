@@ -26,7 +26,7 @@ INT64_MAX = 2**63 - 1
 FOLLOWING_ERROR = 0.1
 """[rad or m] More than controllers sag and overshoot; a lag in time is no following error."""
 LONGEST_TOOL = 100.0
-"""[m] Of every coordinate of a tool centre point."""
+"""[m] Largest coordinate of a tool centre point."""
 SLOWEST = 1e-6
 """The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
@@ -75,7 +75,7 @@ class Spec:
         return bool(self.read(value) == self.read(other))
 
     def descriptor(self) -> ParameterDescriptor:
-        """What `ros2 param describe` shows.
+        """The description that `ros2 param describe` shows.
 
         Doubles and lists are typed dynamically: rclpy would refuse the 500 of `rate: 500` as an
         integer, and a single name where a list is meant; `read` does the checking instead.
@@ -208,7 +208,7 @@ LimitRow = tuple[str, float, str, tuple[float, float]]
 
 
 def _limits(robot: Robot, i: int) -> list[LimitRow]:
-    """Those of a joint. One with endless turns has no position limits."""
+    """The limits of a joint. One with endless turns has no position limits."""
     lower, upper = float(robot.lower[i]), float(robot.upper[i])
     unit = robot.joint_units[i]
     rates = _rate_limits(float(robot.velocity[i]), unit)
@@ -277,7 +277,7 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """What counts of the goals of every tip."""
+    """Parameters: the parts of each tip's goals that count."""
     return [
         Spec(
             name=f'goal_kind.{tip}',
@@ -293,7 +293,7 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def default_limit_specs() -> list[Spec]:
-    """What holds where the URDF and the limits of the joint give none."""
+    """Default limits, where the URDF and the limits of the joint give none."""
     doc = '{} limit of joints without one of their own; inf: none'
     behind = (
         'with measured states: a joint farther than this from all its commands of the last 0.25 '

@@ -110,7 +110,7 @@ class Parameters:
             del self._specs[name]
 
     def unread(self) -> list[str]:
-        """What the node was started with and nobody declared: most likely misspelt."""
+        """Parameters that the node was started with and nobody declared: most likely misspelt."""
         return [_with_hint(name, self._specs) for name in self._undeclared()]
 
     def _given(self) -> Values:

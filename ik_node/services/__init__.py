@@ -1,1 +1,1 @@
-"""What is asked for: reset and pause, recordings, compute_ik."""
+"""Services: reset and pause, recordings, compute_ik."""

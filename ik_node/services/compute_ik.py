@@ -58,7 +58,7 @@ SEARCHES = 'levenberg_marquardt', 'closed_form'
 DEFAULT_TIMEOUT = 0.5
 """[s] Where a request gives none,"""
 LONGEST_TIMEOUT = 10.0
-"""and the longest that one gets, whatever it asks for: meanwhile others wait."""
+"""Longest timeout of a request, whatever it asks for: others wait meanwhile."""
 SCENE, SCENE_DEPTH = 'planning_scene', 100
 """The topic of planning scenes, and the depth of its queue; as of MoveIt's."""
 EMPTY = PlanningScene()
@@ -67,7 +67,7 @@ POLL_PERIOD = 0.02
 
 
 class MoveItErrorCode(IntEnum):
-    """Those of moveit_msgs/MoveItErrorCodes that are used here."""
+    """The codes of moveit_msgs/MoveItErrorCodes that are used here."""
 
     SUCCESS = 1
     FAILURE = 99999
@@ -169,7 +169,7 @@ def read_request(
     collisions: KnownCollisions,
     scene: PlanningScene = EMPTY,
 ) -> Query:
-    """What a moveit_msgs/PositionIKRequest asks for; Declined where it can't be honoured.
+    """Read a moveit_msgs/PositionIKRequest. Raises Declined where it can't be honoured.
 
     Joints that its state does not name are where they are commanded to be now.
     """

@@ -39,7 +39,7 @@ ROBOT, TIME = rf'[A-Za-z0-9._-]{{0,{LONGEST_NAME}}}', '%Y%m%d_%H%M%S'
 WRITING_TIME = 60.0
 """[s] How long an ending node waits for each file to be written."""
 LEFT_BEHIND = 3600.0
-"""[s] Nobody still writes to a file that was written to this long ago."""
+"""[s] A file that was not written to for this long is abandoned."""
 
 
 def check_folder(folder: Path, node: str) -> None:

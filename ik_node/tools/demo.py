@@ -52,7 +52,7 @@ BROWSER_PATIENCE = 60.0
 """[s] To wait for a browser to open the page."""
 POSITION_TOLERANCE = 1e-5
 ORIENTATION_TOLERANCE = 1e-4
-"""What counts as reached here [m, rad]: the node's own tolerances."""
+"""Tolerances of a reached goal [m, rad]: the node's own."""
 SOLVE_TIME = 'solve_time_since_goal [us]'
 STREAM_RATE = 50.0
 STREAM_RADIUS = 0.1
@@ -73,7 +73,7 @@ class Goal:
 
 @dataclass
 class Outcome:
-    """What came of a goal. Errors [m, rad], times [s], rate [Hz].
+    """The outcome of a goal. Errors [m, rad], times [s], rate [Hz].
 
     `held`: the joints rest, and the node says that it comes no closer.
     """
@@ -107,7 +107,7 @@ def circle(centre: Array, seconds: float) -> tuple[Array, ...]:
 
 
 def goals(duration: float, home: Array) -> list[Goal]:
-    """As many goals as fit into `duration` [s], and `home` (4, 4), where the tip was at first."""
+    """Goals for `duration` [s], and `home` (4, 4), the pose of the tip at first."""
     down, ahead = (np.pi, 0.0, 0.0), (np.pi, -np.pi / 2, 0.0)
     front = pose((0.45, 0.0, 0.45), down)
     every = [

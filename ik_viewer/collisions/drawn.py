@@ -1,4 +1,4 @@
-"""What is drawn of collisions: obstacles with gizmos, nearest pairs as lines, links in red."""
+"""Drawing of collisions: obstacles with gizmos, nearest pairs as lines, links in red."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..page.stage import Stage
 
 NAME = '/collisions'
 OPACITY = 0.55
-"""Of obstacles, and of the red over links that collide."""
+"""Opacity of obstacles, and of the red over links that collide."""
 GIZMO = 0.12
-"""Of the robot's size."""
+"""Size of gizmos, relative to the robot's size."""
 
 
 class Obstacle:

@@ -19,17 +19,17 @@ PAPERS: Mapping[str, str] = {
     'state_of_the_art': '[Engell2007]',
     'tau_one': '[EngellErleben2011]',
 }
-"""Whose method a preset is; one that is not here goes by its own name."""
+"""Papers of presets; a preset that is not here goes by its own name."""
 
 NAMES: Mapping[str, str] = {
     'levenberg_marquardt': 'Levenberg-Marquardt (ours)',
     'bfgs': 'BFGS',
     'sqp': 'SQP',
 }
-"""Of solvers that are not called by plain words."""
+"""Names of solvers that are not called by plain words."""
 
 COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
-"""Of the places, which the colour-blind tell apart too."""
+"""Colours of the places, which the colour-blind can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        """What it is called on the page: the solver, and the paper that it is true to."""
+        """The name on the page: the solver, and the paper that it is true to."""
         words = NAMES.get(self.solver, self.solver.replace('_', ' ').capitalize())
         paper = PAPERS.get(self.preset or '', self.preset)
         return words if self.preset is None else f'{words} {paper}'

@@ -42,7 +42,7 @@ PACES = {
 }
 OPACITY = 0.75
 BALL, TRACE_STEP = 0.014, 0.001
-"""Of the robot's size."""
+"""Sizes, relative to the robot's size."""
 BLACK: Colour = (40, 44, 52)
 
 
@@ -253,7 +253,9 @@ class Compare:
                 plot.scales = scales
 
     def _make_plots(self, race: Race) -> None:
-        """Of positions, and of orientations where a goal has one: a line for each contestant."""
+        """Plots of positions, and of orientations where a goal has one: a line for each
+        contestant.
+        """
         for plot in self._plots:
             plot.remove()
         turned = any(goal.kind.value != 'position' for goal in race.start.goals)

@@ -24,11 +24,11 @@ from .start import Start
 MEASURING = Budget(seconds=0.3)
 """For the solve in one go."""
 MEASURED = 3
-"""Of so many solves the fastest counts: the machine has other things to do as well."""
+"""The fastest of this many solves counts: the machine has other things to do as well."""
 
 
 class RunState(Enum):
-    """What a contestant does; the value is what the page says."""
+    """The state of a contestant; the value is its text on the page."""
 
     WAITING = 'waiting'
     RUNNING = 'running'
@@ -38,7 +38,7 @@ class RunState(Enum):
 
 @dataclass
 class Curve:
-    """Its errors by iteration; the first are those at the start."""
+    """Errors by iteration; the first are those at the start."""
 
     iterations: list[int] = field(default_factory=list)
     position: list[float] = field(default_factory=list)

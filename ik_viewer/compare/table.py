@@ -15,9 +15,9 @@ from ..drawing.shapes import Colour
 from .stepped_solve import Curve, Run, RunState, Standing
 
 POINTS = 160
-"""Of a curve, at most about so many."""
+"""Points of a curve, at most about this many."""
 SMALLEST = 1e-3
-"""[mm or deg] What is less is drawn as this: the scale is logarithmic."""
+"""[mm or deg] Smaller errors are drawn as this: the scale is logarithmic."""
 HEADS = ('', 'error', 'updates', 'an update', 'the solve')
 REACHED, SHORT = '&#10003;', '&#10007;'
 UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
@@ -35,7 +35,7 @@ def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
 
 
 def _rows(run: Run, colour: Colour) -> str:
-    """Its name over its numbers, and how it ended where that is no success."""
+    """The contestant's name over its numbers, and its status unless it succeeded."""
     standing = run.standing
     dot = f'<span style="color:{hex_of(colour)}">&#9632;</span>'
     name = f'<b>{html.escape(run.contestant.name)}</b>'
@@ -51,7 +51,7 @@ def _rows(run: Run, colour: Colour) -> str:
 
 
 def remark(standing: Standing) -> str:
-    """What the numbers do not say: how it failed, fell short, or why it does not begin."""
+    """A remark beside the numbers: how it failed, fell short, or why it does not begin."""
     if standing.state is RunState.FAILED:
         return f'failed: {standing.text}'
     if standing.text:

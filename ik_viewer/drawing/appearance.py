@@ -1,4 +1,4 @@
-"""What a described robot looks like: its visuals where they can be had, else its skeleton."""
+"""Appearance of a described robot: its visuals where they can be had, else its skeleton."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .shapes import Colour, Cylinder, Mesh, Shape, Sphere, shifted
 from .skeleton import skeleton
 
 PLAIN: Colour = (214, 218, 224)
-"""Of what has no colour."""
+"""Colour of a shape without one."""
 MAX_TRIANGLES = 3_000_000
-"""Of a robot; the rest of its meshes is left out."""
+"""Most triangles of a robot; the rest of its meshes is left out."""
 SHARP = np.radians(35.0)
 """Edges with a sharper bend look like edges."""
 MOST_TO_SMOOTH = 60_000

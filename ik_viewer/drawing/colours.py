@@ -26,7 +26,7 @@ OF_CODES: dict[str, Colour] = {
     'idle': GREY,
     LOST: GREY,
 }
-"""Of the codes of ~/status."""
+"""Colours of the codes of ~/status."""
 
 
 def colour_of(code: str) -> Colour:
@@ -35,5 +35,5 @@ def colour_of(code: str) -> Colour:
 
 
 def hex_of(colour: Colour) -> str:
-    """As HTML has it."""
+    """The colour as HTML's #rrggbb."""
     return '#{:02x}{:02x}{:02x}'.format(*colour)

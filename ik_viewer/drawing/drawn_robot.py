@@ -22,7 +22,7 @@ from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 UNSEEN = 1e-6
 """[rad or m] A robot whose joints moved less stands where it is drawn."""
 STILL = 1e-7
-"""[m, and in a rotation matrix] So does a body."""
+"""[m, and in a rotation matrix] A body that moves less stays as it was drawn."""
 SHARP = np.radians(35.0)
 
 
@@ -37,7 +37,7 @@ class Poses(NamedTuple):
 
     @classmethod
     def at(cls, robot: Robot, q: Array) -> Poses:
-        """Those of a robot at q (n,), in its root link's frame."""
+        """The transforms of a robot at q (n,), in its root link's frame."""
         frames = robot.frames(q)
         rotations = np.concatenate([np.eye(3)[None], frames[:, :9].reshape(-1, 3, 3)])
         return cls(rotations, np.concatenate([np.zeros((1, 3)), frames[:, 9:]]))

@@ -1,4 +1,4 @@
-"""What is drawn beside the robot: a tip's trace, its goal, its manipulability."""
+"""Marks beside the robot: a tip's trace, its goal, its manipulability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a robot looks like whose description has no shapes: made of where its joints are.
+"""Skeletons for robots whose description has no shapes: drawn from the places of joints.
 
 A housing stands at every joint, along its axis, a ball where a joint turns about several; bones
 go from joint to joint, and to the links at the ends. Prismatic joints have a rail as long as
@@ -20,7 +20,7 @@ from .shapes import Box, Colour, Cylinder, Shape, Solid, Sphere, shifted
 BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
 SHORTEST = 1e-6
-"""[m] What is nearer together is at the same place."""
+"""[m] Points closer than this are at the same place."""
 THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
 """The radius of a bone by its length, or at least by so much of the length of a usual one, which
 is longer than so many of them."""
@@ -68,7 +68,7 @@ def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
 
 
 def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """What a joint looks like, on the body that it carries; a rail is on the body before."""
+    """The shape of a joint, on the body that it carries; a rail is on the body before."""
     if robot.tree[k, KIND] == PRISMATIC:
         return _rail(robot, k, radius)
     solid: Solid = Sphere(radius) if _is_one_of_several(robot, k) else Cylinder(radius, 2 * radius)

@@ -127,7 +127,7 @@ class LocalArm:
 
     @property
     def period(self) -> float:
-        """Of its ticks [s]."""
+        """Period of the ticks [s]."""
         return self._tracker.period
 
     def tick(self, now: float) -> None:

@@ -19,15 +19,14 @@ from ik_core.tracking import TrackerOptions
 from ..arm import Setting
 
 DEFAULT_VELOCITY, DEFAULT_ACCELERATION = 2.0, 8.0
-"""Of joints without a limit: they reach their speed in a quarter of a second, which looks like an
-arm."""
+"""Limits of joints without any: they reach their speed in a quarter of a second, like an arm."""
 SLOWEST = 1e-6
 TIGHTEST = 1e-12
 
 
 @dataclass(frozen=True)
 class GoalOptions:
-    """What is asked of goals; as the node's parameters of these names."""
+    """Options of goals, named as the node's parameters."""
 
     solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
     position_tolerance: float = option(

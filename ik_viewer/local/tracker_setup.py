@@ -1,4 +1,4 @@
-"""What the settings make of a robot: its limits, its problem, and how it is tracked."""
+"""Set-up of a tracker from the settings: limits, problem and options."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def words(name: str) -> str:
 
 
 def hint_of(setting: Setting) -> str:
-    """What it means, its name, and what it may be."""
+    """A field's meaning, name and range."""
     low, high = setting.bounds
     bounds = f'; {low:g} to {high:g}' if np.isfinite(low) or np.isfinite(high) else ''
     return f'{setting.doc}{bounds} ({setting.name})'

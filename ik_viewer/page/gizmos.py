@@ -20,7 +20,7 @@ from ..drawing.drawn_robot import wxyz_of
 from .stage import Stage, tip_poses
 
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
-"""Of the robot's size; the second from so many tips on."""
+"""Sizes, relative to the robot's size; the second from this many tips on."""
 HOLD = 0.4
 """[s] After a drag, until the arm knows of the goal."""
 UNSEEN = 1e-6

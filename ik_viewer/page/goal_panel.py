@@ -1,4 +1,4 @@
-"""What is asked of the arm: what counts of its goals, how to go there, pause, home and reset."""
+"""The panel of goals: which parts count, how to go there, pause, home and reset."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PERIOD = 0.2
 HOLD = 1.0
 """[s] After somebody moved a slider, until the arm knows of it."""
 NEAR = 0.02
-"""Of its range: nearer to a limit a joint's bar is orange."""
+"""Share of its range: nearer to a limit a joint's bar is orange."""
 
 
 class Range(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the programs that show a page have in common: their arguments, and how they end."""
+"""Parts shared by the programs that show a page: their arguments, and how they end."""
 
 from __future__ import annotations
 

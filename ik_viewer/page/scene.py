@@ -18,7 +18,7 @@ GHOST_OPACITY = 0.3
 APART = 2e-3
 """[rad or m] A solution that is nearer hides behind the robot: it is not drawn."""
 BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09
-"""Of the robot's size."""
+"""Sizes, relative to the robot's size."""
 
 
 class Scene:

@@ -71,7 +71,7 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
 
 
 def url_of(server: Any) -> str:
-    """What to open in a browser on this machine."""
+    """The address to open in a browser on this machine."""
     host = server.get_host()
     shown = 'localhost' if host in ('127.0.0.1', '0.0.0.0', '::') else host
     return f'http://{shown}:{server.get_port()}'

@@ -1,4 +1,4 @@
-"""Which method solves, and its options."""
+"""The panel of the solver and its options."""
 
 from __future__ import annotations
 

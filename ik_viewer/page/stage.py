@@ -1,4 +1,4 @@
-"""What the parts of a page have in common: where they are shown, and which arm they are about."""
+"""The stage: where the parts of a page are shown, and which arm they are about."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
 QUIET = 3.0
-"""[s] What was just said is not said again."""
+"""[s] The same notice is not repeated sooner."""
 LONGEST = 400
 """Characters of a notice: names in it may come from anybody."""
 
@@ -61,7 +61,7 @@ class Notices:
 
 
 class Requests:
-    """What people ask for in their browsers, in order, until the next frame does it.
+    """Requests of people in their browsers, in order, until the next frame handles them.
 
     viser calls back on the one thread that serves all browsers: there requests are only noted, so
     that one which takes long holds up no browser, and none meets a frame that is half drawn.
@@ -80,7 +80,7 @@ class Requests:
         return call
 
     def by_user(self, callback: Callback) -> AsyncCallback:
-        """As `guarded`, for what a person changed in a browser, not this program."""
+        """Guard a callback for changes by a person in a browser, not by this program."""
         return self.guarded(lambda event: None if event.client is None else callback(event))
 
     def do(self) -> None:
@@ -95,7 +95,7 @@ class Requests:
 
 @dataclass
 class Choice:
-    """What is chosen on the page, for all parts: the tip that is moved, and if the robot shows."""
+    """The choices on the page, for all parts: the tip that is moved, and if the robot shows."""
 
     tip: int = 0
     robot: bool = True

@@ -21,7 +21,7 @@ PERIOD = 0.1
 CURVE_PERIOD = 0.2
 """[s] Curves are much to draw for a browser."""
 SPAN = 10.0
-"""[s] That the curves show."""
+"""[s] Time span of the curves."""
 SHOWN = (1e-3, 3e3)
 """[mm], [ms] What the logarithmic scales of the curves show."""
 
@@ -143,7 +143,7 @@ def head(moment: Moment) -> str:
 
 
 def lost(text: str) -> str:
-    """As `head`, where there is nothing to tell."""
+    """The heading of a lost arm."""
     return f'<div style="padding:0 0.6rem">{_sentence(hex_of(colour_of(LOST)), LOST, text)}</div>'
 
 

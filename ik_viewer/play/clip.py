@@ -1,4 +1,4 @@
-"""What is played: a motion of its own figure, and the robot that imitates it, if there is one."""
+"""A clip: a motion of its own skeleton, and the robot that follows it, if there is one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ik_core.retargeting.example import Example, Scale, example_of, link_paths
 from ik_core.tasks.reference_motion import total_link_length
 
 USUAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')
-"""Of figures of the CMU database: what is followed where nobody says otherwise."""
+"""Links of the CMU database's skeletons that are followed by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def imitator_of(
 
 
 def usual_links(source: Robot, robot: Robot) -> dict[str, str]:
-    """What is followed by what where nobody says so: links of the same names.
+    """The pairs of links that follow each other by default: those of the same names.
 
     Hands, feet and head of a figure; else the ends of all chains. Raises InvalidOption where
     the two have none in common.

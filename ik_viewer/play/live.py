@@ -24,8 +24,9 @@ from .clip import Imitator
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted: `beta` as of `ik.retargeting.retarget`, the limits kept or not; first of all
-    for the `frame` that is shown."""
+    """The requested retargeting: `beta` as in `ik.retargeting.retarget`, the limits kept or not;
+    first of all for the `frame` that is shown.
+    """
 
     beta: float = 1e-5
     keep_limits: bool = True
@@ -57,7 +58,7 @@ class LiveRetargeting:
 
     @property
     def wish(self) -> Wish:
-        """What was asked for last."""
+        """The last request."""
         return self._wish
 
     def ask(self, wish: Wish) -> None:

@@ -13,11 +13,11 @@ from ..drawing.colours import hex_of
 from .paths import colour_of_link
 
 DECADES = 8.0
-"""Of beta on the slider: from 1 down to 1e-8, and 0 at its end."""
+"""Decades of beta on the slider: from 1 down to 1e-8, and 0 at its end."""
 POINTS = 400
-"""Of a curve, at most."""
+"""Points of a curve, at most."""
 SMALLEST, LARGEST = 1e-3, 1e4
-"""[mm] What is less or more is drawn as this: the scale is logarithmic."""
+"""[mm] Smaller and larger errors are drawn as these: the scale is logarithmic."""
 BACKGROUND = '#6b7280'
 
 
@@ -34,7 +34,7 @@ def position_of(beta: float) -> float:
 
 
 def weights_text(beta: float) -> str:
-    """What both weights are."""
+    """Both weights as text."""
     if beta in (0.0, 1.0):
         what = 'follow the links only' if beta == 0.0 else 'copy the joints'
         return f'alpha = {1.0 - beta:g}, beta = {beta:g}: {what}'
@@ -70,7 +70,7 @@ def _row(link: str, index: int, errors: Array, frame: int) -> str:
 
 
 def _millimetres(distance: float) -> str:
-    """Three digits, as far as there are that many."""
+    """A distance [m] in mm, with three decimals below 10 mm and one above."""
     if not np.isfinite(distance):
         return '&ndash;'
     number = 1e3 * distance

@@ -242,7 +242,7 @@ class PlayPage:
 
 
 def _state(live: LiveRetargeting) -> str:
-    """What the retargeting is at."""
+    """The state of the retargeting as text."""
     if live.final:
         return 'solved'
     share = f' {100.0 * live.fresh.mean():.0f} %' if live.text == 'solving' else ''
@@ -250,7 +250,7 @@ def _state(live: LiveRetargeting) -> str:
 
 
 def _posture(clip: Clip, live: LiveRetargeting | None) -> Array:
-    """Of the robot that the surroundings are for."""
+    """The posture of the robot that the surroundings are for."""
     return clip.q[0] if live is None else live.imitator.robot.middle_configuration
 
 

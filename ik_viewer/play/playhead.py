@@ -1,4 +1,4 @@
-"""Which frame of a clip is shown: a clock that can be stopped, moved, and run slower or faster."""
+"""The playhead: a clock that can be stopped, moved, and run slower or faster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Playhead:
         return min(int(self.time / self.period + 1e-9), self.frames - 1)
 
     def advance(self, seconds: float) -> None:
-        """So much time [s] went by."""
+        """Advance by this time [s]."""
         if self.playing:
             self.time = (self.time + self.speed * seconds) % self.duration
 

@@ -1,3 +1,3 @@
-"""What a tip reaches, as points in the scene: `mapping` finds them beside all else, `panel` shows
-them on the page.
+"""The reach of a tip, as points in the scene: `mapping` finds them in the background, `panel`
+shows them on the page.
 """

@@ -32,7 +32,7 @@ VIRIDIS = np.array([
 
 
 class GivenUp(Exception):
-    """Nobody wants the map any more."""
+    """Raised when the map is not needed any more."""
 
 
 class Reach(NamedTuple):

@@ -18,7 +18,7 @@ NAME = '/reach'
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
 """Points from the middle of what may be in reach to its end."""
 SIZE = 0.18
-"""Of a point, by their distance."""
+"""Size of a point, relative to the distance of points."""
 
 
 class ReachMap:
@@ -112,7 +112,7 @@ class ReachMap:
         self._show_cloud()
 
     def _show_cloud(self) -> None:
-        """As much of it as the cut leaves."""
+        """Show the points that the cut leaves."""
         if self._cloud is None or self._reach is None:
             return
         points, across = self._reach.points, self._reach.points @ self._away
@@ -124,7 +124,7 @@ class ReachMap:
 
 
 def legend(reach: Reach) -> str:
-    """What the colours mean, as HTML."""
+    """The meaning of the colours, as HTML."""
     bar = ', '.join(hex_of(tuple(colour)) for colour in VIRIDIS.tolist())
     most = reach.manipulability.max(initial=0.0)
     volume = len(reach.points) * reach.step**3

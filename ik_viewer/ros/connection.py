@@ -98,7 +98,7 @@ class Latest:
         )
 
     def take(self) -> list[Any]:
-        """Those that came since the last time, as far as the queue held them."""
+        """Messages since the last call, as far as the queue held them."""
         messages: list[Any] = []
         while len(messages) < self._depth:
             with self._subscription.handle:

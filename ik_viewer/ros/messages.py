@@ -21,7 +21,7 @@ REFUSED = 'refused.'
 
 @dataclass(frozen=True)
 class Status:
-    """What ~/status said: its code, its sentence, and its values by key."""
+    """The content of ~/status: its code, its sentence, and its values by key."""
 
     code: str = ''
     text: str = ''
@@ -47,7 +47,7 @@ class Status:
 
 
 def status_of(message: DiagnosticStatus) -> Status:
-    """What the node says about itself."""
+    """The status of the node."""
     values = {pair.key: pair.value for pair in message.values}
     return Status(values.get('code', ''), message.message, values)
 

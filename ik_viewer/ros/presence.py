@@ -10,7 +10,9 @@ from rclpy.node import Node
 
 LOOK_PERIOD = 0.25
 SILENCE = 5.0
-"""[s] It speaks once a second; one that was killed stays in the graph for longer than this."""
+"""[s] Silence after which a node counts as gone: it publishes once a second, and one that was
+killed stays in the graph for longer.
+"""
 
 
 class Presence:

@@ -21,7 +21,7 @@ REFUSED = (
 
 
 def own_arguments(arguments: Sequence[str]) -> list[str]:
-    """Those that are not ROS's."""
+    """The arguments that are not ROS's."""
     return list(remove_ros_args(list(arguments)))
 
 

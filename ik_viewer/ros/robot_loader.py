@@ -62,7 +62,7 @@ class Robots:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _load(self, text: str, before: Description | None) -> Description:
-        """The same again where the node came again with the robot that it had."""
+        """Load the robot again if the node came back with the same one."""
         if before is not None and before.urdf == text:
             return before
         return Description(load_urdf(text), text, None, self._mesh_folders)

@@ -156,7 +156,7 @@ class RosArm:
                 self._notices.append(f'{self.name} is not available; waiting for it')
 
     def _take_robot(self) -> None:
-        """It moves another robot: what is known of the one before is no moment of this one."""
+        """Take another robot: forget the state of the one before."""
         self._moment = None
         description, self._default_tip = self.description, ()
         if description is not None:

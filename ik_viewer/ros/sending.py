@@ -1,4 +1,4 @@
-"""What the node is told: goals and twists by the topics of its tips, and joint goals.
+"""Sending to the node: goals and twists by the topics of its tips, and joint goals.
 
 A goal waits until its kind counts, which is a parameter, and until its topic is heard.
 """
@@ -122,7 +122,7 @@ class Sending:
 
 
 def kind_of(value: Any) -> GoalKind:
-    """What counts of a goal; what is not known here is shown as the whole pose."""
+    """The kind of a goal; an unknown one is shown as the whole pose."""
     return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
 
 

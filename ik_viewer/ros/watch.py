@@ -1,4 +1,4 @@
-"""What the node tells: its status, the goals in force, the robot, where the joints are and go."""
+"""Listening to the node: its status, the goals in force, the robot, its joints and solution."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Watch:
         self.status, self.goals, self.solution = Status(), [], None
 
     def begin(self, robot: Robot) -> None:
-        """It moves this robot from now on."""
+        """Begin with this robot."""
         self._robot, self.q, self.solution = robot, robot.middle_configuration.copy(), None
 
     def look(self) -> bool:
@@ -81,7 +81,7 @@ class Watch:
 
 
 def _filled(messages: list[JointState], robot: Robot, q: Array) -> Array:
-    """What messages say of the joints, the last one last; q (n,) where none does."""
+    """Joint values of messages, the last one wins; q (n,) where none has any."""
     filled = q.copy()
     for message in messages:
         take_positions(message, robot, filled)

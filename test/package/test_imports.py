@@ -38,7 +38,7 @@ ORDERS = {
         {
             '__init__',
             'arguments',
-            'beside',
+            'background_node',
             'callback_groups',
             'clocks',
             'conversions',

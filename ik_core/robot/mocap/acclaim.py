@@ -57,7 +57,7 @@ class Bone:
 
 @dataclass
 class Skeleton:
-    """What an ASF file says. `length` and `angle` are its units."""
+    """The content of an ASF file, in its units `length` and `angle`."""
 
     length: float = 1.0
     angle: float = ANGLES['deg']
@@ -182,7 +182,7 @@ def _read_bone(lines: Lines) -> Bone:
 
 
 def _check_bone(lines: Lines, bone: Bone) -> None:
-    """What a bone must have. Raises MocapError."""
+    """Check the required fields of a bone. Raises MocapError."""
     parts = {
         'name': bone.name,
         'direction': bone.direction,

@@ -73,8 +73,9 @@ HOPE = 10.0
 would not take it below the best: decreases become smaller and smaller."""
 
 NEARLY = 1e3
-"""None is dropped while the best misses the goals by fewer tolerances: they are hardly out of
-reach, and towards a singular goal a small decrease says nothing about the next ones."""
+"""No attempt is dropped while the best misses the goals by fewer tolerances: they are hardly out
+of reach, and towards a singular goal a small decrease says nothing about the next ones.
+"""
 
 SAME_POINT = 1e-6
 """Points within this distance [rad or m] count as one."""

@@ -56,7 +56,7 @@ problem_at = layouts.PROBLEM.lanes()
 one_lane, one_number = layouts.LANES.lanes(1), layouts.LANES.numbers(1)
 few_lanes, few_numbers = layouts.LANES.lanes(FEW), layouts.LANES.numbers(FEW)
 many_lanes = many_numbers = slot
-"""The same for as many lanes as a copy of `_solve_batch` has."""
+"""Kernels for as many lanes as the copy of `_solve_batch` has."""
 
 
 @inner

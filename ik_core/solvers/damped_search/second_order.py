@@ -213,7 +213,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
 
 @inner
 def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
-    """As `finds_descent`, off limits that the slope does not press against."""
+    """Find a descent direction away from limits that the slope does not press against."""
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)

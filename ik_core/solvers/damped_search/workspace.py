@@ -27,7 +27,7 @@ from .layouts import CLOSEST, COLLIDED, NEW, RUNNING
 from .run import FEW, NOT_FINITE, Outcome, check_start, conclude, solve
 
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
-"""In the place of q and of errors: see `run.solve`."""
+"""Placeholders for q and errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
 REDUNDANT = 4
 """Times the restarts where goals leave freedom: there solutions that are free may be rare, of
@@ -332,7 +332,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         )
 
     def _why_not_free(self, q: Array) -> str:
-        """What the robot collides with at the solutions of a search from q (n,)."""
+        """Text: the obstacles at the solutions of a search from q (n,)."""
         count = self.searches['collided'].item(0)
         if count == 0:
             q = q.copy()

@@ -1,4 +1,4 @@
-"""What a recorded run did over time: errors, times, and joints beside their limits.
+"""History of a recorded run: errors, times, and joints beside their limits.
 
 A recording keeps instructions and commands. The errors come from running it again, and so
 do the solve times, by the readings of the clock that were recorded: they are those of the run.
@@ -61,7 +61,9 @@ def _over(values: Array, most: Array) -> Array:
 
 
 def histories(recording: Recording) -> list[History]:
-    """What the segments did. Raises what their replay raises; see `replay` for its comparison."""
+    """The histories of the segments. Raises what their replay raises; see `replay` for its
+    comparison.
+    """
     begun = recording.segments[0][1]['now'][0] if recording.segments else 0.0
     return [_history(recording.robot, *segment, begun) for segment in recording.segments]
 

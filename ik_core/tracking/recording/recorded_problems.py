@@ -188,7 +188,7 @@ def _link_pattern(task: EndEffectorPatternTask | OrientationPatternTask) -> Argu
 
 
 def _weights(task: GoalTask, which: int) -> np.ndarray:
-    """Those of the position (0) or the orientation (1), as they were given."""
+    """The weights of the position (0) or the orientation (1), as they were given."""
     return task.given_weights[which]
 
 

@@ -23,7 +23,7 @@ from .values import Encoder
 SEGMENT = 60.0
 """[s] A segment this old ends when the joints rest, and at twice this age in any case."""
 PART = '.part'
-"""What the name of a file ends with until it is whole."""
+"""Suffix of a file's name until it is whole."""
 STATUSES = tuple(TrackStatus)
 
 
@@ -181,7 +181,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def versions() -> dict[str, str]:
-    """Of what computes."""
+    """Versions of the numerical libraries."""
     found = {'python': platform.python_version(), 'numpy': np.__version__}
     try:
         import numba

@@ -58,7 +58,7 @@ class Replay:
 
     @property
     def largest_difference(self) -> float:
-        """Of all joints and ticks that were run [rad or m]."""
+        """The largest difference of all joints and ticks that were run [rad or m]."""
         ran = len(self.replayed)
         return float(np.abs(self.recorded[:ran] - self.replayed).max(initial=0.0))
 
