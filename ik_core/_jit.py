@@ -189,7 +189,7 @@ class Callback:
         return 0
 
     def _calls(self) -> Iterator[int]:
-        """One call after the other.
+        """Call one function after the other.
 
         A Ctrl-C that came while a kernel ran is raised as soon as Python goes on: here, that is
         within `try`; on the way into a function that C calls, it would be lost.

@@ -58,7 +58,7 @@ class Mask(types.Type):
         super().__init__(name=f'Mask({count})')
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """One answer is the answer of every lane."""
+        """Convert a scalar condition to a mask: it holds for every lane."""
         return Conversion.safe if isinstance(other, types.Boolean) else None
 
 

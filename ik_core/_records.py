@@ -31,7 +31,7 @@ from ._jit import COMPILED, Lazy
 
 INT, FLOAT, LANE, RECORD = 'int', 'float', 'lane', 'record'
 WIDTH = 'width'
-"""In a shape: the number of lanes."""
+"""Stands for the number of lanes in a shape."""
 LINE = 64
 """[bytes] A line of the cache, and the largest register."""
 
@@ -117,11 +117,11 @@ class Layout:
         return Record(self, width, sizes, arrays or {})
 
     def lanes(self, width: int = 1) -> Any:
-        """For kernels: the record at an address, lanes side by side."""
+        """Return the record at an address, as lanes side by side, to kernels."""
         return self._view(True, width)
 
     def numbers(self, width: int = 1) -> Any:
-        """For kernels: the record at an address, a number for each lane."""
+        """Return the record at an address, with a number for each lane, to kernels."""
         return self._view(False, width)
 
     def _view(self, together: bool, width: int) -> Any:

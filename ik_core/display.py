@@ -80,7 +80,9 @@ def time(seconds: float) -> str:
 
 
 def _in_unit(value: float, units: Iterable[tuple[float, str]], largest: str) -> str:
-    """With three digits in the first unit that needs no more, else with four in the largest."""
+    """A number with three digits in the first unit that needs no more, else with four in the
+    largest.
+    """
     for factor, unit in units:
         shown = f'{value * factor:.3g}'
         if float(shown) < 1000.0:

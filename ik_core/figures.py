@@ -22,7 +22,7 @@ BLUE, ORANGE, GREEN, PINK = '#0072B2', '#E69F00', '#009E73', '#CC79A7'
 SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)
-"""For things without a colour of their own, in this order."""
+"""Colours in their order, for things without a colour of their own."""
 LINES = ('-', '--', ':', '-.')
 """Line styles, in turn, once all colours are used."""
 

@@ -38,7 +38,7 @@ from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
 FAR = 1e9
-"""[m] In place of an infinite reach."""
+"""[m] Stands for an infinite reach."""
 
 DEPTH = 0.01
 """Depths of cylinders are too large by at most this share of the radius (`collision.epa`)."""

@@ -58,12 +58,12 @@ class Alignment:
 
     @property
     def goal_q(self) -> Array:
-        """Where the joints in q (n,) go: to where they began, taken into the limits."""
+        """Positions (n,) that the joints move to: where they began, clamped to the limits."""
         return self._goal[: self._robot.n]
 
     @property
     def positions(self) -> dict[str, float]:
-        """Where each joint is commanded to be, by name."""
+        """Commanded positions of all joints, by name."""
         return dict(zip(self._names, self.governor.q.tolist(), strict=True))
 
     @property

@@ -96,7 +96,7 @@ class ControlLoop:
 
     @property
     def positions(self) -> dict[str, float]:
-        """Where each joint that was moved in this process was commanded to be last, by name."""
+        """Last commanded positions of all joints moved in this process, by name."""
         model = self.model
         if model is None or not model.was_started:
             return self._positions
@@ -115,7 +115,9 @@ class ControlLoop:
                 self._node.destroy_lifecycle_publisher(publisher)
 
     def start(self, worker: Worker) -> bool:
-        """Let a ticker run the worker, once it is known where the robot is; whether it does."""
+        """Start a ticker for the worker, once the robot's position is known; return whether it
+        ticks.
+        """
         model = self.model
         if model is None or self._ticker is not None:
             return self._ticker is not None
@@ -174,7 +176,7 @@ class ControlLoop:
             self.model.tracker.stop()
 
     def step(self) -> None:
-        """One step of the tracker; after an error, one of braking."""
+        """Take one step of the tracker; after an error, one of braking."""
         model, self._command = self.model, None
         if model is None:
             return
@@ -254,14 +256,14 @@ class ControlLoop:
             self._health.refuse(where, Refused('invalid', str(error)))
 
     def _end_alignment(self, model: Model) -> None:
-        """Let the tracker begin where the joints are in line; what fails is tried again."""
+        """Begin the tracker once the joints are in line; a failure is tried again."""
         try:
             model.end_alignment()
         except Exception:
             self._failed(traceback.format_exc())
 
     def _change_solver(self, model: Model) -> None:
-        """Let the model use the solver that was asked for."""
+        """Change the model's solver once it is loaded."""
         try:
             if model.change_solver():
                 text = f'solver {model.parameters.node.solver} is used now'

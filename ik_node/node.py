@@ -346,7 +346,7 @@ class IkNode(GuardedNode):
             self._keep_house()
 
     def prepare(self) -> None:
-        """Take the messages that came."""
+        """Handle the messages that came."""
         self._description.poll()
         self._start_state.poll()
         self._examples.poll()
@@ -386,7 +386,7 @@ class IkNode(GuardedNode):
             self._health.error('housekeeping', traceback.format_exc())
 
     def _keep_house(self) -> None:
-        """Let the timer run until it is not needed any more."""
+        """Run the timer until it is not needed any more."""
         self._timer.reset()
         if self.executor is not None:
             self.executor.wake()

@@ -33,7 +33,7 @@ PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
     2: (lambda sizes: Sphere(sizes[0]), 1),
     3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
 }
-"""By shape_msgs/SolidPrimitive.type: what makes them of how many dimensions."""
+"""Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type."""
 
 
 class Operation(IntEnum):

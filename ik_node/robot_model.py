@@ -46,15 +46,15 @@ from .texts import cut
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-"""By what counts of them; `auto` depends on the number of joints."""
+"""Tasks by the kind of goal; `auto` depends on the number of joints."""
 STOP_MARGIN = 0.9
-"""[s] By how much a stop, and the answer that it is over, may be late."""
+"""[s] Delay that a stop, and the answer that it is over, may have."""
 BLANK = '\ufeff \t\r\n'
 """Characters that may come before XML."""
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
-    """Where the robot comes from: URDF text, a file, or None for the topic."""
+    """The source of the robot: URDF text, a file, or None for the topic."""
     node = parameters.node
     if node.robot_description.strip():
         return node.robot_description
@@ -219,7 +219,7 @@ class Model:
 
     @property
     def q(self) -> Array:
-        """Where the joints (n,) are commanded to be, a copy."""
+        """Commanded positions (n,), a copy."""
         return self.governor.q[: self.robot.n].copy()
 
     @property
@@ -244,7 +244,7 @@ class Model:
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
-        """Let the tracker move the joints, once the mimic joints are in line."""
+        """Hand the joints over to the tracker, once the mimic joints are in line."""
         alignment = self._alignment
         if alignment is None or not alignment.is_done:
             return
@@ -253,7 +253,7 @@ class Model:
         self._alignment = None
 
     def rest_at(self, q: Array) -> None:
-        """Let the next motion begin at `governor.q` of a moment ago, at rest. Not in motion."""
+        """Begin the next motion at `governor.q` of a moment ago, at rest. Not in motion."""
         if self._alignment is not None:
             self._alignment.governor.restart(q)
         else:
@@ -281,7 +281,7 @@ class Model:
         return self.mover.stopping_time + STOP_MARGIN
 
     def tip_pose(self, tip: int) -> Array:
-        """Where the tool centre point of a tip is commanded to be."""
+        """The commanded pose (4, 4) of a tip's tool centre point."""
         link = self.tip_links[tip]
         return self.robot.forward_kinematics(self.tracker.q, link) @ self.tool(link)
 
@@ -313,7 +313,7 @@ class Model:
         return sorted({self.robot.joint_index(driver) for driver in drivers})
 
     def set_parameters(self, parameters: NodeParameters) -> None:
-        """Take changed parameters from the next tick on; the motion goes on from where it is.
+        """Apply changed parameters from the next tick on; the motion continues.
 
         Limits hold whatever becomes of the others.
         """
@@ -364,12 +364,12 @@ class Model:
         return options if self._example_following is None else drawing(options)
 
     def record(self, recorder: Recorder | None) -> None:
-        """Let the recorder follow all from now on; None: no one. The motion goes on."""
+        """Attach a recorder, or none; the motion continues."""
         self.tracker.observe(recorder)
         self.recorder = recorder
 
     def change_solver(self) -> bool:
-        """Let the tracker use the solver that was asked for; whether it does from now on.
+        """Change to the requested solver once it is made; return whether it was.
 
         Making one may import libraries, which takes longer than a tick: that is done in a thread.
         """
@@ -387,14 +387,14 @@ class Model:
 
     @property
     def positions(self) -> dict[str, float]:
-        """Where each joint of q, and each that is published, is commanded to be, by name."""
+        """Commanded positions of each joint of q, and of each that is published, by name."""
         alignment, in_line = self._alignment, self.robot.joint_values(self.tracker.q)
         values = in_line if alignment is None else alignment.positions
         names = {*self.robot.joint_names, *self.command_joints}
         return {name: values[name] for name in names}
 
     def _start(self, positions: Mapping[str, float]) -> Array:
-        """Where the motion begins (n,): joints without a known position in their middle."""
+        """The first positions (n,): joints without a known position are in their middle."""
         middle = zip(self.robot.joint_names, self.robot.middle_configuration.tolist(), strict=True)
         return np.array([positions.get(joint, value) for joint, value in middle])
 
@@ -427,7 +427,7 @@ class Model:
         )
 
     def _goals(self) -> list[GoalTask]:
-        """One for each tip."""
+        """A goal for each tip."""
         goals: list[GoalTask] = []
         for tip in self.tip_links:
             goal = self._goal(tip)

@@ -34,7 +34,9 @@ from .callback_groups import Forgetting
 from .counters import TickMeter
 
 SWITCH_INTERVAL = 1e-4
-"""[s] For sys.setswitchinterval: how long the executor's thread may keep a tick from running."""
+"""[s] sys.setswitchinterval: the longest time that the executor's thread may keep a tick from
+running.
+"""
 
 LEAST_LEAD = 200_000
 """[ns] The work of a tick begins at least this long before it is due,"""
@@ -64,7 +66,7 @@ class Worker(Protocol):
         """
 
     def rest(self) -> None:
-        """After a tick: chores that are not urgent."""
+        """Do housekeeping after a tick."""
 
     def failed(self, text: str) -> None:
         """One of these raised an exception, whose traceback this is."""

@@ -28,7 +28,7 @@ NO_ROS = (
     "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
 )
 NICENESS = 5
-"""Where the processor does not do for both, it is the node's."""
+"""Niceness of the process: with too little processor time, the node comes first."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,4 +8,4 @@ from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
 ALL_PARTS: tuple[MakePart, ...] = (*PARTS, CollisionsPanel, Compare, ReachMap)
-"""In the order of their tabs."""
+"""The parts in the order of their tabs."""

@@ -57,7 +57,7 @@ NEWTON = 0.03
 SINGULAR = 1e-6
 """Smallest singular value of a regular Jacobian, as a share of the largest."""
 NEARLY_SINGULAR = 1e-5
-"""Where a bound of that share is below, the singular values are looked at."""
+"""Singular values are computed where their bound is below this share."""
 MOST_SINGULAR = 16
 """This many solutions that were found only once, all singular, count as a continuum."""
 MOST_LOST = 0.01
@@ -276,7 +276,7 @@ class _Found:
         self.polish = ManySolves(tight, make_solver(restarts=0), threads=1)
 
     def add(self, q: Array, searches: int) -> None:
-        """Take over what so many searches found, q (N, n)."""
+        """Add the solutions of this many searches, q (N, n)."""
         self.searches += searches
         q = self._count(q)
         followed = self.polish.run(None, q, near=self.start)

@@ -372,7 +372,7 @@ def _result_of(answers: Answers) -> BatchResult:
 
 
 def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResult:
-    """One result of many, or of none."""
+    """Stack results to one; none become an empty one."""
 
     def column(name: str, kind: type, *more: int) -> NDArray[Any]:
         values: NDArray[Any] = np.empty((len(results), *more), kind)

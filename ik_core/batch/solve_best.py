@@ -169,7 +169,7 @@ class _Found:
         self.spent = counts_of(first)
 
     def add(self, batch: BatchResult) -> None:
-        """Take over the best of a batch of searches, where it is better."""
+        """Add the best of a batch of searches, if it is better."""
         self.spent += counts_of(batch)
         reached = np.flatnonzero(batch.success)
         if not reached.size:

@@ -20,7 +20,7 @@ def asked_by_a_shell() -> list[str]:
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Where a shell asks what could come next, answer it and end; else do nothing."""
+    """Answer a shell that asks for completions, and exit; do nothing otherwise."""
     if '_ARGCOMPLETE' not in os.environ:
         return
     try:

@@ -90,7 +90,7 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 class _Columns:
-    """Where a file has what."""
+    """The places of columns in a file."""
 
     def __init__(self, path: Path, first: Row, angles: Angles) -> None:
         self.path = path

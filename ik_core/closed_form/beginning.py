@@ -97,7 +97,7 @@ class Beginning:
         self.set_tolerances(problem)
 
     def set_tolerances(self, problem: IkProblem) -> None:
-        """Take over the tolerances of the problem, which may change."""
+        """Read the problem's tolerances again."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
         margin = max(FOLLOWED * tolerance, EXACT)

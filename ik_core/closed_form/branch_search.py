@@ -25,7 +25,7 @@ COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4
 """Rows of a trial, behind its values: what was found; which values or parts it is about; from the
 last one on the bracket:"""
 LOW, HERE, HIGH = 0, 1, 2
-"""its rows, three values of which the middle one is the best;"""
+"""Rows of a bracket: three values, of which the middle one is the best."""
 AT, SLOT = 2, 3
 """Columns behind COST and END: the value, and the slot of the best."""
 TRIAL = BRACKET + 3
@@ -127,7 +127,7 @@ def _copy(lane: int, trial: Array, row: int) -> None:
 
 @inner
 def _narrow(trial: Array) -> None:
-    """Take over into the bracket what was found: the best, and next to it on both sides."""
+    """Narrow the bracket to the best value and its neighbours on both sides."""
     bracket = trial[BRACKET:]
     best = -1
     for lane in range(WIDTH):
@@ -176,7 +176,7 @@ def _choose_values(before: float, trial: Array) -> None:
 
 @inner
 def _guess(bracket: Array) -> float:
-    """Where the parabola through three points is least, or before that the branch ends."""
+    """The minimum of the parabola through three points, or the end of the branch before it."""
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     one = (bracket[HERE, COST] - bracket[LOW, COST]) / (here - low)
     two = (bracket[HIGH, COST] - bracket[HERE, COST]) / (high - here)

@@ -45,7 +45,7 @@ NUMBERS = STAND + MOST_JOINTS
 BENT = 0.2
 """The radius of the tube, as a share of the way: of a hundred paths one leaves it (Panda);"""
 FOLDED = 0.5
-"""where one of the values is beyond the reach, which the path turns back before."""
+"""Marks a value beyond the reach, before which the path turns back."""
 HOPE = 0.25
 """A gap is within this share of the way, and of its own change, of an even change."""
 WILD = 2.0
@@ -188,7 +188,7 @@ def nearest_between(
 
 @inner
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """By how much a branch surely is away from its ends all the way; below 0: it may not be."""
+    """A lower bound of a branch's distance to its ends on the whole way; below 0 if unknown."""
     way = way_between(plan, one, two)
     low = least(one[END], two[END]) - BENT * way
     for j in range(STAND, STAND + plan[JOINTS]):

@@ -221,8 +221,9 @@ class _Chain:
                 yield Strategy(plan, rows, slides, *given, redundant, virtual, tuple(own))
 
     def by_records(self) -> Iterator[Strategy]:
-        """By the tables: with any joint as redundancy parameter, any virtual joints, wherever the
-        loop is cut, read both ways."""
+        """Find strategies by the tables: any joint as redundancy parameter, any virtual joints,
+        each cut of the loop, read both ways.
+        """
         for redundant in (-1,) if self.n <= 6 else REDUNDANT_ORDER:
             found = [
                 one

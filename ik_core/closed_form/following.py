@@ -1,4 +1,4 @@
-"""By the problem's own kinematics: from near a solution to it, and how good solutions are."""
+"""Refinement of solutions by the problem's own kinematics, and their quality."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ FOLLOWED = 1e-12
 """Solutions are followed to this error [m, rad], or as near as they get."""
 STEPS = 40
 MOST_SLOW = 8
-"""After so many steps that do not halve the error there is no solution: at a double one, Newton's
-method divides it by four."""
+"""No solution is near after this many steps that do not halve the error: at a double one Newton's
+method divides it by four.
+"""
 NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
 """Damping of a step [m]: none, the least after a step that failed, and the most."""
 
@@ -58,7 +59,8 @@ def _step(
 
 @inner
 def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
-    """Take the columns of variables on a limit that a step leads beyond; whether there are any.
+    """Remove the columns of variables at a limit that a step would cross; return whether there are
+    any.
 
     A step that is only cut off there converges slowly, or ends beside the solution.
     """

@@ -132,7 +132,7 @@ TOUCHING = 1e-4
 CLOSE = 1e-7
 """Solutions with more room to the ends of their subproblems are not the same as another one."""
 CLEARLY = 1e-5
-"""Where there are solutions, candidates with a larger error are none [m, rad]."""
+"""Candidates with a larger error [m, rad] are no solutions, if others are."""
 LENIENT = 0.025
 """Subproblems whose gap is below minus this, or the margin if that is larger, have no solution,
 and none nearby."""
@@ -563,7 +563,7 @@ def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None
 
 @inner
 def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
-    """From GOAL, START and VALUE what all branches share."""
+    """Prepare the values that all branches share, from GOAL, START and VALUE."""
     lanes = _in_lanes(memory)
     pose = compose(frame_in(lanes, GOAL), frame_at(numbers, HOME))
     put_frame_in(lanes, POSE, pose)

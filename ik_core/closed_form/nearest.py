@@ -187,7 +187,7 @@ def _has_ended(
 
 @inner
 def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
-    """Take the solutions that there are; other problems get their next value to try, if any."""
+    """Keep the solutions found; give the other problems their next value to try, if any."""
     for lane in range(WIDTH):
         i = int(memory[PROBLEM, lane])
         if i < 0:
@@ -228,7 +228,7 @@ def _load(
 
 @inner
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
-    """Where the goal's frame has to be brought if the others stood at 0, not at their starts."""
+    """The goal's frame with the other joints at 0 instead of their starts."""
     before = plan[BEFORE]
     for k in range(before):
         target = compose(_inverse(_motion_of_other(plan, numbers, starts, i, k)), target)

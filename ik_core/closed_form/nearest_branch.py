@@ -149,8 +149,9 @@ def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
 def _evaluate_start(
     plan: IntArray, numbers: Array, middle: float, trial: Array, memory: Array
 ) -> bool:
-    """Take the nearest solution with the start's own value; return whether such solutions have to
-    be looked for with care: there is only what is near one."""
+    """Keep the nearest solution at the start's own value; return whether only near-solutions are
+    there, so that the scan must be careful.
+    """
     _solve_all(plan, numbers, middle, trial, memory)
     nothing, near, at = True, False, result_at(0)
     for lane in range(WIDTH):
@@ -417,6 +418,6 @@ def _write_nearest(
 
 @inner
 def _set_bound(memory: Array, bound: float) -> None:
-    """From which squared distance on solutions are of no use."""
+    """Set the squared distance beyond which solutions are of no use."""
     for lane in range(WIDTH):
         memory[BOUND, lane] = bound

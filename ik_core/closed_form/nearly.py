@@ -143,7 +143,7 @@ def nearly_closed(
     n: int,
     room: tuple[Array, Array, Array],
 ) -> NearlyClosed | None:
-    """For a chain of seven; None where it nearly is nothing with formulas, or slides.
+    """The nearly closed form of a chain of seven; None without formulas, or if it slides.
 
     joints (7,): where those of the chain are in q (n,). limits: of the variables.
     """

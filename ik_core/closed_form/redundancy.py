@@ -21,8 +21,8 @@ from .records import NONE
 from .sweeping import EVERY, LAST
 
 SAMPLES, FIRST_SAMPLES = 180, 40
-"""For intervals and golden sections; for the distance where it is looked at in between, too, and
-again as many as for intervals, where nothing is found."""
+"""Samples for the interval scan and golden-section refinement; doubled when no solution is found.
+"""
 BISECTIONS = 40
 FIRST_STEP, FINEST = 1e-7, 1e-7
 """First step beyond the end of exact solutions, and accuracy of that end [rad]."""
@@ -184,7 +184,7 @@ def _spread(low: float, high: float, samples: int) -> Array:
 
 
 def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
-    """Where solutions end between a value that has some and one that has none: the last one.
+    """Find the last value with solutions between one with and one without.
 
     The sweep finds the end of exact ones; those to the tolerances go on a little way.
     """

@@ -105,14 +105,14 @@ def _start(state: Record, i: int) -> Vector:
 
 @inlined
 def _axis(state: Record, i: int) -> Vector:
-    """From the first end of a capsule to the second."""
+    """The vector from the first end of a capsule to the second."""
     ends = state.ends
     return ends[i, 3] - ends[i, 0], ends[i, 4] - ends[i, 1], ends[i, 5] - ends[i, 2]
 
 
 @inlined
 def _off_box(box: Array, j: int, point: Vector) -> Vector:
-    """From the nearest point of a box to a point, as the box sees it."""
+    """The vector from the nearest point of a box to a point, in the box's frame."""
     x, y, z = point
     hx, hy, hz = box[j, 12], box[j, 13], box[j, 14]
     return (

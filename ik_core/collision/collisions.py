@@ -315,7 +315,7 @@ class Collisions:
         return self._model.address, self._state.address
 
     def _update(self) -> None:
-        """Take over what was changed in the world since the last call."""
+        """Read the changes of the world since the last call."""
         if self._version == self.world.version:
             return
         version, obstacles = self.world.version, tuple(self.world)

@@ -676,8 +676,9 @@ def _common_ball(
     j: int,
     point: int,
 ) -> float:
-    """By how much a point of both pieces is deeper in the second one than the joints move it, the
-    point of several where that is most; -FAR if the pieces do not touch."""
+    """The margin by which a common point is deeper in both pieces than the joints move it, the
+    largest of several points; -FAR if the pieces do not touch.
+    """
     frame = _frame_of(path)
     _, upper = between(model, corners, state, lanes, i, j, frame, 0.0, -FAR, TOLERANCE)
     if upper > 0.0:

@@ -111,7 +111,7 @@ class World:
         self._version += 1
 
     def allow(self, first: str, second: str, allowed: bool = True) -> None:
-        """Let two obstacles, an obstacle and a link, or two links touch, or no longer.
+        """Allow two obstacles, an obstacle and a link, or two links to touch, or forbid it.
 
         Names count whether or not there is such a thing: it may be added later. Raises
         InvalidOption for what is no name.

@@ -315,7 +315,7 @@ def _add(active: int, program: ProgramArrays) -> None:
 
 @inner
 def _let_go(first: int, active: int, program: ProgramArrays) -> None:
-    """Take an active constraint out of R, and turn T so that R is a triangle again."""
+    """Remove an active constraint from R, and turn T so that R is a triangle again."""
     vectors, triangle = program.vectors, program.triangle
     for i in range(first, active - 1):
         vectors[ORDER, i], vectors[PULLS, i] = vectors[ORDER, i + 1], vectors[PULLS, i + 1]

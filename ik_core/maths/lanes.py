@@ -94,7 +94,7 @@ def select(condition: Any, a: Number, b: Number) -> Number:
 
 
 def bits(condition: Any) -> int:
-    """Where a condition holds, as a number: bit i for lane i."""
+    """A mask as a number: bit i for lane i."""
     return sum(1 << i for i, holds in enumerate(np.atleast_1d(condition)) if holds)
 
 
@@ -117,7 +117,7 @@ class Rows:
 
 
 in_lanes: dict[int, Any] = {1: Rows, 4: Rows, 8: Rows}
-"""For each number of lanes: what shows an array (..., L) as an array (...) of lanes to kernels."""
+"""Converters of an array (..., L) to an array (...) of lanes, by the number of lanes."""
 
 LANES = 1
 """How many lanes are worth it on this machine: 1 where kernels are not compiled."""

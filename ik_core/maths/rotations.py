@@ -23,7 +23,7 @@ IntArray = NDArray[np.int64]
 Frame = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
 
 SHORTEST = 1e-150
-"""Where the vector part of a quaternion is shorter, its direction is not needed."""
+"""The direction of a quaternion's vector part is not needed if it is shorter."""
 
 SMALL_SQUARE = 1e-4
 """Below it the series of `log_curvature`; its next term is below 1e-13."""
@@ -186,7 +186,7 @@ def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector,
 
 
 _IN_FRAME = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11])
-"""Where a flat transform has what a frame has."""
+"""Indices of a frame's elements in a flat transform."""
 
 
 def frame_of(transform: Array) -> Array:

@@ -21,7 +21,7 @@ MAX_BYTES = 64_000_000
 
 
 class MeshFolders:
-    """Where meshes may be.
+    """Folders that meshes may be in.
 
     folder : names without a package are relative to it; None: such names are not followed
     folders : packages, or folders with packages in them

@@ -62,7 +62,7 @@ MOST_ROWS = 64
 SPARE = 1e-6
 """[m] Rows ask for this much more than the margin, so that points on them are free."""
 FAR = 1e9
-"""[rad or m] In place of an infinite bound of a row."""
+"""[rad or m] Stands for an infinite bound of a row."""
 LEAST_SLOPE = 1e-9
 """[m per rad or m] A pair that the variables move less has no row."""
 CORRECTIONS = 5
@@ -294,7 +294,7 @@ def way_out(search: Record) -> bool:
 
 @inner
 def step_free(search: Record) -> bool:
-    """One iteration: a step out of a collision, or a line search that enters none."""
+    """Take one step out of a collision, or one line search that enters none."""
     if is_free(search, search.x):
         return descend_free(search)
     search.own_values[MOVED] = 0.0  # the model learns nothing from it

@@ -1,4 +1,4 @@
-"""One iteration of the null-space descent as a kernel; `null_space` has the formulas.
+"""An iteration of the null-space descent as a kernel; `null_space` has the formulas.
 
 It lives in the record of a search that stands at x, and in `second` (s, 2n + 1): each row of a
 secondary task's Jacobian, that row without what moves the goals or joints that are held, and its
@@ -176,7 +176,7 @@ def _null_space_step(search: Record, second: Array, step: Array) -> None:
 
 @inner
 def _accept(search: Record, second: Array, size: float) -> bool:
-    """Take x + size step, brought back to the goals, if they allow it and the cost falls."""
+    """Accept x + size step, brought back to the goals, if they allow it and the cost falls."""
     trial, values = search.trial, search.own_values
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + size * search.own_vectors[STEP, j]

@@ -30,7 +30,7 @@ NEWTON, CAUCHY, LOWEST, HIGHEST = range(4)
 """Indices into `own_vectors`: Gauss-Newton step, Cauchy point, bounds of a step."""
 
 FIRST_RADIUS = 1.0
-"""[rad or m]"""
+"""[rad or m] Radius at the beginning."""
 
 SMALLEST_RADIUS = 1e-15
 """Least radius, relative to |x| + 1."""

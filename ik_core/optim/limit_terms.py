@@ -130,7 +130,7 @@ next_terms: Kernel = same_terms
 
 
 def step(search: Record) -> bool:
-    """One line search on phi, or as many as it takes to move x, what the iterate stands for."""
+    """Line-search on phi until x moves, the projection of the iterate."""
     stuck = False
     for _ in range(LONGEST_WAY_OUTSIDE):
         if stuck or is_balanced(search):
@@ -179,7 +179,7 @@ back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, c
 
 @inner
 def descend_on_phi(search: Record) -> bool:
-    """One line search on phi; where nothing on the way is better, with the linear model's Hessian.
+    """Line-search on phi; without a lower point, repeat with the linear model's Hessian.
 
     False, with the iterate unmoved, where that gains nothing either.
     """

@@ -86,7 +86,8 @@ def trial_cost(search: Record, trial: Array) -> float:
 
 bring_inside: Kernel = project_onto
 cost_at: Kernel = trial_cost
-"""Where a trial is to be (in place), and the cost there; in copies of `back_track` others."""
+"""Project a trial in place and return its cost; copies of `back_track` have other functions here.
+"""
 
 
 def back_track(

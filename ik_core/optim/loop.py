@@ -83,7 +83,7 @@ def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
 
 
 def _run(address: int, iterations: int) -> None:
-    """Go on with the attempt until it is over, or so many iterations are done."""
+    """Continue the attempt until it is over, or this many iterations are done."""
     search = search_at(address)
     x = search.x
     while search.status == RUNNING and search.phase != ENDED:
@@ -167,7 +167,7 @@ def _begin(search: Record) -> None:
 
 @inner
 def _end_attempt(search: Record) -> None:
-    """After an attempt: it goes on from a lower point, or another begins, or there is none."""
+    """End an attempt: continue from a lower point, begin another, or stop."""
     ended = search.ended_by
     if ended == CLOSEST:
         ended = leave_or_conclude(search)
@@ -183,7 +183,7 @@ def _end_attempt(search: Record) -> None:
 
 @inner
 def next_attempt(search: Record, ended: int) -> None:
-    """After an attempt: restart, or end with the best."""
+    """Restart after an attempt, or end with the best."""
     keep_if_better(search, ended)
     if search.attempt < search.problem.restarts:
         search.attempt += 1

@@ -126,7 +126,7 @@ model_step: Kernel = no_step
 
 
 def descend(search: Record) -> bool:
-    """One line search on the cost, along the step of the model, which is updated.
+    """Line-search on the cost along the model's step, and update the model.
 
     The step ends inside the limits. Where nothing on the way is better, the search is begun
     again with the Hessian of the linear model. False where that gains nothing either.

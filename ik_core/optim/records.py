@@ -96,7 +96,7 @@ class ProblemRecords:
         self.constants['tolerance'] = position, problem.orientation_tolerance
 
     def load_tasks(self, q: Array) -> None:
-        """Take over the tasks beside the goals, as they are now, for a search from q (n,)."""
+        """Read the tasks beside the goals again, for a search from q (n,)."""
         problem, packed = self.problem, self.packed
         if not problem.other_tasks:
             return

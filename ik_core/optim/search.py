@@ -95,7 +95,7 @@ def steps_at_once(variables: int, rows: int) -> int:
 
 
 class Search(ABC):
-    """One solve under way."""
+    """A solve under way."""
 
     def __init__(self, problem: IkProblem, q0: ArrayLike | None, clock: Clock) -> None:
         self.problem = problem
@@ -149,7 +149,7 @@ class Search(ABC):
 
     @property
     def x(self) -> Array:
-        """Where it stands (variables,), which need not be the best, as `result` is."""
+        """The current point (variables,), which need not be the best, as `result` is."""
         return self.x0.copy()
 
     @property
@@ -263,12 +263,12 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def x(self) -> Array | None:
-        """Where the search stands (variables,), a copy; None before it has begun."""
+        """The current point (variables,), a copy; None before the search has begun."""
 
     @property
     @abstractmethod
     def cost(self) -> float:
-        """Where the search stands."""
+        """The cost at the current point."""
 
     @property
     @abstractmethod

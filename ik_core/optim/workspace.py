@@ -180,7 +180,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         super()._make_records(other_rows)
 
     def _load_world(self) -> bool:
-        """Take over the obstacles as they are now; whether there may be more rows than before."""
+        """Read the obstacles again; return whether there may be more rows than before."""
         avoid, rows = self.problem.avoid, self.constraint_rows
         if avoid is None or avoid.world.version == self._version:
             return False
@@ -260,7 +260,9 @@ def judged(
 
 @dataclass(eq=False)
 class State:
-    """Where a method written in Python stands; `evaluations` counts those of the last step."""
+    """The current point of a method written in Python; `evaluations` counts those of the last
+    step.
+    """
 
     at: Evaluation
     evaluations: int = 1

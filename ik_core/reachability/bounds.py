@@ -25,7 +25,7 @@ SLACK = 1e-9
 BoolArray = NDArray[np.bool_]
 
 ALONG = [2, 5, 8]
-"""Where a frame (12,) has its z axis, which is the joint's axis."""
+"""Elements of a frame (12,) that are its z axis, the joint's axis."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from .maps import ReachabilityMap
 WIDTH = 300.0
 """Width [points] of all voxels side by side."""
 VIEW = {'elev': 22.0, 'azim': -62.0}
-"""[deg] From where it is seen: the cut faces the eye."""
+"""[deg] View of the figure: the cut faces the eye."""
 
 
 def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:

@@ -106,7 +106,9 @@ def _quaternions(rotations: Array) -> Array:
 
 
 def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str]) -> float:
-    """By how much paths grow: a number, or the ratio of the lengths of the chains to the links."""
+    """The factor by which paths grow: a number, or the ratio of the lengths of the chains to the
+    links.
+    """
     if scale == 'length':
         own = sum(total_link_length(robot, link) for link in links.values())
         return own / sum(total_link_length(source, link) for link in links)

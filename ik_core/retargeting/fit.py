@@ -77,7 +77,7 @@ def fit(
 
 
 def _anchor(robot: Robot, links: tuple[str, ...]) -> Array:
-    """Where the links are on average (3,) [m] if each of them can well move in any direction."""
+    """The mean position (3,) [m] of the links, if each of them can well move in any direction."""
     random = np.random.default_rng(SEED)
     low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)

@@ -148,7 +148,7 @@ class FrameSolver:
         return [task]
 
     def _first(self, q0: ArrayLike | None, frame: int) -> Array:
-        """Where a first frame begins: at the example's posture, as far as there is one."""
+        """The posture at a first frame: the example's, as far as there is one."""
         if q0 is not None:
             return self.robot.checked(q0, 'q0')
         example = self.example

@@ -31,7 +31,7 @@ SPEED = 2.0 * math.pi
 # Heights and lengths as fractions of the stature [DrillisContini1966]
 SHOULDER, HIP, ANKLE = 0.818, 0.530, 0.039
 SHOULDER_ASIDE, HIP_ASIDE = 0.129, 0.0955
-"""From the middle to one side."""
+"""Distances from the middle to one side."""
 UPPER_ARM, FOREARM, HAND = 0.186, 0.146, 0.108
 THIGH, SHANK, FOOT = 0.245, 0.246, 0.152
 
@@ -41,10 +41,10 @@ LUMBAR, THORACIC, CERVICAL = (0.585, 0.606, 0.626, 0.647, 0.667), (0.688, 0.741,
 )  # fmt: skip
 """Heights of the joints of the spine: from the sacrum, under the ribs, and up to the skull."""
 COLLARBONE = (0.02, 0.015, 0.820)
-"""Where the left one begins, at the breastbone."""
+"""Place of the left collarbone's beginning, at the breastbone."""
 PALM = 0.5 * HAND
 HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT
-"""From the ankle back to the heel, and forward to the toes."""
+"""Distances from the ankle back to the heel, and forward to the toes."""
 
 
 COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and

@@ -99,7 +99,7 @@ class AugmentedLagrangian(LimitMethod):
     step = with_kernels(step, 'step_augmented_lagrangian', next_terms=next_multipliers)
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
-        """With the goals as constraints, where there is a point that fulfils them."""
+        """Descend with the goals as constraints, if a point fulfils them."""
         if reached and not problem.other_tasks:
             return GoalMultipliers(problem, x, self.options)
         return super().descent(problem, x, reached)

@@ -52,7 +52,7 @@ class Solver(ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
     fallback: ClassVar[str] = ''
-    """By name, the solver that answers what this one has no answer to; the registry gives it."""
+    """Name of the solver that answers what this one can't; the registry gives it."""
 
     def __init__(self, *, clock: Clock = time.perf_counter, **options: Any) -> None:
         known = [f.name for f in fields(self.Options)]
@@ -125,7 +125,7 @@ class LoopSolver(Solver):
     Options: ClassVar[type[OptionSet]] = SearchOptions
 
     look: ClassVar[int] = 64 if COMPILED else 1
-    """After how many iterations a search looks at its clock."""
+    """Iterations between two readings of the clock."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -59,7 +59,7 @@ NEARBY = 0.1
 VALUES = 60
 """Values of the redundant joint to try if that of the start has no solution."""
 LOOK = 30
-"""After so many of these a search looks at its clock."""
+"""Candidates between two readings of the clock."""
 NAMED = 8
 """Solutions that collide whose pairs a note names."""
 TOGETHER = 4096
@@ -260,7 +260,7 @@ class ClosedFormSearch(Search):
         return True
 
     def _search_form(self, form: ClosedForm) -> Iterator[None]:
-        """Take the solution, if there is one; with pauses for a look at the clock."""
+        """Search the form for a solution, pausing to read the clock."""
         yield
         start = self.q0.copy()
         start[self.problem.variables] = self.x0
@@ -321,7 +321,7 @@ class ClosedFormSearch(Search):
         self._found.history = (self._found.cost,) if self._records else ()
 
     def _take(self, q: Array) -> None:
-        """Take a solution q (n,), or begin there where the tolerances are finer than it is."""
+        """Answer with a solution q (n,), or begin there if the tolerances are finer than it is."""
         self._note = self._known.note
         found = self.finish(q[self.problem.variables], 1, 2, 0)
         if found.success:

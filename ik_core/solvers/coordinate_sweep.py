@@ -176,8 +176,9 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
 
 @njit
 def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
-    """By how much [m] to shift along the axis: sum w v d / sum w v^2 for the components v of the
-    axis and d of what is missing, in the axes in which the weights act."""
+    """The best shift [m] along the axis: sum w v d / sum w v^2 for the components v of the axis
+    and d of the error, in the axes in which the weights act.
+    """
     missing = size = 0.0
     axis = (frame[2], frame[5], frame[8])
     for i in range(p.table.shape[0]):
@@ -243,7 +244,7 @@ def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: f
 def _golden_section(
     p: Packed, residual: Array, x: Array, j: int, low: float, high: float
 ) -> float:
-    """Where between `low` and `high` the cost is least over x[j], if it has one minimum there."""
+    """The x[j] between `low` and `high` with the least cost, if it has one minimum there."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     left_cost, right_cost = _cost_at(p, residual, x, j, left), _cost_at(p, residual, x, j, right)
     resolution = max(RESOLUTION, SPACING * max(abs(low), abs(high)))

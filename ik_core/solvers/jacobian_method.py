@@ -286,7 +286,7 @@ def _linear_model(search: Record) -> None:
 
 @inner
 def _attach_targets(search: Record) -> None:
-    """Let the goals' points be where their targets are, as if these moved with the links."""
+    """Move the goals' targets along with the links, as if attached to them."""
     for i in range(search.problem.table.shape[0]):
         for c in range(9, 12):
             search.tips[i, c] = search.target[i, c]
@@ -313,7 +313,7 @@ def _central_differences(search: Record) -> None:
 
 @inner
 def _move(search: Record) -> None:
-    """Go on from HERE by DX; x is the nearest point inside the limits."""
+    """Move from HERE by DX, to the nearest point inside the limits."""
     here, x, dx = search.own_vectors[HERE], search.x, search.dx
     finite = True
     for j in range(here.shape[0]):

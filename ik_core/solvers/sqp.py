@@ -74,7 +74,7 @@ class Sqp(KernelSolver):
         return numbers
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
-        """With the goals as constraints, where there is a point that fulfils them."""
+        """Descend with the goals as constraints, if a point fulfils them."""
         if reached and not problem.other_tasks:
             return ConstrainedPrograms(problem, x, self.options)
         return super().descent(problem, x, reached)

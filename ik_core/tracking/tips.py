@@ -132,7 +132,7 @@ class Drag(TipState):
 
 
 class Stream(TipState):
-    """Go on from the goal with its velocity."""
+    """Moves on from the goal with its velocity."""
 
     advances = True
 
@@ -292,12 +292,12 @@ class Tip:
     # What is asked of it
 
     def set_goal(self, goal: Array, now: float, *, linear: bool, twist: Array | None) -> None:
-        """Take a goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
+        """Set the goal (4, 4), and the velocity (6,) that it moves with, for HORIZON seconds."""
         self.request.twist, self.request.horizon = STILL if twist is None else twist, HORIZON
         self._take(goal, now, linear)
 
     def set_stream_goal(self, goal: Array, now: float) -> None:
-        """Take a goal (4, 4) that goes on with the smoothed velocity of its stream."""
+        """Set a goal (4, 4) that continues with the smoothed velocity of its stream."""
         request = self.request
         seconds = now - request.received
         velocity = STILL
@@ -346,7 +346,7 @@ class Tip:
         self.state = Hold()
 
     def resume(self) -> None:
-        """Go on after a pause, or after braking."""
+        """Continue after a pause, or after braking."""
         if isinstance(self.state, Stream) or self.keeps_step:
             self.frame = self.request.goal
             self.state = Drag()
@@ -354,14 +354,14 @@ class Tip:
             self.state = Line()
 
     def restore_goal(self, given: Array, request: Request) -> None:
-        """Take a goal, `given` (4, 4), that was asked for before as the request says."""
+        """Set a goal again, `given` (4, 4), as its request says."""
         self.given, self.request = given, request
         request.waits = True
         if not self.has_goal:
             self.state = Drag()
 
     def request_again(self) -> None:
-        """Go on to the goal as it was asked for: nobody leads any more."""
+        """Continue to the goal as it was requested: no tip leads any more."""
         self.state = Drag()
         self._accepted = self.frame
         self.request.waits = True
@@ -438,11 +438,11 @@ class Tip:
             self._accepted = self.frame
 
     def undo_advance(self) -> None:
-        """Take back the last `advance`, since it can't be followed."""
+        """Undo the last `advance`, which can't be followed."""
         self.frame = self._before
 
     def hesitate(self) -> bool:
-        """Go on at half the speed from now on; whether that was tried often enough."""
+        """Continue at half the speed; return whether that was tried often enough."""
         self.slow_down(0.5)
         self._hesitations += 1
         return self._hesitations > HESITATIONS
@@ -458,7 +458,7 @@ class Tip:
             self.slow_down(0.0)
 
     def slow_down(self, factor: float) -> None:
-        """Go on at this factor of the present speed."""
+        """Slow down by this factor."""
         self.state.share *= factor
         if isinstance(self.state, (Jog, Line)):
             self.state.twist = factor * self.state.twist

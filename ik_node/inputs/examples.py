@@ -59,7 +59,7 @@ class Examples:
             self._job = Job(lambda: read_example(message, model))
 
     def give(self, model: Model) -> None:
-        """Let the model follow its goals in the style of what came, if anything did."""
+        """Set the example that came, if any."""
         job = self._job
         if job is None or not job.done:
             return

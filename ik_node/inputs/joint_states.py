@@ -200,7 +200,8 @@ class StartState:
         return self._last_command - self._resting_since >= self._ending
 
     def compare(self, model: Model, command: Command, due: float, now: float) -> tuple[Due, ...]:
-        """After each tick: stop where joint_states stop, start from them where that is due.
+        """Compare commands with joint_states after each tick: stop where they stop, start from
+        them where that is due.
 
         due, now [s]: when the tick was due, from when on its command holds, and what time it is.
         """
@@ -303,7 +304,7 @@ class StartState:
         return was_moved and measured.rests(tolerance)
 
     def _go_with_others(self, measured: MeasuredState, model: Model) -> tuple[Due, ...]:
-        """While nothing is published: let the command be where somebody else moves the robot."""
+        """Follow the robot while others move it and nothing is published."""
         tolerance, now = _tolerance(model), self._last_command
         if self._anchor is None:
             if now - self._resting_since > SETTLING or measured.rests(tolerance):
@@ -370,7 +371,7 @@ class StartState:
         return (Brake(),) if self._sends_trajectories else ()
 
     def _come_back(self, measured: MeasuredState, model: Model, now: float) -> tuple[Due, ...]:
-        """Take the command to where the robot rests, and go on from there."""
+        """Move the command to where the robot rests, and continue from there."""
         tracker, tolerance = model.tracker, _tolerance(model)
         if self._keeps_goals and now > self._kept_until:
             return self._part(StatusCode.NOT_FOLLOWING, 'it rested too long to keep its goals')

@@ -323,7 +323,7 @@ class MeasuredState:
         return there
 
     def _follow_clock(self, now: float) -> None:
-        """Where the clock jumped back, let what is known count as news."""
+        """Treat old samples as news if the clock jumped back."""
         if now < self._latest:
             for times in (self._received, self._times):
                 np.minimum(times, now, out=times)

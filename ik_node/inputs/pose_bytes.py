@@ -22,7 +22,7 @@ from rclpy.serialization import deserialize_message
 PLAIN = b'\x00\x01'
 """How plain CDR with the lowest byte first begins."""
 START = 4
-"""Where the message itself does."""
+"""Offset of the message itself."""
 HEAD, COUNT, POSE = struct.Struct('<iII'), struct.Struct('<I'), struct.Struct('<7d')
 
 

@@ -135,7 +135,7 @@ OUTPUTS: dict[str, type[Output]] = {
     'joint_trajectory': JointTrajectoryWriter,
     'position_command': PositionWriter,
 }
-"""By the value of the parameter `output`."""
+"""Outputs by the value of the parameter `output`."""
 
 
 def _zeros(names: Sequence[str]) -> array[float]:

@@ -65,7 +65,7 @@ class Diagnostics:
         self._model, self.command, self._hazards = model, None, Hazards()
 
     def note_goal(self) -> None:
-        """From the next tick on, solving is for another goal."""
+        """Count solving for another goal from the next tick on."""
         self._goal_is_new = True
 
     def record(self, command: Command) -> None:

@@ -88,7 +88,7 @@ class Window:
             row[:] = kept
 
     def add(self, governor: Governor, due: int) -> None:
-        """Take what was commanded in the tick at `due`."""
+        """Add the command of the tick at `due`."""
         self._keep()
         ticks, q, dq = governor.stop_knots()
         is_first, self.count = self.count == 0, self._newest + len(ticks) + 1
@@ -102,7 +102,7 @@ class Window:
         self._rest_before_and_after()
 
     def _join(self, is_first: bool) -> None:
-        """Let the past lead to the newest knot: where it does not, as if the joints had rested."""
+        """Connect the past to the newest knot; if they do not meet, as if joints had rested."""
         newest, times, half = self._newest, self.times, 0.5e-9 * self._period
         position, velocity = self.positions[newest], self.velocities[newest]
         led = self.positions[newest - 1] + half * (self.velocities[newest - 1] + velocity)
@@ -139,7 +139,7 @@ class JointTrajectoryWriter(Output):
         self._made_up = False  # other ticks than that of the last message
 
     def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
-        """Let the joints do, in ticks that did not come, what the controller makes them do.
+        """Repeat, for ticks that did not come, the motion that the controller makes meanwhile.
 
         Where it may have gone into the stop, after half of the delay, they brake, instead of the
         step of this tick; else there is still time to go on.
@@ -160,7 +160,7 @@ class JointTrajectoryWriter(Output):
         return due
 
     def _braking(self, missed: int) -> int:
-        """In how many of so many ticks that did not come the controller may have been braking."""
+        """The number of missed ticks in which the controller may have been braking."""
         return min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
 
     def take_back(self, now: int) -> bool:

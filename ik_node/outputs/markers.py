@@ -103,7 +103,7 @@ class Trace:
         self.points: deque[Point] = deque(maxlen=TRACE_POINTS)
 
     def add(self, x: float, y: float, z: float) -> None:
-        """Go on to a point, unless it is hardly away from the last one."""
+        """Add a point, unless it is hardly away from the last one."""
         last = self.points[-1] if self.points else None
         if last is None or math.dist((last.x, last.y, last.z), (x, y, z)) >= TRACE_STEP:
             self.points.append(Point(x=x, y=y, z=z))

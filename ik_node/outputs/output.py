@@ -21,7 +21,7 @@ class Output(ABC):
     """[s] How long after its tick the joints are where it commanded them."""
 
     def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
-        """After the step of the tick that was `due` [ns]: deal with those that did not come.
+        """Handle ticks that did not come, after the step of the tick that was `due` [ns].
 
         Those until now [ns] are meant, too. Returns when the tick was due that is published.
         """

@@ -56,7 +56,7 @@ SEARCHES = 'levenberg_marquardt', 'closed_form'
 """The solvers that find any solution, as such requests need; the first where neither is set."""
 
 DEFAULT_TIMEOUT = 0.5
-"""[s] Where a request gives none,"""
+"""[s] Timeout of a request without one,"""
 LONGEST_TIMEOUT = 10.0
 """Longest timeout of a request, whatever it asks for: others wait meanwhile."""
 SCENE, SCENE_DEPTH = 'planning_scene', 100
@@ -338,7 +338,7 @@ class ComputeIk:
         return PatientFrames(Frames(model.robot, model.base_link, self._others), self._stopping)
 
     def _take_scene(self, message: Any) -> None:
-        """Take what a planning scene changes; one that is wrong changes nothing."""
+        """Apply a planning scene; a wrong one changes nothing."""
         try:
             model = self._model()
             if model is None:

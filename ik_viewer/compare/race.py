@@ -21,7 +21,7 @@ UNTIL_THE_END = 10**9
 """Updates a frame: as many as its time allows."""
 
 PATIENCE = 0.1
-"""[s] By which a frame may be late before somebody is left behind."""
+"""[s] Frame delay after which a slow solve gets its own thread."""
 
 
 class Lane:

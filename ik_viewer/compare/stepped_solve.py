@@ -22,7 +22,7 @@ from .contestants import Contestant
 from .start import Start
 
 MEASURING = Budget(seconds=0.3)
-"""For the solve in one go."""
+"""Time budget of the solve in one go."""
 MEASURED = 3
 """The fastest of this many solves counts: the machine has other things to do as well."""
 

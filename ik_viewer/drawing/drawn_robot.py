@@ -163,7 +163,7 @@ class Batch:
         )
 
     def show(self, poses: Poses) -> None:
-        """Let them stand on their bodies."""
+        """Draw the shapes on their bodies."""
         self._node.batched_wxyzs, self._node.batched_positions = self._places(poses)
 
     def _places(self, poses: Poses) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -31,7 +31,7 @@ class Trace:
         self._grown = False
 
     def add(self, point: Array) -> None:
-        """Go on to a point (3,)."""
+        """Add a point (3,)."""
         if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
             return
         self._points = [*self._points[1 - TRACE_POINTS :], point.copy()]

@@ -22,7 +22,7 @@ from .stage import Stage, tip_poses
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
 """Sizes, relative to the robot's size; the second from this many tips on."""
 HOLD = 0.4
-"""[s] After a drag, until the arm knows of the goal."""
+"""[s] Time after a drag until the arm knows of the goal."""
 UNSEEN = 1e-6
 """[m, and in a rotation matrix] Gizmos are not moved by less."""
 
@@ -68,7 +68,7 @@ class Gizmo:
         self._node.on_update(stage.guarded(self._on_update))
 
     def choose(self, kind: GoalKind) -> None:
-        """Let another part of the pose count, from now on."""
+        """Change the parts of the pose that count."""
         self.kind = kind
         self._stage.arm.set_goal(self._index, self.pose, kind)
         self._let_go = time.monotonic()

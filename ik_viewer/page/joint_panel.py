@@ -20,7 +20,7 @@ from .stage import Stage
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
 HOLD = 1.0
-"""[s] After somebody moved a slider, until the arm knows of it."""
+"""[s] Time after a slider was moved until the arm knows of it."""
 NEAR = 0.02
 """Share of its range: nearer to a limit a joint's bar is orange."""
 

@@ -26,7 +26,7 @@ BRAND = (38, 84, 124)
 STYLE = '<style>[data-dock-tab] { padding: 0 0.45em !important; }</style>'
 """Narrower tabs: all of them in one row of the panel."""
 VIEW = np.array([0.80, -1.0, 0.50])
-"""Where the camera is, seen from the robot, where z is up."""
+"""Direction of the camera, seen from the robot; z is up."""
 DISTANCE, FIELD_OF_VIEW = 2.3, np.radians(40.0)
 FLOOR, FLOOR_PIECES, FLOOR_COLOUR = 2.5, 12, (196, 203, 213)
 """The radius of the floor, of the robot's size; the pieces and the colour of its lines."""

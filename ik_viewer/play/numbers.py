@@ -27,7 +27,7 @@ def beta_of(position: float) -> float:
 
 
 def position_of(beta: float) -> float:
-    """Where the slider stands for a beta."""
+    """The slider's position for a beta."""
     if beta <= 0.0:
         return 0.0
     return float(np.clip(1.0 + np.log10(beta) / DECADES, 0.0, 1.0))

@@ -18,7 +18,7 @@ COLOURS: Sequence[Colour] = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
 PALE = 0.6
 """How much lighter the example's path is than the robot's."""
 THIN, THICK = 1.5, 3.0
-"""[pixels]"""
+"""[pixels] Widths of lines."""
 
 
 def colour_of_link(index: int) -> Colour:

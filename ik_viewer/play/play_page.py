@@ -166,7 +166,7 @@ class PlayPage:
         )
 
     def _draw_paths(self, live: LiveRetargeting) -> None:
-        """While they change, and once more when they are final."""
+        """Draw the paths while they change, and once more when they are final."""
         final = live.final
         if self.scene.paths is not None and not (final and self._paths_are_final):
             self.scene.paths.draw(live.positions.copy())

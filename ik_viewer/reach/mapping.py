@@ -28,7 +28,8 @@ VIRIDIS = np.array([
     (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141),
     (39, 173, 129), (92, 200, 99), (170, 220, 50), (253, 231, 37),
 ])  # fmt: skip
-"""From the least to the most; the colour-blind can tell them apart, and see which is more."""
+"""Colours from the least to the most; the colour-blind can tell them apart, and see which is more.
+"""
 
 
 class GivenUp(Exception):
@@ -101,7 +102,7 @@ class Mapper:
 
 
 def make_way() -> None:
-    """Let all else go first: this thread, and those that it starts."""
+    """Lower the priority of this thread, and of those that it starts."""
     if hasattr(os, 'setpriority'):
         with contextlib.suppress(OSError):  # it may be lower already
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

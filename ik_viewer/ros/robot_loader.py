@@ -41,7 +41,7 @@ class Robots:
             self._say('robot_description: this is not XML')
 
     def look(self) -> bool:
-        """Take the robot that is loaded, if any; whether it is another one now."""
+        """Install the loaded robot, if any; return whether it is another one now."""
         if self._loading is None or not self._loading.done():
             return False
         loading, self._loading = self._loading, None

@@ -62,7 +62,7 @@ class Watch:
         self._robot, self.q, self.solution = robot, robot.middle_configuration.copy(), None
 
     def look(self) -> bool:
-        """Take what came; whether anything did since the last time."""
+        """Handle the messages that came; return whether there were any since the last time."""
         states, solutions = self._states.take(), self._solutions.take()
         is_new, self._is_new = self._is_new or bool(states or solutions), False
         if self._robot is not None:

@@ -34,7 +34,7 @@ INCH = 0.0254
 AMC_RATE = 120.0
 """The rate [Hz] of most of CMU's clips, whose AMC files carry none."""
 RATE_WORD = ':samples-per-second'
-"""With which AMC files of others do."""
+"""The word for the frame rate in AMC files."""
 
 ROOT_CHANNELS = ('TX', 'TY', 'TZ', 'RX', 'RY', 'RZ')
 ANGLES = {'deg': math.pi / 180.0, 'rad': 1.0}

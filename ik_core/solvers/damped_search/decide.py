@@ -62,15 +62,16 @@ SMALLEST_MOVE = 1e-13
 """A step that moves no joint by more [rad or m] counts as a standstill."""
 
 SMALLEST_DAMPING = 1e-9
-"""Where a step is refused, the damping grows from here on."""
+"""Damping after a first step that was refused."""
 
 CLEAR_DROP = 0.8
 """The cost must fall to this share within `patience` iterations, or the attempt is left."""
 
 SETTLED = 5
 HOPE = 10.0
-"""From this iteration on a followed attempt is dropped if HOPE more decreases like its last one
-would not take it below the best: decreases become smaller and smaller."""
+"""First iteration after which a followed attempt is dropped if HOPE more decreases like its last
+one would not take it below the best: decreases become smaller and smaller.
+"""
 
 NEARLY = 1e3
 """No attempt is dropped while the best misses the goals by fewer tolerances: they are hardly out
@@ -741,7 +742,7 @@ def load_search(problem: Record, searches: Record, i: int, point: Record) -> Non
 
 @inner
 def _release(searches: Record, lanes: Record, w: int) -> None:
-    """Take a lane off its search."""
+    """Detach a lane from its search."""
     searches.lanes[lanes.search[w]] -= 1
     free(lanes, w)
 

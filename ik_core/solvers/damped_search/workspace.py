@@ -30,8 +30,9 @@ TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """Placeholders for q and errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
 REDUNDANT = 4
-"""Times the restarts where goals leave freedom: there solutions that are free may be rare, of
-infinitely many, and an attempt that collides takes ten microseconds."""
+"""Factor for the restarts where goals leave freedom: free solutions may be rare among infinitely
+many, and an attempt that collides takes ten microseconds.
+"""
 
 
 def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
@@ -135,7 +136,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self.beginning.set_tolerances(self.problem)
 
     def note_world(self, *lanes: Record) -> None:
-        """Take over the obstacles as they are now, for searches in these records."""
+        """Read the obstacles again, for searches in these records."""
         avoid = self.problem.avoid
         if avoid is None:
             return
@@ -155,7 +156,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
                 record['collisions'], record['settled'] = states[0].address, states[-1].address
 
     def _note_settled(self, settled: Record | None) -> None:
-        """Take over the pairs that the goals alone decide."""
+        """Read the pairs that the goals alone decide."""
         own = self.constants
         if settled is None:
             own['settled'] = 0
