@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -71,9 +72,26 @@ from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.robot import Robot
 from ..solvers import Solver
-from . import instructions as told
 from .governor import Governor
-from .instructions import Instruction, check_time
+from .instructions import (
+    Brake,
+    Instruction,
+    MoveTo,
+    NextFrame,
+    Pause,
+    Reset,
+    SetGoal,
+    SetLimits,
+    SetOptions,
+    SetProblem,
+    SetRest,
+    SetSolver,
+    SetTwist,
+    SkipTick,
+    Stop,
+    UndoStep,
+    check_time,
+)
 from .motion_limits import MotionLimits, checked_limits
 from .observer import ObservedClock, Observer
 from .snapshot import Snapshot
@@ -88,7 +106,7 @@ Arguments = ParamSpec('Arguments')
 def instructed(
     kind: Callable[Arguments, Instruction],
 ) -> Callable[Concatenate[Tracker, Arguments], None]:
-    """The method of a tracker that makes an instruction of this kind and applies it."""
+    """Return the method of a tracker that makes an instruction of this kind and applies it."""
 
     def method(self: Tracker, *given: Arguments.args, **named: Arguments.kwargs) -> None:
         self.apply(kind(*given, **named))
@@ -98,6 +116,8 @@ def instructed(
     parameters = [own, *of_kind.parameters.values()]
     method.__signature__ = of_kind.replace(parameters=parameters)  # type: ignore[attr-defined]
     method.__doc__ = kind.__doc__
+    method.__name__ = re.sub(r'(?<!^)(?=[A-Z])', '_', kind.__name__).lower()
+    method.__qualname__ = f'Tracker.{method.__name__}'
     return method
 
 
@@ -257,21 +277,21 @@ class Tracker:
 
     # Instructions
 
-    set_goal = instructed(told.SetGoal)
-    set_twist = instructed(told.SetTwist)
-    move_to = instructed(told.MoveTo)
-    set_limits = instructed(told.SetLimits)
-    set_options = instructed(told.SetOptions)
-    set_rest = instructed(told.SetRest)
-    set_solver = instructed(told.SetSolver)
-    set_problem = instructed(told.SetProblem)
-    next_frame = instructed(told.NextFrame)
-    pause = instructed(told.Pause)
-    stop = instructed(told.Stop)
-    brake = instructed(told.Brake)
-    skip_tick = instructed(told.SkipTick)
-    undo_step = instructed(told.UndoStep)
-    reset = instructed(told.Reset)
+    set_goal = instructed(SetGoal)
+    set_twist = instructed(SetTwist)
+    move_to = instructed(MoveTo)
+    set_limits = instructed(SetLimits)
+    set_options = instructed(SetOptions)
+    set_rest = instructed(SetRest)
+    set_solver = instructed(SetSolver)
+    set_problem = instructed(SetProblem)
+    next_frame = instructed(NextFrame)
+    pause = instructed(Pause)
+    stop = instructed(Stop)
+    brake = instructed(Brake)
+    skip_tick = instructed(SkipTick)
+    undo_step = instructed(UndoStep)
+    reset = instructed(Reset)
 
     def apply(self, instruction: Instruction) -> None:
         """Apply an instruction; an error of it leaves the tracker as it was.
