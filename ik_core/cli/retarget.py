@@ -166,6 +166,14 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='weight of keeping the joints at their positions',
     )
+    add(
+        '--balance',
+        type=float,
+        default=0.0,
+        metavar='W',
+        help='weight of the centre of mass above the --feet (default 0)',
+    )
+    add('--feet', nargs='+', default=[], metavar='LINK', help='links that the robot stands on')
     solver = add(
         '--solver', metavar='NAME', default=DEFAULT_SOLVER, help=f'one of {", ".join(SOLVERS)}'
     )
@@ -264,6 +272,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         'velocity_weights': arguments.velocity_weight,
         'acceleration_weights': arguments.acceleration_weight,
         'stiffness': arguments.stiffness,
+        'balance': arguments.balance,
+        'feet': arguments.feet,
         'scale': arguments.scale,
         'transform': transform_of(arguments.xyz, arguments.rpy),
         'base_link': arguments.base_link,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
+from ..options import exact_number
 from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.robot import Robot
 from ..solvers import make_solver, solve
 from ..tasks import (
+    CentreOfMassTask,
     EndEffectorPatternTask,
     JointPatternTask,
     OrientationPatternTask,
@@ -45,9 +47,13 @@ class Weights:
     velocity: ArrayLike = 0.0
     acceleration: ArrayLike = 0.0
     stiffness: ArrayLike = 0.0
+    balance: float = 0.0
 
     def __post_init__(self) -> None:
         check_alpha_beta(self.of_links, self.beta)
+        balance = exact_number(self.balance, float)
+        if balance is None or not 0.0 <= balance < np.inf:
+            raise InvalidOption(f'balance {self.balance!r}: a number from 0 on is needed')
 
     @property
     def of_links(self) -> float:
@@ -59,10 +65,18 @@ class FrameSolver:
     """A robot that imitates an example, one frame after the other.
 
     length [m] : L of section 4.3; keep_limits : False opens the limits of the joints
+    feet : indices into the example's links, of those that the centre of mass stays above
     """
 
     def __init__(
-        self, robot: Robot, example: Example, weights: Weights, length: float, *, keep_limits: bool
+        self,
+        robot: Robot,
+        example: Example,
+        weights: Weights,
+        length: float,
+        *,
+        keep_limits: bool,
+        feet: Sequence[int] = (),
     ) -> None:
         if not 0.0 < length < np.inf:
             raise InvalidOption(f'length {length!r} [m] must be a positive number')
@@ -70,7 +84,10 @@ class FrameSolver:
         self._limits = (robot.lower, robot.upper) if keep_limits else _open_limits(robot)
         self._patterns = self._pattern_tasks(weights)
         self._smoothness = self._smoothness_tasks(weights)
+        self._feet = list(feet)
+        self._balance = self._balance_tasks(weights.balance)
         tasks: list[Any] = [*(task for task, _ in self._patterns), *self._smoothness]
+        tasks += self._balance
         self._problem = IkProblem(robot, tasks, lower=self._limits[0], upper=self._limits[1])
 
     def run(
@@ -147,6 +164,14 @@ class FrameSolver:
         task = SmoothnessTask(middle, stiffness=weights.stiffness, length=self._length)
         return [task]
 
+    def _balance_tasks(self, weight: float) -> list[CentreOfMassTask]:
+        """The horizontal distance of the centre of mass from the middle of the feet, or none."""
+        if weight == 0.0:
+            return []
+        if not self._feet:
+            raise InvalidOption('balance needs feet: links of the robot that it stands on')
+        return [CentreOfMassTask(weights=(weight, weight, 0.0))]
+
     def _first(self, q0: ArrayLike | None, frame: int) -> Array:
         """The posture at a first frame: the example's, as far as there is one."""
         if q0 is not None:
@@ -168,6 +193,8 @@ class FrameSolver:
             pattern.next_frame(values[frame], self.robot, achieved)
         for task in self._smoothness:
             task.set_previous(q)
+        for balance in self._balance:
+            balance.set_target(self.example.paths[frame, self._feet].mean(axis=0))
 
 
 def _rates(weights: Weights, period: float) -> list[dict[str, float]]:

@@ -11,7 +11,7 @@ without L^2. Each frame begins where the one before ended, which chooses among t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -80,6 +80,8 @@ def retarget(
     velocity_weights: ArrayLike = 0.0,
     acceleration_weights: ArrayLike = 0.0,
     stiffness: ArrayLike = 0.0,
+    balance: float = 0.0,
+    feet: Sequence[str] = (),
     length: float | None = None,
     scale: Scale = 1.0,
     transform: ArrayLike | None = None,
@@ -106,6 +108,9 @@ def retarget(
     velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or (2,) for the
     E-error and the A-error
     stiffness : the diagonal of M in Eq. 5, one number or (n,), or the whole matrix (n, n)
+    balance, feet : weight of the centre of mass above the middle of the `feet`, links of the robot
+        among the values of `links`: its horizontal distance counts (z is up in the root link's
+        frame). Needs a robot with masses
     length : L [m]
     scale : scale of the paths about the origin; 'length': the ratio of the lengths of the chains
         to the links. A floating root is scaled and moved with them
@@ -146,8 +151,12 @@ def retarget(
         velocity=velocity_weights,
         acceleration=acceleration_weights,
         stiffness=stiffness,
+        balance=balance,
     )
-    imitation = FrameSolver(robot, example, weights, length, keep_limits=keep_limits)
+    standing = [_index_of(foot, example.links) for foot in feet]
+    imitation = FrameSolver(
+        robot, example, weights, length, keep_limits=keep_limits, feet=standing
+    )
     started = perf_counter()
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = perf_counter() - started
@@ -164,6 +173,12 @@ def retarget(
         length=length,
         seconds=seconds,
     )
+
+
+def _index_of(foot: str, links: Sequence[str]) -> int:
+    if foot not in links:
+        raise InvalidOption(f'feet: {foot!r} is none of the followed links {", ".join(links)}')
+    return list(links).index(foot)
 
 
 def _angles(orientations: Array, rotations: Array) -> Array:

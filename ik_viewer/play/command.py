@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
     """The page that the arguments ask for. Raises IkError, UsageError, OSError."""
-    Weights(beta=arguments.beta)  # raises, where it is none
+    Weights(beta=arguments.beta, alpha=arguments.alpha)  # raises InvalidOption
     source, motion = load_clip(
         arguments.clip,
         skeleton=arguments.skeleton,
@@ -75,7 +75,8 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
     live = None
     if arguments.robot is not None:
         imitator = _imitator(arguments, clip, motion, description.robot)
-        live = LiveRetargeting(imitator, Wish(arguments.beta, not arguments.ignore_limits))
+        wish = Wish(arguments.beta, not arguments.ignore_limits, alpha=arguments.alpha)
+        live = LiveRetargeting(imitator, wish)
     server = start_server(arguments.host, arguments.port)
     return PlayPage(server, _title(arguments), clip, description, live)
 
@@ -135,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     add_source(parser)
     add_maps(parser, links_needed=False)
     add('--beta', type=float, default=1e-5, help='initial value; 0: links, 1: joints')
+    add('--alpha', type=float, help='weight of the links beside beta (default 1 - beta)')
     add('--ignore-limits', action='store_true', help='begin without joint limits')
     add_place(parser)
     add_mesh_folders(parser)

@@ -24,13 +24,14 @@ from .clip import Imitator
 
 @dataclass(frozen=True)
 class Wish:
-    """The requested retargeting: `beta` as in `ik.retargeting.retarget`, the limits kept or not;
-    first of all for the `frame` that is shown.
+    """The requested retargeting: `beta` and `alpha` as in `ik.retargeting.retarget`, the limits
+    kept or not; first of all for the `frame` that is shown.
     """
 
     beta: float = 1e-5
     keep_limits: bool = True
     frame: int = 0
+    alpha: float | None = None
 
 
 class LiveRetargeting:
@@ -88,7 +89,7 @@ class LiveRetargeting:
     def _solve(self, wish: Wish) -> None:
         self.text, self.final = 'solving', False
         self.fresh[:] = False
-        weights = Weights(beta=wish.beta)
+        weights = Weights(beta=wish.beta, alpha=wish.alpha)
         passes = [wish.frame, 0] if wish.frame > 0 else [0]
         for first in passes:
             imitation = FrameSolver(

@@ -33,8 +33,10 @@ def position_of(beta: float) -> float:
     return float(np.clip(1.0 + np.log10(beta) / DECADES, 0.0, 1.0))
 
 
-def weights_text(beta: float) -> str:
-    """Both weights as text."""
+def weights_text(beta: float, alpha: float | None = None) -> str:
+    """Both weights as text; alpha is 1 - beta by default."""
+    if alpha is not None:
+        return f'alpha = {alpha:.2g}, beta = {beta:.2g}'
     if beta in (0.0, 1.0):
         what = 'follow the links only' if beta == 0.0 else 'copy the joints'
         return f'alpha = {1.0 - beta:g}, beta = {beta:g}: {what}'

@@ -223,12 +223,13 @@ class PlayPage:
     def _wish(self) -> None:
         """Solve anew, first what is seen."""
         if self.live is not None:
-            beta = beta_of(self._beta.value)
-            self.live.ask(Wish(beta, self._limits.value, self.playhead.frame))
+            beta, alpha = beta_of(self._beta.value), self.live.wish.alpha
+            self.live.ask(Wish(beta, self._limits.value, self.playhead.frame, alpha))
             self._show_weights()
 
     def _show_weights(self) -> None:
-        text = html.escape(weights_text(beta_of(self._beta.value)))
+        alpha = self.live.wish.alpha if self.live is not None else None
+        text = html.escape(weights_text(beta_of(self._beta.value), alpha))
         self._weights.content = (
             f'<div style="padding:0 0.6rem;font-size:0.8rem;color:#4b5563">{text}</div>'
         )

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 from support.places import URDF
+from support.robots import weighed
 
 import ik_core as ik
 from ik_core.exceptions import FrameNotFound, InvalidOption
@@ -142,6 +143,57 @@ def test_every_frame_is_the_minimum_of_equation_4(panda, iiwa, alpha):
         assert cost(achieved[frame]) <= found.fun * (1 + 1e-6)
         nearby = minimize(cost, achieved[frame] + 0.05, bounds=box, method='L-BFGS-B')
         np.testing.assert_allclose(nearby.x, achieved[frame], atol=2e-3)
+
+
+def test_a_frame_in_balance_is_the_minimum_with_the_distance_of_the_centre_of_mass():
+    robot, beta, weight = weighed('dual_arm'), 0.02, 0.5
+    hands = {tip: tip for tip in robot.tips()[:2]}
+    motion = swaying(robot, frames=3)
+    made = ik.retargeting.retarget(
+        motion, robot, hands, beta=beta, balance=weight, feet=list(hands)[1:]
+    )
+    goals = [path_of(robot, motion, tip)[2] for tip in hands]
+    middle = goals[1][:2]
+
+    def cost(q):
+        off = [robot.forward_kinematics(q, tip)[:3, 3] for tip in hands]
+        links = sum(np.sum((a - b) ** 2) for a, b in zip(off, goals, strict=True))
+        posture, away = q - motion.positions[2], robot.centre_of_mass(q)[:2] - middle
+        joints = made.length**2 * beta * posture @ posture
+        return (1 - beta) * links + joints + weight * away @ away
+
+    q, box = made.motion.positions[2], list(zip(robot.lower, robot.upper, strict=True))
+    assert cost(q) <= minimize(cost, q, bounds=box, method='L-BFGS-B').fun * (1 + 1e-6)
+    assert cost(q) < cost(motion.positions[2])
+
+
+def test_more_weight_brings_the_centre_of_mass_nearer_to_the_feet():
+    robot = weighed('dual_arm')
+    hands = {tip: tip for tip in robot.tips()[:2]}
+    motion, off = swaying(robot, frames=4), []
+    for weight in (0.0, 0.1, 10.0):
+        made = ik.retargeting.retarget(
+            motion, robot, hands, joints={}, balance=weight, feet=list(hands)
+        )
+        middle = np.mean([path_of(robot, motion, tip) for tip in hands], axis=0)
+        centres = np.array([robot.centre_of_mass(q) for q in made.motion.positions])
+        off.append(np.linalg.norm((centres - middle)[:, :2], axis=1).mean())
+    assert off[0] > off[1] > off[2]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'why'),
+    [
+        ({'balance': 0.1}, 'balance needs feet'),
+        ({'balance': -1.0, 'feet': ['panda_hand']}, 'from 0 on'),
+        ({'balance': np.nan, 'feet': ['panda_hand']}, 'from 0 on'),
+        ({'balance': 0.1, 'feet': ['panda_link0']}, 'none of the followed links'),
+        ({'balance': 0.1, 'feet': ['panda_hand']}, 'no masses'),
+    ],
+)
+def test_balance_without_feet_or_masses_is_refused(panda, asked, why):
+    with pytest.raises((InvalidOption, ik.UnsupportedProblem), match=why):
+        ik.retargeting.retarget(swaying(panda), panda, {'panda_hand': 'panda_hand'}, **asked)
 
 
 def test_a_smaller_beta_leads_the_links_better_and_the_joints_worse(panda, iiwa):

@@ -57,6 +57,14 @@ def test_in_the_end_it_is_what_retarget_answers(figures, beta, keep):
     live.close()
 
 
+def test_alpha_is_what_was_asked_for(figures):
+    source, motion, robot = figures
+    made = ik.retargeting.retarget(motion, robot, LINKS, source=source, beta=0.5, alpha=0.01)
+    live = finished(live_of(figures, Wish(0.5, alpha=0.01)))
+    np.testing.assert_allclose(live.positions, made.motion.positions, atol=1e-9)
+    live.close()
+
+
 def test_with_beta_0_links_are_where_the_example_has_them_and_with_1_joints_are(figures):
     source, motion, _ = figures
     live = finished(live_of(figures, Wish(0.0, False)))

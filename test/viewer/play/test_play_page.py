@@ -92,6 +92,16 @@ def test_the_slider_of_beta_solves_anew_from_the_frame_that_is_shown(page, clip)
     assert 'copy the joints' in shown._weights.content
 
 
+def test_alpha_of_the_command_stays_when_beta_is_changed(page, clip):
+    shown = page(clip, clip.with_name('figure.asf'), *FIGURE, '--alpha', '0.25')
+    finished(shown)
+    assert 'alpha = 0.25' in shown._weights.content
+    shown._beta.value = 1.0
+    shown._wish()
+    assert shown.live.wish == live_module.Wish(1.0, False, 0, 0.25)
+    finished(shown)
+
+
 def test_it_is_stopped_scrubbed_and_slowed(page, clip):
     shown = page(clip)
     assert shown.live is None
