@@ -46,6 +46,7 @@ def add_parser(commands: Any, summary: str) -> None:
         metavar='V',
         help='the speed limit of every angle [rad/s]',
     )
+    add('--pitch', type=float, default=0.1, metavar='M', help='of screws [m], in a turn')
     add('--out', type=Path, metavar='FILE', help='the URDF file (default: printed)')
     parser.set_defaults(run=run)
 
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         lengths=arguments.length,
         limits=arguments.limits,
         velocity=arguments.velocity,
+        pitch=arguments.pitch,
     )
     if arguments.out:
         check_writable(arguments.out)

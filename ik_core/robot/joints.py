@@ -11,6 +11,9 @@ corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian'
 those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
 Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
 a right angle for 'ZXY'. A universal joint is a ball joint with two axes only.
+
+A screw becomes a revolute joint, and a prismatic one on the same axis that mimics it: a nut that
+turns by q moves by q pitch / 2 pi.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import numpy as np
 
 from ..exceptions import InvalidOption, UrdfError
 from ..maths.rotations import Array, frame_of, matrix_onto_axis, shortest_turn_onto
+from ..options import exact_number
 from .kinematics import PRISMATIC, REVOLUTE
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -60,15 +64,16 @@ class JointLimits(NamedTuple):
 class Joint:
     """A joint, with the fields of a URDF.
 
-    `kind`: revolute, continuous, prismatic, fixed, floating, planar, ball or universal. `origin`
-    (4, 4): the joint's frame in the parent link's frame. `axis` (3,): a unit vector in the joint's
-    frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or m/s; inf for
-    no limit.
+    `kind`: revolute, continuous, prismatic, fixed, floating, planar, ball, universal or screw.
+    `origin` (4, 4): the joint's frame in the parent link's frame. `axis` (3,): a unit vector in
+    the joint's frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or
+    m/s; inf for no limit.
 
     A ball or universal joint turns about the axes of its frame in `rotation_order`, each turned by
     the ones before (intrinsic): 'ZYZ' (default of a ball joint), 'XYZ', ..., or two axes such as
     'ZX'. Its limits are numbers for all angles, or arrays in that order. A floating joint also
-    turns so, by default 'ZYX', without limits.
+    turns so, by default 'ZYX', without limits. A screw turns about its axis, its position in rad,
+    and moves along it by `pitch` [m] in a turn.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Joint:
     velocity: float | Array = math.inf
     mimic: Mimic | None = None
     rotation_order: str = ''
+    pitch: float = 0.0
 
     @property
     def rotations(self) -> str:
@@ -151,6 +157,8 @@ def split_joints(
             parts = _stack(joint) if joint.name in free_joints else [replace(joint, kind='fixed')]
         elif joint.kind in ('ball', 'universal'):
             parts = _ball(joint)
+        elif joint.kind == 'screw':
+            parts = _screw(joint)
         else:
             parts = [joint]
         single += parts
@@ -223,6 +231,20 @@ def _ball(joint: Joint) -> list[Joint]:
         kind = 'continuous' if np.isinf([lower, upper]).all() else 'revolute'
         parts.append(Joint(name, kind, '', '', np.eye(4), axis, lower, upper, velocity))
     return _pile(joint, parts)
+
+
+def _screw(joint: Joint) -> list[Joint]:
+    """The joint that turns, by the screw's name, and '<name>/slide', which mimics it."""
+    pitch = exact_number(joint.pitch, float)
+    if pitch is None or not math.isfinite(pitch):
+        raise InvalidOption(f'screw {joint.name!r}: pitch {joint.pitch!r} [m]: a finite number')
+    slide = f'{joint.name}/slide'
+    turns = replace(joint, kind='revolute', child=f'{slide}_link')
+    mimic = Mimic(joint.name, multiplier=pitch / math.tau)
+    return [
+        turns,
+        Joint(slide, 'prismatic', turns.child, joint.child, axis=joint.axis, mimic=mimic),
+    ]
 
 
 def _checked_order(joint: Joint, count: int) -> str:

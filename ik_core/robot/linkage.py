@@ -4,7 +4,8 @@ At q = 0 the rods lie along x. The joint before each rod is one of
 
 - 'hinge': turns about z, so that the linkage moves in a plane;
 - 'two_angle': R_z R_y (section 3.2), turns about z and then about the turned y;
-- 'ball': R_z R_y R_x, turns about any axis; not singular where the rods are in line.
+- 'ball': R_z R_y R_x, turns about any axis; not singular where the rods are in line;
+- 'screw': turns about z, and moves along z by `pitch` in a turn.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..options import exact_number, whole_number
 from .joints import Joint
 from .robot import Robot
 
-ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX'}
+ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
 """The axes that each kind of joint turns about, each turned by those before."""
 
 MOST_RODS = 1000
@@ -34,15 +35,17 @@ def linkage(
     lengths: float | Sequence[float] = 0.4,
     limits: tuple[float, float] | None = None,
     velocity: float = math.inf,
+    pitch: float = 0.1,
 ) -> Robot:
     """A linkage of rods: from the link `base`, over `rod_1`, `rod_2`, ..., to `tip`.
 
     rods : number of rods
-    joint : kind of the joint before every rod, 'hinge', 'two_angle' or 'ball'; named `joint_1`,
-        ...
+    joint : kind of the joint before every rod, 'hinge', 'two_angle', 'ball' or 'screw'; named
+        `joint_1`, ...
     lengths [m] : one length for all rods, or one each
     limits [rad] : lower and upper limit of every angle; None for no limits
     velocity [rad/s] : speed limit of every angle
+    pitch [m] : of screws, in a turn
 
     Raises InvalidOption.
     """
@@ -50,7 +53,7 @@ def linkage(
         raise InvalidOption(f'joint = {joint!r}: one of {", ".join(ORDERS)}')
     sizes = _sizes(_rods(rods), lengths)
     names = ['base', *(f'rod_{i + 1}' for i in range(len(sizes)))]
-    angles = {**_angles(limits, velocity), **_kind(joint, limits)}
+    angles = {**_angles(limits, velocity), **_kind(joint, limits, pitch)}
     joints = [
         Joint(f'joint_{i + 1}', parent=names[i], child=names[i + 1], origin=_along_x(at), **angles)
         for i, at in enumerate([0.0, *sizes[:-1]])
@@ -66,9 +69,11 @@ def _rods(rods: int) -> int:
     return count
 
 
-def _kind(joint: str, limits: tuple[float, float] | None) -> dict[str, Any]:
+def _kind(joint: str, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
     """The `Joint` of a kind."""
     order = ORDERS[joint]
+    if joint == 'screw':
+        return {'kind': 'screw', 'axis': np.array([0.0, 0.0, 1.0]), 'pitch': pitch}
     if order == 'Z':
         kind = 'continuous' if limits is None else 'revolute'
         return {'kind': kind, 'axis': np.array([0.0, 0.0, 1.0])}

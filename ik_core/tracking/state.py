@@ -257,7 +257,7 @@ class TrackerState:
     def nearest_turns(self, q: Array) -> Array:
         """q (n,), continuous joints by the turn that is nearest to where they can stop."""
         turns = np.round((self.motion.stop_point() - q) / TURN)
-        return np.where(self.robot.continuous, q + TURN * turns, q)
+        return np.where(self.robot.continuous & self.robot.full_turns, q + TURN * turns, q)
 
     def aim_at_joint_goal(self) -> None:
         """Move all joints to the joint goal, if there is one, as far as the limits allow."""

@@ -30,7 +30,7 @@ def test_it_can_be_written_to_a_file_and_solved_at_once(tmp_path, capsys):
     [
         (['0'], 'rods'),
         (['three'], 'N'),
-        (['2', '--joint', 'screw'], 'screw'),
+        (['2', '--joint', 'rail'], 'rail'),
         (['2', '--length', '0.1', '0.2', '0.3'], '3 lengths for 2 rods'),
         (['2', '--limits', '1', '-1'], 'lower <= upper'),
         (['2', '--out', '/no/such/folder/a.urdf'], '/no/such/folder'),

@@ -67,6 +67,62 @@ def test_limits_and_velocities_are_those_of_every_angle(joint):
     assert set(linkage(2, joint).joint_types) == {'continuous'}
 
 
+@pytest.mark.parametrize('from_urdf', [False, True])
+@pytest.mark.parametrize('pitch', [0.25, -0.1, 0.0])
+def test_a_screw_turns_and_moves_along_its_axis(pitch, from_urdf):
+    robot = linkage(3, 'screw', lengths=LENGTHS, pitch=pitch)
+    if from_urdf:
+        robot = ik.load_urdf(urdf_text(robot))
+    assert robot.joint_names == ('joint_1', 'joint_2', 'joint_3')
+    for q in np.random.default_rng(0).uniform(-9.0, 9.0, (10, 3)):
+        at, turned = tip_by_hand('z', q, LENGTHS)
+        at[2] = pitch * q.sum() / (2.0 * math.pi)
+        tip = robot.forward_kinematics(q, 'tip')
+        np.testing.assert_allclose(tip[:3, 3], at, atol=1e-12)
+        np.testing.assert_allclose(tip[:3, :3], turned, atol=1e-12)
+        nudge = 1e-6 * np.eye(3)
+        places = [
+            [robot.forward_kinematics(q + s * d, 'tip')[:3, 3] for d in nudge] for s in (1, -1)
+        ]
+        rates = (np.array(places[0]) - places[1]).T / 2e-6
+        np.testing.assert_allclose(robot.jacobian(q, 'tip')[:3], rates, atol=1e-8)
+
+
+def test_screws_reach_a_height_by_turns_and_keep_their_limits():
+    robot = linkage(3, 'screw', pitch=0.1, limits=(-20.0, 20.0))
+    goal = ik.PositionTask('tip', [0.7, 0.4, 0.5])  # five turns in all
+    found = ik.solve(ik.IkProblem(robot, [goal]))
+    assert found.success
+    assert found.q.sum() == pytest.approx(10.0 * math.pi, abs=1e-2)
+    assert np.abs(found.q).max() <= 20.0
+    too_high = ik.PositionTask('tip', [0.7, 0.4, 0.1 * 60.0 / (2.0 * math.pi) + 0.1])
+    assert not ik.solve(ik.IkProblem(robot, [too_high])).success
+
+
+def with_a_nut(kind):
+    """A joint that turns, and a rail that mimics it."""
+    along = np.array([0.0, 0.0, 1.0])
+    mimic = ik.robot.joints.Mimic('turn', multiplier=0.02)
+    joints = [
+        ik.robot.Joint('turn', kind, 'base', 'shaft', axis=along),
+        ik.robot.Joint('slide', 'prismatic', 'shaft', 'tip', axis=along, mimic=mimic),
+    ]
+    return ik.Robot.from_joints('nut', ['base', 'shaft', 'tip'], joints)
+
+
+@pytest.mark.parametrize(
+    'robot', [linkage(1, 'screw'), with_a_nut('continuous')], ids=['screw', 'continuous']
+)
+def test_a_turn_more_is_another_place_where_a_turn_moves_something(robot):
+    assert not robot.full_turns.any()
+    problem = ik.IkProblem(robot, [ik.PositionTask('tip')])
+    limits = ik.MotionLimits.of(robot, velocity=9.0, acceleration=90.0)
+    tracker = ik.Tracker(problem, 100.0, limits=limits)
+    tracker.move_to([15.0])
+    q = [tracker.tick(0.01 * k).q for k in range(300)][-1]
+    np.testing.assert_allclose(q, [15.0])
+
+
 def test_one_length_is_that_of_all_rods():
     robot = linkage(5, lengths=0.25)
     tip = robot.forward_kinematics(np.zeros(5), 'tip')[:3, 3]
@@ -85,7 +141,9 @@ def test_goals_in_reach_are_reached():
         ({'rods': 0}, 'rods'),
         ({'rods': 2.5}, 'rods'),
         ({'rods': 10**6}, 'at most 1000'),
-        ({'joint': 'screw'}, 'hinge, two_angle, ball'),
+        ({'joint': 'rail'}, 'hinge, two_angle, ball, screw'),
+        ({'joint': 'screw', 'pitch': math.nan}, 'pitch nan'),
+        ({'joint': 'screw', 'pitch': 'fine'}, "pitch 'fine'"),
         ({'lengths': -1.0}, 'positive'),
         ({'lengths': [0.1, math.nan, 0.3]}, 'positive'),
         ({'lengths': [0.1, 0.2]}, '2 lengths for 3 rods'),
