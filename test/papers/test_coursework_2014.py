@@ -359,3 +359,29 @@ def test_section_3_1_multipliers_make_up_for_a_small_weight(seed):
     result = solver.solve(problem, np.zeros(3), ik.Budget(iterations=25))
     expected = lsq_linear(axes.T, goal, (lower, upper), method='bvls', tol=1e-14).x
     assert result.q == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize('stiffer', [1.0, 5.0])
+def test_objective_3_flexible_rods(stiffer):
+    """A rod of short pieces with springs bends as Euler and Bernoulli's clamped beam: to 1 %.
+
+    The springs are a secondary `PostureTask`; the second half of the rod is `stiffer`.
+    """
+    pieces, sag = 40, 0.02
+    at = np.arange(pieces) / pieces
+    stiffness = pieces * np.where(at < 0.5, 1.0, stiffer)
+    stiffness[0] *= 2.0  # half a piece bends in the joint at the clamp
+    stiffness[pieces // 2] = pieces * 2.0 * stiffer / (1.0 + stiffer)  # half of each kind
+    robot = linkage(pieces, 'hinge', lengths=1.0 / pieces, limits=(-1.0, 1.0))
+    tip = ik.PositionTask('tip', [1.0, sag, 0.0], weights=(0.0, 1.0, 0.0))
+    springs = ik.tasks.PostureTask(np.zeros(pieces), weights=stiffness)
+    found = ik.solve(ik.IkProblem(robot, [tip], secondary=[springs]), np.zeros(pieces))
+    assert found.success
+    x = np.linspace(0.0, 1.0, 4001)
+    curvature = (1.0 - x) / np.where(x < 0.5, 1.0, stiffer)
+    slope = np.concatenate([[0.0], np.cumsum(0.5 * (curvature[1:] + curvature[:-1]))])
+    shape = np.concatenate([[0.0], np.cumsum(0.5 * (slope[1:] + slope[:-1]))])
+    names = [f'rod_{k}' for k in range(1, pieces + 1)]
+    places = np.array([robot.forward_kinematics(found.q, name)[:2, 3] for name in names])
+    expected = sag * np.interp(places[:, 0], x, shape / shape[-1])
+    np.testing.assert_allclose(places[:, 1], expected, atol=0.01 * sag)
