@@ -61,6 +61,13 @@ LONGEST_TIMEOUT = 10.0
 """Longest timeout of a request, whatever it asks for: others wait meanwhile."""
 SCENE, SCENE_DEPTH = 'planning_scene', 100
 """The topic of planning scenes, and the depth of its queue; as of MoveIt's."""
+SCENE_SERVICE = 'get_planning_scene'
+"""The service of MoveIt's move_group that knows what came on that topic before."""
+COMPONENTS = (
+    'ROBOT_STATE_ATTACHED_OBJECTS', 'WORLD_OBJECT_NAMES', 'WORLD_OBJECT_GEOMETRY', 'OCTOMAP',
+    'ALLOWED_COLLISION_MATRIX',
+)  # fmt: skip
+"""The parts of a scene that are asked for: names in moveit_msgs/PlanningSceneComponents."""
 EMPTY = PlanningScene()
 POLL_PERIOD = 0.02
 """[s] How often a request checks whether the service is being closed."""
@@ -270,6 +277,28 @@ def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
         response.error_code.message = text
 
 
+class SceneRequest:
+    """Asks a service for the whole planning scene whenever it appears.
+
+    request : the request; take : called with the response
+    """
+
+    def __init__(self, node: Node, kind: Any, request: Any, take: Callable[[Any], None]) -> None:
+        self._client = node.create_client(kind, SCENE_SERVICE)
+        self._request, self._take = request, take
+        self._is_there = False
+
+    def poll(self) -> None:
+        """Ask if the service has appeared since the last call."""
+        was_there, self._is_there = self._is_there, self._client.service_is_ready()
+        if self._is_there and not was_there:
+            self._client.call_async(self._request).add_done_callback(self._read)
+
+    def _read(self, future: Any) -> None:
+        if future.exception() is None and not future.cancelled():
+            self._take(future.result())
+
+
 class ComputeIk:
     """The service of a node. `model` gives the robot of the moment, None without one."""
 
@@ -293,14 +322,17 @@ class ComputeIk:
         if not wanted or self._thread is not None:
             return
         try:
-            service = importlib.import_module('moveit_msgs.srv').GetPositionIK
-            scene = importlib.import_module('moveit_msgs.msg').PlanningScene
+            messages = importlib.import_module('moveit_msgs.msg')
+            services = importlib.import_module('moveit_msgs.srv')
         except ImportError:
             self._node.get_logger().warning('no compute_ik: moveit_msgs is not installed')
             return
         self._stopping = threading.Event()
         self._thread = threading.Thread(
-            target=self._serve, args=(service, scene, self._stopping), name=SERVICE, daemon=True
+            target=self._serve,
+            args=(messages, services, self._stopping),
+            name=SERVICE,
+            daemon=True,
         )
         self._thread.start()
 
@@ -311,24 +343,32 @@ class ComputeIk:
             self._thread.join()
             self._thread = None
 
-    def _serve(self, service: Any, scene: Any, stopping: threading.Event) -> None:
+    def _serve(self, messages: Any, services: Any, stopping: threading.Event) -> None:
         try:
             node = background_node(self._node, SERVICE)
             try:
-                node.create_service(service, SERVICE, self._answer)
-                node.create_subscription(scene, SCENE, self._take_scene, SCENE_DEPTH)
-                self._spin(node, stopping)
+                node.create_service(services.GetPositionIK, SERVICE, self._answer)
+                scenes = messages.PlanningScene
+                node.create_subscription(scenes, SCENE, self._take_scene, SCENE_DEPTH)
+                request = services.GetPlanningScene.Request()
+                known = messages.PlanningSceneComponents
+                request.components.components = sum(getattr(known, name) for name in COMPONENTS)
+                whole = SceneRequest(
+                    node, services.GetPlanningScene, request, lambda r: self._take_scene(r.scene)
+                )
+                self._spin(node, stopping, whole)
             finally:
                 node.destroy_node()
         except MIDDLEWARE_ERRORS as error:
             self._node.get_logger().error(f'no {SERVICE}: {sentence(error)}')
 
-    def _spin(self, node: Node, stopping: threading.Event) -> None:
+    def _spin(self, node: Node, stopping: threading.Event, whole: SceneRequest) -> None:
         executor = SingleThreadedExecutor(context=node.context)
         executor.add_node(node)
         try:
             while not stopping.is_set():
                 executor.spin_once(timeout_sec=0.1)
+                whole.poll()
         except (ExternalShutdownException, ShutdownException):
             pass
         finally:

@@ -129,7 +129,8 @@ SUBSCRIPTIONS = (
         'planning_scene',
         'moveit_msgs/msg/PlanningScene',
         '`compute_ik: true`',
-        'obstacles, attached objects and what may touch, for its `avoid_collisions`',
+        'obstacles, attached objects and what may touch, for its `avoid_collisions`; the whole '
+        'scene is asked of the service `get_planning_scene` whenever that appears',
     ),
     Endpoint(
         'controller_manager/activity',

@@ -20,7 +20,7 @@ NOT_EVERYWHERE = {'get_type_description', 'get_transition_graph'}
 
 
 class Right(NamedTuple):
-    """What a node may do, or does: 'publish', 'subscribe' or 'reply', with a resolved name."""
+    """What a node may do, or does: 'publish', 'subscribe', 'reply' or 'request', and of what."""
 
     node: str
     what: str
@@ -64,6 +64,7 @@ def live(it):
         'publish': ask.get_publisher_names_and_types_by_node,
         'subscribe': ask.get_subscriber_names_and_types_by_node,
         'reply': ask.get_service_names_and_types_by_node,
+        'request': ask.get_client_names_and_types_by_node,
     }
     nodes = [
         node
@@ -185,4 +186,4 @@ def test_nothing_is_allowed_by_a_wildcard_but_the_goals_of_tips():
     rights = given.union(*options.values())
     wild = {right.name for right in rights if '*' in right.name}
     assert wild == {'/*/goal_pose', '/*/delta_twist_cmds'}
-    assert {right.what for right in rights} == {'publish', 'subscribe', 'reply'}
+    assert {right.what for right in rights} == {'publish', 'subscribe', 'reply', 'request'}

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import sys
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace as Fields
 
@@ -19,9 +20,11 @@ rclpy = pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, Pose, PoseStamped
 from lifecycle_msgs.msg import Transition
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
+from std_srvs.srv import SetBool
 from support.moveit_messages import matrix, thing
 from support.moveit_messages import message as scene_message
 from support.node_harness import (
@@ -43,11 +46,14 @@ from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
 from ik_node.services.compute_ik import (
+    COMPONENTS,
     LONGEST_TIMEOUT,
+    SCENE_SERVICE,
     ComputeIk,
     Declined,
     MoveItErrorCode,
     PatientFrames,
+    SceneRequest,
     collisions_of,
     read_request,
     write_response,
@@ -655,6 +661,55 @@ def test_a_planning_scene_that_is_wrong_changes_nothing_and_is_logged(service):
     (text,) = service.logged
     assert text.startswith("planning_scene: object 'ball': ")
     assert text.endswith('the scene before it is kept')
+
+
+def test_the_whole_scene_is_asked_for_whenever_its_service_appears():
+    """With another kind of service, since moveit_msgs are not everywhere."""
+    context, scenes = rclpy.Context(), []
+    rclpy.init(context=context, domain_id=DOMAIN)
+    space = {'namespace': unique_namespace(), 'context': context}
+    asking, executor = (
+        rclpy.create_node('asking', **space),
+        SingleThreadedExecutor(context=context),
+    )
+    executor.add_node(asking)
+    request = SetBool.Request(data=True)
+    whole = SceneRequest(
+        asking, SetBool, request, lambda response: scenes.append(response.message)
+    )
+
+    def spin_until(condition):
+        deadline = time.monotonic() + 60.0
+        while not condition():
+            executor.spin_once(timeout_sec=0.02)
+            whole.poll()
+            assert time.monotonic() < deadline
+
+    def answer(request, response):
+        response.message = f'scene {request.data}'
+        return response
+
+    for count in (1, 2):
+        move_group = rclpy.create_node('move_group', **space)
+        executor.add_node(move_group)
+        move_group.create_service(SetBool, SCENE_SERVICE, answer)
+        spin_until(lambda count=count: len(scenes) == count)
+        for _ in range(20):
+            executor.spin_once(timeout_sec=0.01)
+            whole.poll()
+        assert scenes == ['scene True'] * count  # once each
+        executor.remove_node(move_group)
+        move_group.destroy_node()
+        spin_until(lambda: not whole._is_there)
+    executor.shutdown()
+    asking.destroy_node()
+    context.try_shutdown()
+
+
+@needs_moveit
+def test_the_parts_of_a_scene_are_those_of_moveit():
+    known = importlib.import_module('moveit_msgs.msg').PlanningSceneComponents
+    assert sum(getattr(known, name) for name in COMPONENTS) == 4 + 8 + 16 + 32 + 128
 
 
 def test_what_a_state_attaches_is_all_only_if_it_is_no_difference(panda, service):
