@@ -18,7 +18,9 @@ Limits that change in motion:
 1. Position and velocity limits hold at once. A joint that can't stop inside brakes as hard as it
    may, moves no further out, and returns at limited speed; so does one that was measured outside.
    A speed above its limit falls as fast as the other limits allow.
-2. An acceleration or a jerk that is raised is so at once, as is a jerk limit switched off.
+2. An acceleration or a jerk that is raised is so at once, as is a jerk limit switched off. Only
+   while a joint brakes harder than a lowered acceleration, a jerk waits if the stop would become
+   longer by it and leave the limits.
 3. One that is lowered waits, joint by joint, until the state fits it: until a stop with it ends
    inside, without turning round. Meanwhile that joint keeps its old ones: it runs its acceleration
    out where the new ones then fit, and brakes where they don't. An acceleration above the new

@@ -94,6 +94,9 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
         if joints[JERK, i] < jerk == math.inf and abs(joints[DQ, i] - joints[MEAN, i]) > swing:
             done = False  # an acceleration above its limit comes down first
             continue
+        if joints[JERK, i] < jerk and not may_be_quicker(i, joints, jerk, period):
+            done = False  # and no quicker than a stop allows
+            continue
         joints[JERK, i] = max(joints[JERK, i], jerk)
         if joints[ACCELERATION, i] > most or joints[JERK, i] > jerk:
             act = act_until_fit(i, joints, most, jerk, period)
@@ -103,6 +106,23 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
                 joints[ACT, i] = act
                 done = False
     return done
+
+
+@inner
+def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
+    """Whether a stop with a higher jerk keeps the position limits.
+
+    It does, but where the joint brakes harder than its acceleration limit allows, as after that
+    was lowered: the higher jerk ends this sooner, and the stop becomes longer.
+    """
+    q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
+    most = joints[ACCELERATION, i]
+    if abs(ddq) <= most:
+        return True
+    low, high = extent_of_stop(dq, ddq, mean, most, joints[JERK, i], period)
+    lowest, highest = min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
+    low, high = extent_of_stop(dq, ddq, mean, most, jerk, period)
+    return lowest <= q + low and q + high <= highest
 
 
 @inner

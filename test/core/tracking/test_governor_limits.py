@@ -136,6 +136,33 @@ def test_a_jerk_limit_is_switched_off_when_the_acceleration_is_inside_its_limit(
     assert in_force[-1] == math.inf
 
 
+@pytest.mark.parametrize('jerk', [118.3, 1e4, np.inf])
+def test_a_jerk_that_is_raised_waits_while_the_stop_needs_a_lowered_acceleration(jerk):
+    """Braking harder than its new limit, a joint stops inside; sooner back at it, it would not."""
+
+    def limits(velocity, acceleration, jerk):
+        rows = [-1.8625], [1.0], [velocity], [acceleration], [jerk]
+        return MotionLimits(*map(np.array, rows))
+
+    governor = Governor(limits(2.384, 83.7, 546.4), 0.01, [1.0])
+    while governor.q[0] > -0.07:
+        governor.follow([-1.8625])
+    governor.brake()
+    governor.set_limits(limits(0.27, 0.285, 6.96))
+    for _ in range(3):
+        governor.brake()
+    assert governor.ddq[0] > 5.0  # more than the limit in force
+    assert governor.limits_in_force.acceleration[0] == 0.285
+    governor.set_limits(limits(1.3, 0.876, jerk))
+    q = []
+    while not governor.at_rest:
+        governor.follow([-1.8625])
+        q.append(governor.q[0])
+    assert min(q) > -1.8625 - 1e-9
+    assert q[-1] == pytest.approx(-1.8625)
+    assert governor.limits_in_force.jerk[0] == jerk
+
+
 @pytest.mark.parametrize('jerk', [200.0, math.inf])
 def test_a_jerk_limit_that_is_lowered_while_braking_does_not_turn_a_joint_round(jerk):
     governor = driven(limits_of(-99.0, 99.0, 100.0, 10.0, jerk), 0.01, [1.0], [-10.0])
