@@ -124,11 +124,18 @@ class Alignment:
             except IkError as error:
                 refused.append((instruction, error))
         self._step()
+        try:
+            return self._command(tuple(refused))
+        except Exception:
+            self.governor.undo_step()  # the caller takes another one
+            raise
+
+    def _command(self, refused: tuple[tuple[Instruction, IkError], ...]) -> Command:
         q, dq = self.governor.q[: self._robot.n].copy(), self.governor.dq[: self._robot.n].copy()
         none = np.zeros(len(self._tracker.goals))
         status = TrackStatus.PAUSED if self._tracker.paused else TrackStatus.IDLE
-        solution, refusals = self.goal_q.copy(), tuple(refused)
-        return Command(q, dq, status, none, none.copy(), 0, 0.0, solution, 0, refusals)
+        solution = self.goal_q.copy()
+        return Command(q, dq, status, none, none.copy(), 0, 0.0, solution, 0, refused)
 
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come; braking: as the last tick told."""
