@@ -40,9 +40,9 @@ class Mover(Protocol):
 
 
 class CommittedSteps:
-    """The steps of a mover, for who can't do without a single one of them.
+    """Steps of a mover that must not be left out.
 
-    Where one raises, the governor brakes for it, and `failed` is told the traceback.
+    If one raises, the governor brakes in its place, and `failed` is called with the traceback.
     """
 
     def __init__(self, mover: Mover, failed: Callable[[str], None]) -> None:

@@ -273,7 +273,7 @@ class ControlLoop:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 
     def _make_up(self, model: Model, due: int) -> int:
-        """When the tick was due that is published now, this one or one that should have come."""
+        """Return when the published tick was due: this one, or the last that should have come."""
         if self._output is None:
             return due
         steps = CommittedSteps(model.mover, self._failed)

@@ -248,7 +248,7 @@ class Diagnostics:
 
 
 def limits_in_force(model: Model) -> Iterable[tuple[str, str]]:
-    """Such as ('elbow.acceleration [rad/s^2]', '0.5'), of every joint; inf: no limit."""
+    """The limits of every joint as texts: 'elbow.acceleration [rad/s^2]', '0.5'; inf: none."""
     robot, limits = model.robot, model.limits
     for i, (joint, unit) in enumerate(zip(robot.joint_names, robot.joint_units, strict=True)):
         for limit, per in RATES.items():

@@ -92,7 +92,7 @@ def _bare(name: str) -> str:
 
 
 def _split(prefix: str, name: str) -> tuple[str, str]:
-    """The joint or tip of a name, which may have dots, and what of it; some have no parts."""
+    """Split a name into its joint or tip, which may have dots, and its part, which some lack."""
     rest = name[len(prefix) :]
     owner, _, part = rest.rpartition('.') if prefix in PARTS else (rest, '', '')
     return owner, part

@@ -78,9 +78,9 @@ class Race:
         return [run.standing for run in self.runs]
 
     def advance(self, updates: int, seconds: float) -> list[Standing]:
-        """A frame: at most so many updates of each, and about so long [s] for all together.
+        """Advance all solves by a frame: by at most `updates` each, in about `seconds` together.
 
-        Returns how they stand. Those in the midst of a slow update stand where they were.
+        Returns their standings; one in the middle of a slow update has its last one.
         """
         deadline = time.perf_counter() + seconds + PATIENCE
         waiting = [i for i, run in enumerate(self.runs) if not run.over]
