@@ -26,6 +26,8 @@ ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
 """The axes that each kind of joint turns about, each turned by those before."""
 
 MOST_RODS = 1000
+SCREW_TURNS = 10
+"""Limit of a screw to each side, by default: a search goes through all turns."""
 
 
 def linkage(
@@ -43,7 +45,8 @@ def linkage(
     joint : kind of the joint before every rod, 'hinge', 'two_angle', 'ball' or 'screw'; named
         `joint_1`, ...
     lengths [m] : one length for all rods, or one each
-    limits [rad] : lower and upper limit of every angle; None for no limits
+    limits [rad] : lower and upper limit of every angle; None for no limits, but for screws, which
+        have ten turns to each side
     velocity [rad/s] : speed limit of every angle
     pitch [m] : of screws, in a turn
 
@@ -52,6 +55,8 @@ def linkage(
     if joint not in ORDERS:
         raise InvalidOption(f'joint = {joint!r}: one of {", ".join(ORDERS)}')
     sizes = _sizes(_rods(rods), lengths)
+    if joint == 'screw' and limits is None:
+        limits = (-SCREW_TURNS * math.tau, SCREW_TURNS * math.tau)
     names = ['base', *(f'rod_{i + 1}' for i in range(len(sizes)))]
     angles = {**_angles(limits, velocity), **_kind(joint, limits, pitch)}
     joints = [

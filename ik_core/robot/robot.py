@@ -473,9 +473,10 @@ class Robot:
         """The links where movable chains end, the longest chain first.
 
         Gripper fingers (side branches of prismatic, mimic or mimicked joints only) do not count:
-        the chain ends at the link that carries them. Of the links fixed to the end of a chain, the
-        tip is the one the most fixed joints away; one named as a tool (tool0, ..._tcp,
-        ..._end_effector) takes precedence over cameras, lamps and fixed fingers.
+        the chain ends at the link that carries them. The nut of a screw is no finger. Of the links
+        fixed to the end of a chain, the tip is the one the most fixed joints away; one named as a
+        tool (tool0, ..._tcp, ..._end_effector) takes precedence over cameras, lamps and fixed
+        fingers.
         """
         return [self._last_link(body) for body in self._chain_ends()]
 
@@ -516,10 +517,14 @@ class Robot:
         for k, parent in enumerate(self.tree[:, 0]):
             if parent >= 0:
                 children[parent].append(k)
-        coupled = {*self.mimic_joints, *(mimic.joint for mimic in self.mimic_joints.values())}
+        nuts = {name for k, name in enumerate(self.body_names) if self._is_nut(k)}
+        mimics = {name: mimic.joint for name, mimic in self.mimic_joints.items()}
+        coupled = {*mimics, *mimics.values()}
+        coupled -= {name for nut in nuts for name in (nut, mimics[nut])}
 
         def grips(body: int) -> bool:
-            own = self.tree[body, 1] == PRISMATIC or self.body_names[body] in coupled
+            name = self.body_names[body]
+            own = name in coupled or (self.tree[body, 1] == PRISMATIC and name not in nuts)
             return own and all(grips(child) for child in children[body])
 
         ends = []
@@ -533,6 +538,13 @@ class Robot:
             if not branches:
                 ends.append(body)
         return sorted(ends, key=self._dof, reverse=True)
+
+    def _is_nut(self, body: int) -> bool:
+        """Whether the joint of a body slides on one that turns, and mimics it."""
+        parent, mimic = int(self.tree[body, 0]), self.mimic_joints.get(self.body_names[body])
+        if parent < 0 or mimic is None or self.body_names[parent] != mimic.joint:
+            return False
+        return bool(self.tree[body, 1] == PRISMATIC != self.tree[parent, 1])
 
     def _last_link(self, body: int) -> str:
         links = [link for link in self.link_names if self.places[link].body == body]

@@ -74,6 +74,7 @@ def test_a_screw_turns_and_moves_along_its_axis(pitch, from_urdf):
     if from_urdf:
         robot = ik.load_urdf(urdf_text(robot))
     assert robot.joint_names == ('joint_1', 'joint_2', 'joint_3')
+    assert robot.tips() == [robot.default_tip()] == ['tip']
     for q in np.random.default_rng(0).uniform(-9.0, 9.0, (10, 3)):
         at, turned = tip_by_hand('z', q, LENGTHS)
         at[2] = pitch * q.sum() / (2.0 * math.pi)
@@ -86,6 +87,15 @@ def test_a_screw_turns_and_moves_along_its_axis(pitch, from_urdf):
         ]
         rates = (np.array(places[0]) - places[1]).T / 2e-6
         np.testing.assert_allclose(robot.jacobian(q, 'tip')[:3], rates, atol=1e-8)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_screws_reach_all_that_others_reached(seed):
+    robot = ik.load_urdf(urdf_text(linkage(3, 'screw', pitch=0.2)))
+    q = np.random.default_rng(seed).uniform(0.3 * robot.lower, 0.3 * robot.upper)
+    goal = ik.PositionTask('tip', robot.forward_kinematics(q, 'tip')[:3, 3])
+    # So many turns reach a height that a restart in twenty is near: the default is 50 restarts.
+    assert ik.solve(ik.IkProblem(robot, [goal]), restarts=1000).success
 
 
 def test_screws_reach_a_height_by_turns_and_keep_their_limits():
