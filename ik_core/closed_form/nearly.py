@@ -30,9 +30,7 @@ SAMPLES = 180
 WIDER = 0.15
 """Solutions of the ideal chain may be outside the limits by this much [rad]."""
 SAME, MOST = 0.2, 40
-"""Of solutions closer than this in every joint [rad] only the nearest is refined; and how many at
-most.
-"""
+"""Solutions closer than this in every joint [rad] count as one; and the most that are refined."""
 BEHIND = 0.5
 """Solutions that are further from the start than the best by more [rad] are skipped."""
 STEPS, LONGEST = 30, 0.2

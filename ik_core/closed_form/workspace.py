@@ -24,7 +24,7 @@ CACHE_LINE = 64
 FOLLOWED = 10.0
 """Candidates within this many tolerances of the goal are refined."""
 NEARLY_FOLLOWED = 0.1
-"""The same distance [m, rad] for chains that fit a strategy only nearly."""
+"""Distance [m, rad] of candidates that are refined, for chains that fit a strategy only nearly."""
 
 
 def memory() -> Array:

@@ -119,10 +119,16 @@ def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
     most = joints[ACCELERATION, i]
     if abs(ddq) <= most:
         return True
-    low, high = extent_of_stop(dq, ddq, mean, most, joints[JERK, i], period)
-    lowest, highest = min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
-    low, high = extent_of_stop(dq, ddq, mean, most, jerk, period)
-    return lowest <= q + low and q + high <= highest
+    lowest, highest = reach_of_stop(i, joints, period)
+    return fits(q, dq, ddq, mean, most, jerk, lowest, highest, math.inf, period)
+
+
+@inner
+def reach_of_stop(i: int, joints: Array, period: float) -> tuple[float, float]:
+    """How far out a joint may come: to its position limits, or to where its stop leads by now."""
+    q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
+    low, high = extent_of_stop(dq, ddq, mean, joints[ACCELERATION, i], joints[JERK, i], period)
+    return min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
 
 
 @inner
@@ -130,8 +136,7 @@ def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float
     """The action of a joint until its state fits lower limits; FREE if it does already."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
     in_force = joints[JERK, i]
-    low, high = extent_of_stop(dq, ddq, mean, joints[ACCELERATION, i], in_force, period)
-    lowest, highest = min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
+    lowest, highest = reach_of_stop(i, joints, period)
     way, speed = dq * period, dq  # at the first tick when the acceleration has come to 0
     if in_force < math.inf:
         way, speed = runs_out(dq, ddq, in_force)

@@ -135,11 +135,9 @@ class Goals:
 
     def put(self, tip: int, goal: Array) -> None:
         """Store a goal (4, 4) in the root link's frame for the next tick. Raises InvalidGoal."""
-        instruction = SetGoal(tip, goal, self._seconds())
-        self._inbox.pop(ALL_TIPS, None)
+        self._store(tip, SetGoal(tip, goal, self._seconds()))
         self._pending.pop(ALL_TIPS, None)
         self._pending.pop(tip, None)
-        self._inbox[tip] = instruction
 
     def put_joints(self, positions: Mapping[str, float]) -> None:
         """Store a joint goal, positions by name, in place of all goals of tips."""
@@ -154,6 +152,11 @@ class Goals:
     def go_home(self) -> None:
         """Store the home positions as a joint goal."""
         self.put_joints(self._ready().home)
+
+    def _store(self, tip: int, goal: Goal) -> None:
+        """Put the goal of a tip into the inbox, in place of a joint goal."""
+        self._inbox.pop(ALL_TIPS, None)
+        self._inbox[tip] = goal
 
     def last(self, model: Model, tip: int) -> Array:
         """A tip's last goal (4, 4); without one, the pose that it is commanded to have."""
@@ -217,9 +220,7 @@ class Goals:
         model = self._ready()
         turn = self._frame_of(model, message.header)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
-        instruction = SetTwist(tip, turn @ linear, turn @ angular, self._seconds())
-        self._inbox.pop(ALL_TIPS, None)
-        self._inbox[tip] = instruction
+        self._store(tip, SetTwist(tip, turn @ linear, turn @ angular, self._seconds()))
 
     def _on_joints(self, message: JointState) -> None:
         self._check_stamp(self._ready(), message.header)

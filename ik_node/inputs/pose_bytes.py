@@ -86,7 +86,7 @@ def reader_of(kind: Any) -> Callable[[bytes], Any]:
 def _stamped(serialized: bytes) -> Stamped | PoseStamped:
     try:
         header, end = _header(serialized)
-        return Stamped(header, _pose(serialized, end + (START - end) % 8))
+        return Stamped(header, _pose(serialized, _aligned(end, 8)))
     except (struct.error, ValueError):
         return deserialize_message(serialized, PoseStamped)
 
@@ -94,10 +94,9 @@ def _stamped(serialized: bytes) -> Stamped | PoseStamped:
 def _poses(serialized: bytes) -> Poses | PoseArray:
     try:
         header, end = _header(serialized)
-        at = end + (START - end) % COUNT.size
+        at = _aligned(end, COUNT.size)
         (count,) = COUNT.unpack_from(serialized, at)
-        first = at + COUNT.size
-        first += (START - first) % 8  # where a number of eight bytes may stand
+        first = _aligned(at + COUNT.size, 8)
         if first + POSE.size * count > len(serialized):
             raise ValueError('the message ends before its poses do')
         return Poses(header, [_pose(serialized, first + POSE.size * i) for i in range(count)])
@@ -120,6 +119,11 @@ def _header(serialized: bytes) -> tuple[Header, int]:
 def _pose(serialized: bytes, at: int) -> Pose:
     x, y, z, *quaternion = POSE.unpack_from(serialized, at)
     return Pose(Position(x, y, z), Orientation(*quaternion))
+
+
+def _aligned(place: int, size: int) -> int:
+    """The first place from this one on where a number of that size may stand."""
+    return place + (START - place) % size
 
 
 READERS: dict[Any, Callable[[bytes], Any]] = {

@@ -87,7 +87,7 @@ class Hazards(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As text, such as 'close to a singularity and at a joint limit: elbow_joint'."""
+        """The text, such as 'close to a singularity and at a joint limit: elbow_joint'."""
         singular = '' if self.worst is Hazard.JOINT_BOUND else self.worst.text
         joints = ', '.join(self.joints_at_bound)
         bound = f'{Hazard.JOINT_BOUND.text}: {joints}' if joints else ''

@@ -20,7 +20,7 @@ AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
 QUIET = 3.0
-"""[s] The same notice is not repeated sooner."""
+"""[s] A notice is not repeated sooner."""
 LONGEST = 400
 """Characters of a notice: names in it may come from anybody."""
 

@@ -20,7 +20,7 @@ NOT_EVERYWHERE = {'get_type_description', 'get_transition_graph'}
 
 
 class Right(NamedTuple):
-    """What a node may do, or does: 'publish', 'subscribe', 'reply' or 'request', and of what."""
+    """A right that a node has, or uses: to 'publish', 'subscribe', 'reply' or 'request' a name."""
 
     node: str
     what: str

@@ -185,7 +185,7 @@ PLACES = [
     (RestPosture, 'step'),
     (Tip, 'advance'),
 ]
-"""What raises, after it did its work."""
+"""Methods that raise after they did their work."""
 
 
 @pytest.mark.parametrize('jerk', [np.inf, 100.0])
