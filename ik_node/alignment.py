@@ -16,7 +16,7 @@ from ik_core.exceptions import IkError, UrdfError
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.instructions import Brake, Instruction, apply_each
+from ik_core.tracking.instructions import Brake, Instruction
 from ik_core.tracking.joint_motion import stopping_time
 
 from .joint_limits import limits_with_mimics, mimic_unit
@@ -117,10 +117,15 @@ class Alignment:
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
         """Apply instructions and move on by one period; the goals of the tracker wait."""
-        refused = apply_each(instructions, self.apply)
+        refused = []
+        for instruction in instructions:
+            try:
+                self.apply(instruction)
+            except IkError as error:
+                refused.append((instruction, error))
         self._step()
         try:
-            return self._command(refused)
+            return self._command(tuple(refused))
         except Exception:
             self.governor.undo_step()  # the caller takes another one
             raise

@@ -8,14 +8,14 @@ them, each with its tick.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import IkError, InvalidConfiguration, InvalidOption
+from ..exceptions import InvalidConfiguration, InvalidOption
 from ..maths.rotations import finite_vector
 from ..maths.transforms import check_frame, checked_transform, frame_id
 from ..options import exact_number
@@ -393,19 +393,6 @@ class Reset(Instruction):
             state.restore_goals(restart)
         else:
             restart()
-
-
-def apply_each(
-    instructions: Iterable[Instruction], apply: Callable[[Instruction], None]
-) -> tuple[tuple[Instruction, IkError], ...]:
-    """Apply instructions one by one; return those that do not fit, with their errors."""
-    refused = []
-    for instruction in instructions:
-        try:
-            apply(instruction)
-        except IkError as error:
-            refused.append((instruction, error))
-    return tuple(refused)
 
 
 INSTRUCTIONS: dict[str, type[Instruction]] = {

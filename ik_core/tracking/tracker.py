@@ -90,7 +90,6 @@ from .instructions import (
     SkipTick,
     Stop,
     UndoStep,
-    apply_each,
     check_time,
 )
 from .motion_limits import MotionLimits, checked_limits
@@ -358,20 +357,21 @@ class Tracker:
         check_time(now)
         observer, before = self._up_to_date_observer(), self._state.save()
         applied: list[Instruction] = []
-
-        def apply(instruction: Instruction) -> None:
-            self._apply(instruction, observer)
-            applied.append(instruction)
-
+        refused: list[tuple[Instruction, IkError]] = []
         try:
-            refused = apply_each(instructions, apply)
+            for instruction in instructions:
+                try:
+                    self._apply(instruction, observer)
+                    applied.append(instruction)
+                except IkError as error:
+                    refused.append((instruction, error))
             command = advance(self._state, now)
             if observer is not None:
                 observer.ticked(now, command)
         except Exception:
             self._go_back(before, applied)
             raise
-        return command._replace(refused=refused) if refused else command
+        return command._replace(refused=tuple(refused)) if refused else command
 
 
 def _limits_of(robot: Robot) -> MotionLimits:
