@@ -67,7 +67,8 @@ class IkProblem:
     tasks : the goals, for different links or several for one link, and other tasks that are
         weighed against them: a rest posture, an example motion, ... The problem lists them as
         `goals` and `other_tasks`
-    secondary : tasks for the freedom that the goals leave; they never move a goal
+    secondary : tasks for the freedom that the goals leave; they never move a goal. A list of lists
+        is one level of priority each: no level changes those before it
     frozen_joints : names of joints that keep their value of q0
     lower, upper : limits (n,) in place of the robot's [rad or m]
     constraints : linear constraints between joints, as binding as the limits ([Engell2007] Eq.
@@ -98,7 +99,7 @@ class IkProblem:
         robot: Robot,
         tasks: Sequence[Task],
         *,
-        secondary: Sequence[Task] = (),
+        secondary: Sequence[Task] | Sequence[Sequence[Task]] = (),
         frozen_joints: Sequence[str] = (),
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
@@ -113,13 +114,12 @@ class IkProblem:
         if not isinstance(robot, Robot):
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
         _check_list(tasks, 'tasks', 'tasks')
-        _check_list(secondary, 'secondary', 'tasks')
         _check_list(frozen_joints, 'frozen_joints', 'names')
         _check_list(constraints, 'constraints', 'LinearConstraints')
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))
-        self.secondary = tuple(secondary)
+        self.levels = _checked_levels(secondary)
         self.frozen_joints = tuple(frozen_joints)
         self.check_jacobians = check_jacobians
         self.position_tolerance = position_tolerance
@@ -151,7 +151,9 @@ class IkProblem:
     def __repr__(self) -> str:
         moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'
         tasks = [f'  {task!r}' for task in (*self.goals, *self.other_tasks)]
-        tasks += [f'  secondary: {task!r}' for task in self.secondary]
+        for k, level in enumerate(self.levels):
+            name = 'secondary' if len(self.levels) == 1 else f'secondary, level {k + 1}'
+            tasks += [f'  {name}: {task!r}' for task in level]
         tasks += [f'  constraint: {constraint!r}' for constraint in self.constraints.constraints]
         tasks += [f'  avoids: {self.avoid!r}'] if self.avoid is not None else []
         reached = f'{length(self.position_tolerance)}, {angle(self.orientation_tolerance)}'
@@ -161,8 +163,8 @@ class IkProblem:
     def clone(self) -> IkProblem:
         """An independent copy with its own goals, for another thread or a concurrent search."""
         other = copy.copy(self)
-        goals, others, secondary = copy.deepcopy((self.goals, self.other_tasks, self.secondary))
-        vars(other).update(goals=goals, other_tasks=others, secondary=secondary)
+        goals, others, levels = copy.deepcopy((self.goals, self.other_tasks, self.levels))
+        vars(other).update(goals=goals, other_tasks=others, levels=levels)
         other._forget_goals()
         return other
 
@@ -171,6 +173,11 @@ class IkProblem:
         for name in ('reach', 'short_goals', 'weighed_alike'):
             vars(self).pop(name, None)
         self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
+
+    @property
+    def secondary(self) -> tuple[Task, ...]:
+        """The secondary tasks of all levels."""
+        return tuple(task for level in self.levels for task in level)
 
     @property
     def kept_solvers(self) -> dict[str, Any]:
@@ -208,7 +215,7 @@ class IkProblem:
         if self.other_tasks or not any(goal.puts_position_first for goal in self.goals):
             return None
         other = copy.copy(self)
-        vars(other).update(goals=tuple(goal.weighed_alike() for goal in self.goals), secondary=())
+        vars(other).update(goals=tuple(goal.weighed_alike() for goal in self.goals), levels=())
         other._forget_goals()
         return other
 
@@ -225,8 +232,14 @@ class IkProblem:
     def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
-        vars(other).update(goals=(), other_tasks=tuple(tasks), secondary=())
+        vars(other).update(goals=(), other_tasks=tuple(tasks), levels=())
         other._forget_goals()
+        return other
+
+    def holding(self, tasks: Sequence[Task], level: Sequence[Task]) -> IkProblem:
+        """Copy with these tasks weighed beside the goals, and one level of secondary tasks."""
+        other = copy.copy(self)
+        vars(other).update(other_tasks=(*self.other_tasks, *tasks), levels=(tuple(level),))
         return other
 
     def check_without_constraints(self) -> None:
@@ -349,7 +362,7 @@ class IkProblem:
         if self.check_jacobians:
             for task in (*self.goals, *self.other_tasks, *self.secondary):
                 check_task(task, self.robot, q)
-        if self.other_tasks or self.secondary:  # which look at the whole robot
+        if self.other_tasks or self.levels:  # which look at the whole robot
             self._q = q.copy()
         return q
 
@@ -588,6 +601,19 @@ def checked_problem(problem: object) -> IkProblem:
             'IkProblem(robot, [goal]) is one'
         )
     return problem
+
+
+def _checked_levels(secondary: object) -> tuple[tuple[Task, ...], ...]:
+    """Secondary tasks by levels: a list of tasks is one level, a list of lists one each."""
+    _check_list(secondary, 'secondary', 'tasks')
+    given: list[Any] = list(secondary)  # type: ignore[call-overload]
+    nested = [not isinstance(one, (Task, str)) and isinstance(one, Iterable) for one in given]
+    if any(nested) and not all(nested):
+        raise InvalidOption(
+            'secondary: tasks beside lists of tasks; a list of tasks, or of lists, is needed'
+        )
+    levels = [tuple(level) for level in given] if any(nested) else [tuple(given)]
+    return tuple(level for level in levels if level)
 
 
 def _checked_constraints(

@@ -338,7 +338,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
     problem.check_without_constraints()
     own = problem.without_avoid()
-    own.secondary = ()
+    own.levels = ()
     own.position_tolerance = min(own.position_tolerance, LOOSE[0])
     own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])
     own.load()

@@ -84,7 +84,7 @@ def solve_best(
             problem, start, done, min(size, limit - done), random_seed
         )
         found.add(many.run(None, starts, near=criterion.near, seeds=seeds))
-    leaves_alone = not (problem.secondary or problem.constraints)
+    leaves_alone = not (problem.levels or problem.constraints)
     if criterion.task and leaves_alone and problem.packed.rows < len(problem.variables):
         found.improve(problem, criterion.task, method, deadline)
     return found.result(method.clock() - started)
@@ -185,7 +185,7 @@ class _Found:
         if left <= 0.0:
             return
         own = problem.clone()
-        own.secondary = (task,)
+        own.levels = ((task,),)
         budget = None if np.isinf(left) else Budget(seconds=left)
         improved = method.solve(own, self.best.q, budget)
         self.spent += counts_of(improved)

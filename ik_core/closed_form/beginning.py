@@ -144,7 +144,7 @@ def beginning_of(problem: IkProblem) -> Beginning | None:
     For one pose alone, and a chain of six or seven joints, or with one more, that has, or
     nearly is one that has, formulas for regular poses.
     """
-    if problem.secondary or not _may_be_known(problem):
+    if problem.levels or not _may_be_known(problem):
         return None
     plan = _plan_for(problem.packed, len(problem.variables))
     return None if plan is None else Beginning(plan, problem)

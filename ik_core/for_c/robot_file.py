@@ -36,7 +36,7 @@ def export(
     C; all else is fixed. Raises InvalidOption for what only Python evaluates: tasks that are not
     goals, and frozen joints.
     """
-    if problem.other_tasks or problem.secondary or len(problem.packed.frozen):
+    if problem.other_tasks or problem.levels or len(problem.packed.frozen):
         raise InvalidOption('only goals are exported, not other tasks or frozen joints')
     search = LevenbergMarquardt().workspace(problem)
     q = search.load(None)

@@ -185,8 +185,10 @@ def _accept(search: Record, second: Array, size: float) -> bool:
                 trial[j] = search.problem.bounds[side, j]
     project(search, trial)
     cost = _correct(search)
-    reached = within_tolerances(search) if values[MUST_REACH] > 0.0 else cost <= values[ALLOWED]
-    if not reached:
+    must_reach = values[MUST_REACH] > 0.0
+    if must_reach and not within_tolerances(search):
+        return False
+    if (not must_reach or search.problem.weighed) and cost > values[ALLOWED]:
         return False
     secondary = _secondary_at(search, second, trial)
     if not secondary < values[SECONDARY_COST]:

@@ -1,4 +1,4 @@
-"""Strict priority between two levels of tasks, by null-space projection.
+"""Strict priority between levels of tasks, by null-space projection.
 
 Once the goals are reached (or as near as they can be), secondary tasks are improved only by
 motion that leaves the goals alone: for J of the goals and a residual s with Jacobian Js of the
@@ -10,6 +10,10 @@ secondary tasks,
 curvature of the goals' manifold adds is taken back by Gauss-Newton steps on the goals, and a step
 counts only where the goals stay within their tolerances and the secondary cost falls; otherwise it
 is halved. Joints at a limit that the motion would cross are held.
+
+With several levels of secondary tasks ([BaerlocherBoulic1998]) each has a descent of its own: the
+residuals of the levels before it, less their values at the end of their descents, are rows of the
+goals then, so J stacks all that must not move.
 """
 
 from __future__ import annotations
@@ -19,15 +23,21 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from .descent import MUST_REACH, RESTS, SCALES, begin_descent, descend
+from ..robot.robot import Robot
+from ..tasks import Task
+from ..tasks.jacobian_check import jacobian_of_task, residual_of_task
+from .descent import ALLOWED, MUST_REACH, RESTS, SCALES, begin_descent, descend
 from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
 from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
+HELD_COST = 1e-16
+"""Cost by which reached goals and held tasks together may differ from 0."""
 
 
 class Descent(Protocol):
@@ -78,6 +88,9 @@ class NullSpaceDescent:
         self._second = np.zeros((rows, 2 * len(x) + 1))
         begin_descent(records.search.address, self._second)
         records.check()
+        if must_reach and problem.other_tasks:
+            weighed = problem.residual_of(problem.other_tasks, x)
+            records.search['own_values'][ALLOWED] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
     def x(self) -> Array:
@@ -107,11 +120,32 @@ class NullSpaceDescent:
         self._second[self._joint_rows :, 2 * n] = residual
 
 
-class SecondarySearch(Search):
-    """A search, and then the descent of the problem's secondary tasks, in its null space.
+class HeldTask(Task):
+    """A task's residual less its value at q (n,): zero while the task keeps that value."""
 
-    `descend` makes the descent of the problem, the variables where the search ended, and whether
-    they reach the goals.
+    def __init__(self, task: Task, robot: Robot, q: Array) -> None:
+        self.task = task
+        self.value = residual_of_task(task, robot, q)
+
+    @property
+    def chains(self) -> tuple[tuple[str, str | None], ...]:
+        """See Task."""
+        return self.task.chains
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """The residual (rows,) of the task, less `value`."""
+        return residual_of_task(self.task, robot, q) - self.value
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The task's Jacobian (rows, n)."""
+        return jacobian_of_task(self.task, robot, q)
+
+
+class SecondarySearch(Search):
+    """A search, and then a descent for each level of the problem's secondary tasks.
+
+    `descend` makes the descent of a problem with one level, from variables where the goals and the
+    levels before it ended, and is given whether the goals are reached.
     """
 
     def __init__(
@@ -125,7 +159,7 @@ class SecondarySearch(Search):
         self.q0 = primary.q0
         self.status = None
         self.solve_time = 0.0
-        self.descent: Descent | None = None
+        self.descents: list[Descent] = []  # one for each level that has begun
         self._stopped: Array | None = None  # where the next step would collide
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
@@ -137,29 +171,39 @@ class SecondarySearch(Search):
         if not self.primary.done:
             return
         reached = self.primary.result()
-        if self.descent is None:
-            meets_goals = reached.status is IkStatus.REACHED
-            self.descent = self.descend(
-                self.problem, reached.q[self.problem.variables], meets_goals
-            )
         left = None if iterations is None else iterations - (reached.iterations - started)
         for _ in self.allowed_iterations(deadline, left):
-            if self.descent.done:
+            if self._is_over(reached):
                 break
-            before = self.descent.x
-            self.descent.iterate()
+            before = self.x
+            self.descents[-1].iterate()
             if self.problem.avoids and not self.problem.is_free(self.q):
                 self._stopped = before
                 break
-        if self.descent.done or self._stopped is not None:
+        if self._stopped is not None or self._is_over(reached):
             self.status = reached.status
+
+    def _is_over(self, reached: IkResult) -> bool:
+        """Whether all levels are done; begins the next one where only the last begun is."""
+        problem, begun = self.problem, len(self.descents)
+        while not begun or self.descents[-1].done:
+            if begun == len(problem.levels):
+                return True
+            x = self.descents[-1].x if begun else reached.q[problem.variables]
+            q = problem.configuration(x)
+            before = [task for level in problem.levels[:begun] for task in level]
+            held = [HeldTask(task, problem.robot, q) for task in before]
+            level = problem.holding(held, problem.levels[begun])
+            self.descents.append(self.descend(level, x, reached.status is IkStatus.REACHED))
+            begun += 1
+        return False
 
     @property
     def x(self) -> Array:
         """See Search."""
         if self._stopped is not None:
             return self._stopped.copy()
-        return self.primary.x if self.descent is None else self.descent.x
+        return self.descents[-1].x if self.descents else self.primary.x
 
     def stay_on_branch(self) -> None:
         """See Search."""
@@ -176,12 +220,12 @@ class SecondarySearch(Search):
     def result(self) -> IkResult:
         """The best so far; what is reached for the goals does not wait for the descent."""
         result = self.primary.result()
-        if self.descent is None:
+        if not self.descents:
             return replace(result, solve_time=self.solve_time)
         lowered = self.finish(
             self.x,
-            result.iterations + self.descent.iterations,
-            result.evaluations + self.descent.evaluations,
+            result.iterations + sum(descent.iterations for descent in self.descents),
+            result.evaluations + sum(descent.evaluations for descent in self.descents),
             result.restarts,
             result.history,
         )

@@ -55,7 +55,7 @@ class Cells:
             raise UnsupportedProblem('a reachability map needs goals for one link')
         if any(goal.relative_to is not None for goal in goals):
             raise UnsupportedProblem('a reachability map needs goals relative to the root link')
-        if self.problem.other_tasks or self.problem.secondary:
+        if self.problem.other_tasks or self.problem.levels:
             raise UnsupportedProblem('a reachability map takes goals only, no other tasks')
         if self.problem.valid is not None:
             raise UnsupportedProblem('a reachability map takes avoid=, but not valid=')

@@ -99,10 +99,10 @@ class Solver(ABC):
         """
         if not self.avoids:
             checked_problem(problem).check_without_avoid(self.name)
-        if checked_problem(problem).secondary:
+        if checked_problem(problem).levels:
             problem.check_without_constraints()
         search = self.search(problem, q0)
-        return SecondarySearch(search, self.descent) if problem.secondary else search
+        return SecondarySearch(search, self.descent) if problem.levels else search
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """Descent of the secondary tasks' cost from variables x, the end of the search.

@@ -110,7 +110,7 @@ class ClosedFormSolver(Solver):
     ) -> IkResult:
         """Solve as every solver does; an answer of the first check takes no search."""
         result = None
-        if budget is None and not problem.secondary and not self.options.record_history:
+        if budget is None and not problem.levels and not self.options.record_history:
             result = self._at_once(problem, q0)
         return super().solve(problem, q0, budget) if result is None else result
 
@@ -149,7 +149,7 @@ class ClosedFormSolver(Solver):
         """See Solver: those with a solution where the redundant joint keeps its value."""
         known, packed = self._known_of(problem), problem.packed
         form, workspace = known.form, known.workspace
-        if form is None or not workspace.is_plain or problem.secondary:
+        if form is None or not workspace.is_plain or problem.levels:
             yield from super().solve_regular(problem, transforms, starts, threads)
             return
         for first in range(0, len(starts), TOGETHER):

@@ -84,7 +84,7 @@ class LevenbergMarquardt(LoopSolver):
         """Solve as every solver does; a plain solve is one call of the kernel."""
         if (
             budget is None
-            and not problem.secondary
+            and not problem.levels
             and problem.weighed_alike is None
             and not self.options.record_history
         ):

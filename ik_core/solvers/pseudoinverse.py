@@ -19,6 +19,17 @@ so for a rest posture it is (I - J+J)(rest - q), Liegeois's use of it [Liegeois1
 shape the way to the goals; what of them is left there is for the search to finish, as with all
 solvers.
 
+With `null_space: extended` phi is that of the extended Jacobian [Baillieul1985], which Buss
+section 4 names: where n are columns that span the null space, the secondary cost's H = |r|^2 / 2
+has a minimum among the solutions where n'(grad H) = 0, and these are further rows beside the
+goals',
+
+    | J                        |        |  e          |
+    | n' (grad^2 H - sum l J') | dq  =  | -n' grad H  |
+
+with the multipliers l of J'l = grad H, by which n turns as q moves. So a minimum is tracked while
+the targets move, where `projected` finds it anew from wherever J+ e has led.
+
 `halving_tolerance` and `time_step` make it the algorithm of [Dorta2014] (section 3.1): e is
 halved until |(I - JJ+) e|, what no step can mend of it, is within the tolerance (steps 4 and 5),
 then q += dt J+ e (Eq. 3.12) and limits are kept by capping (Eq. 3.13, where dt is left out, and
@@ -35,11 +46,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._jit import call_back, inner
+from ..maths import safe
 from ..maths.linalg import damped_step
+from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, shortest_step
 from ..optim.layouts import Record
 from ..optim.workspace import MethodWorkspace
 from ..options import option
+from ..problem import IkProblem
 from ..rules import FAILED
 from .jacobian_method import (
     ERROR,
@@ -54,6 +68,11 @@ from .jacobian_method import (
 
 SECONDARY_DAMPING = 1e-3
 """Damping of phi, for what the null space can hardly do."""
+DIFFERENCE = 1e-5
+"""Half of the way [rad or m] over which the extended Jacobian's rows are taken as differences."""
+SMALLEST = 1e-300
+LEAST_CURVATURE = 1e-6
+"""Curvatures of the secondary cost count as at least this fraction of the largest."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,11 @@ class PseudoinverseOptions(JacobianMethodOptions):
         'largest part of an error outside the range of J',
         unit='m',
         bounds=(1e-12, np.inf),
+    )
+    null_space: str = option(
+        'projected',
+        'how secondary tasks use the null space: projected (Eq. 7), or by the extended Jacobian',
+        choices=('projected', 'extended'),
     )
 
 
@@ -120,7 +144,7 @@ class Pseudoinverse(JacobianMethod):
     def prepare(self, workspace: MethodWorkspace) -> None:
         """See KernelSolver."""
         super().prepare(workspace)
-        if workspace.problem.secondary:
+        if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))
 
     def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
@@ -131,8 +155,46 @@ class Pseudoinverse(JacobianMethod):
         kept = lengths > self.options.rank_tolerance * lengths.max()
         v = (work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, bool(search['iterations'] == 1)
-        residual, jacobian = problem.secondary_at(vectors[HERE], begins)
-        free = jacobian * vectors[SCALE]
+        x, scale = vectors[HERE], vectors[SCALE]
+        residual, jacobian = problem.secondary_at(x, begins)
+        if self.options.null_space == 'extended':
+            search['dx'] += extended_step(problem, x, scale, v, search['dx'])
+            return
+        free = jacobian * scale
         free -= (free @ v) @ v.T
         phi = damped_step(free, -residual, SECONDARY_DAMPING)
         search['dx'] += phi - v @ (phi @ v)
+
+
+def extended_step(problem: IkProblem, x: Array, scale: Array, v: Array, step: Array) -> Array:
+    """The null-space part (n,) of a step of the extended Jacobian from variables x (n,).
+
+    scale (n,) : x = scale y; steps are of y
+    v (n, k) : columns that span the range of the goals' J'
+    step (n,) : J+ e
+    """
+    null = np.linalg.svd(v)[0][:, v.shape[1] :]
+    gradient = scale * _gradient(problem, x)
+    multipliers = safe.least_squares((problem.at(x).jacobian * scale).T, gradient, 1e-9)
+
+    def lagrangian_gradient(at: Array) -> Array:
+        pull = _gradient(problem, at) - problem.at(at).jacobian.T @ multipliers
+        result: Array = scale * pull
+        return result
+
+    rows = np.empty((null.shape[1], len(x)))
+    for row, direction in zip(rows, null.T, strict=True):
+        way = DIFFERENCE * scale * direction
+        row[:] = (lagrangian_gradient(x + way) - lagrangian_gradient(x - way)) / (2 * DIFFERENCE)
+    wanted = -(gradient @ null + rows @ step)
+    curvature, axes = np.linalg.eigh(0.5 * (rows @ null + (rows @ null).T))
+    size = np.abs(curvature)  # down also where the cost is no valley
+    size = np.maximum(size, LEAST_CURVATURE * max(size.max(initial=0.0), SMALLEST))
+    result: Array = null @ (axes @ ((wanted @ axes) / size))
+    return result
+
+
+def _gradient(problem: IkProblem, x: Array) -> Array:
+    """The gradient (n,) of the secondary cost |r|^2 / 2 at variables x (n,)."""
+    residual, jacobian = problem.secondary_at(x)
+    return jacobian.T @ residual

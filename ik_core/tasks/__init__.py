@@ -2,6 +2,7 @@
 
 from .base import Task
 from .centre_of_mass import CentreOfMassTask
+from .coupled import CoupledTask
 from .goals import (
     AxisTask,
     OrientationTask,
@@ -24,6 +25,7 @@ from .reference_motion import (
 __all__ = [
     'AxisTask',
     'CentreOfMassTask',
+    'CoupledTask',
     'EndEffectorPatternTask',
     'JointPatternTask',
     'LimitAvoidanceTask',

@@ -27,7 +27,7 @@ def finer_problem(
     finer = IkProblem(
         problem.robot,
         copy.deepcopy((*problem.goals, *problem.other_tasks)),
-        secondary=copy.deepcopy(problem.secondary),
+        secondary=copy.deepcopy(problem.levels),
         frozen_joints=problem.frozen_joints,
         lower=limits.lower,
         upper=limits.upper,

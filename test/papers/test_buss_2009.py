@@ -284,6 +284,30 @@ def test_eq_7_phi_acts_in_the_null_space(seed):
 
 
 @pytest.mark.parametrize('seed', SEEDS)
+def test_section_4_extended_jacobian_tracks_a_minimum(seed):
+    """The local minimum of |q - rest| stays one, to second order in the way of the targets."""
+    chain, q, targets = forked(seed)
+    rest = q + np.random.default_rng(seed).uniform(-0.5, 0.5, chain.n)
+
+    def slope(at):
+        jacobian = chain.jacobian(at)
+        return (np.eye(chain.n) - np.linalg.pinv(jacobian) @ jacobian) @ (rest - at)
+
+    def step(at, goals):
+        problem = chain.problem(goals, secondary=[ik.PostureTask(rest)])
+        return at + step_from('pseudoinverse', problem, at, null_space='extended', **PURE)
+
+    for _ in range(100):
+        q = step(q, chain.end_effectors(q))
+    assert np.linalg.norm(rest - q) > 0.05
+    assert slope(q) == pytest.approx(0, abs=EXACT)
+    way = targets - chain.end_effectors(q)
+    way *= 1e-3 / np.abs(way).max()
+    far, near = (np.linalg.norm(slope(step(q, chain.end_effectors(q) + s * way))) for s in (4, 1))
+    assert far / near == pytest.approx(16, rel=0.1)
+
+
+@pytest.mark.parametrize('seed', SEEDS)
 def test_eq_8_and_9_pseudoinverse_by_the_normal_equation(seed):
     """J'J dq = J'e, and dq = J'(JJ')^-1 e where J has full row rank."""
     chain, q, targets = forked(seed)

@@ -257,6 +257,30 @@ def test_eq_16_and_17_one_objective_for_all_end_effectors(seed):
 
 
 @pytest.mark.parametrize('seed', SEEDS)
+def test_eq_17_weights_between_end_effectors(seed):
+    """(g - F)' W (g - F) with a W that is full, cross terms included, and its minimum."""
+    chain, q, goals, _ = branched(seed)
+    rng, size = np.random.default_rng(seed), goals.size
+    factor = rng.normal(size=(size, size))
+    weights = factor @ factor.T
+    tasks = chain.problem(goals).goals
+    problem = ik.IkProblem(chain.robot, [ik.tasks.CoupledTask(tasks, weights)])
+    e = (goals - chain.end_effectors(q)).ravel()
+    assert problem.evaluate(q).cost == pytest.approx(e @ weights @ e, rel=1e-12)
+    blocks = sum(
+        e[i : i + 3] @ weights[i : i + 3, i : i + 3] @ e[i : i + 3] for i in range(0, size, 3)
+    )
+    assert abs(e @ weights @ e - blocks) > 1e-3
+    far = [ik.PositionTask(task.link, 3.0 * task.target[9:]) for task in tasks]  # out of reach
+    result = ik.solve(
+        ik.IkProblem(chain.robot, [ik.tasks.CoupledTask(far, weights)]), q, solver='bfgs'
+    )
+    left = (3.0 * goals - chain.end_effectors(result.q)).ravel()
+    slope = chain.jacobian(result.q).T @ weights @ left
+    assert np.abs(slope).max() < 1e-4 * np.abs(chain.jacobian(q).T @ weights @ left).max()
+
+
+@pytest.mark.parametrize('seed', SEEDS)
 def test_eq_18_and_19_least_inside_the_limits(seed):
     """Some joints end at a limit; the gradient is 0 for the others, to 1e-6 of its start."""
     chain, q, goals, weights = branched(seed, stretch=1.0)

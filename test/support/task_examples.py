@@ -59,6 +59,15 @@ def _moved(task, value, robot, rng):
     return task
 
 
+def coupled(robot, link, rng):
+    """Two tasks with weights of which none is 0."""
+    factor = rng.normal(size=(3 + robot.n, 3 + robot.n))
+    position = ik.PositionTask(link, rng.normal(size=3))
+    return ik.tasks.CoupledTask(
+        [position, ik.PostureTask(robots.random_q(robot, rng))], factor.T @ factor
+    )
+
+
 OTHERS = {
     ik.tasks.CentreOfMassTask: lambda robot, link, rng: ik.tasks.CentreOfMassTask(
         robot.centre_of_mass(robots.random_q(robot, rng)), weights=(2.0, 1.0, 0.0)
@@ -69,6 +78,7 @@ OTHERS = {
     ik.tasks.SmoothnessTask: lambda robot, link, rng: ik.tasks.SmoothnessTask(
         robots.random_q(robot, rng), stiffness=rng.uniform(0.1, 2.0, robot.n), length=0.5
     ),
+    ik.tasks.CoupledTask: coupled,
     ik.tasks.LimitAvoidanceTask: lambda robot, link, rng: ik.tasks.LimitAvoidanceTask(weight=3.0),
     ik.tasks.ManipulabilityTask: lambda robot, link, rng: ik.tasks.ManipulabilityTask(
         link, weight=2.0, rows='pose' if robot.n > 5 else 'position', length=0.3

@@ -13,6 +13,7 @@ from ...robot.robot import Robot
 from ...tasks import (
     AxisTask,
     CentreOfMassTask,
+    CoupledTask,
     EndEffectorPatternTask,
     JointPatternTask,
     LimitAvoidanceTask,
@@ -39,7 +40,7 @@ def describe_problem(problem: IkProblem) -> Arguments:
     """All that `make_problem` needs; InvalidOption for tasks that it does not know."""
     return {
         'tasks': [describe_task(task) for task in (*problem.goals, *problem.other_tasks)],
-        'secondary': [describe_task(task) for task in problem.secondary],
+        'secondary': [[describe_task(task) for task in level] for level in problem.levels],
         'frozen_joints': list(problem.frozen_joints),
         'position_tolerance': problem.position_tolerance,
         'orientation_tolerance': problem.orientation_tolerance,
@@ -50,9 +51,8 @@ def describe_problem(problem: IkProblem) -> Arguments:
 def make_problem(robot: Robot, described: Arguments) -> IkProblem:
     """The problem of `describe_problem`, for the robot; its limits are the tracker's."""
     rest = {**described}
-    tasks, secondary = (
-        [make_task(task) for task in rest.pop(kind)] for kind in ('tasks', 'secondary')
-    )
+    tasks = [make_task(task) for task in rest.pop('tasks')]
+    secondary = [[make_task(task) for task in level] for level in rest.pop('secondary')]
     return IkProblem(robot, tasks, secondary=secondary, **rest)
 
 
@@ -75,6 +75,8 @@ def describe_task(task: Task) -> Arguments:
 def make_task(described: Arguments) -> Task:
     """The task of `describe_task`."""
     arguments = {**described}
+    if 'tasks' in arguments:
+        arguments['tasks'] = [make_task(task) for task in arguments['tasks']]
     kind = KINDS[arguments.pop('kind')]
     target, tool = arguments.pop('target', None), None
     history = arguments.pop('examples', None), arguments.pop('achieved', None)
@@ -148,6 +150,11 @@ def _centre_of_mass(task: CentreOfMassTask) -> Arguments:
     return {'position': task.position, 'weights': task.weights}
 
 
+def _coupled(task: CoupledTask) -> Arguments:
+    described = [describe_task(one) for one in task.tasks]
+    return {'tasks': described, 'weights': task.factor.T @ task.factor}
+
+
 def _posture(task: PostureTask) -> Arguments:
     return {'rest': task.rest, 'weights': task.weights}
 
@@ -204,6 +211,7 @@ DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
     AxisTask: _axis,
     PositionAxisTask: _position_axis,
     CentreOfMassTask: _centre_of_mass,
+    CoupledTask: _coupled,
     PostureTask: _posture,
     SmoothnessTask: _smoothness,
     LimitAvoidanceTask: _limit_avoidance,

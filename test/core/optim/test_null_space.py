@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from support import robots
+from support.draws import draws
 
 import ik_core as ik
 from ik_core import Budget, IkStatus
@@ -83,6 +84,105 @@ def test_every_kind_of_task_can_be_weighed_against_a_goal(solver, other):
     assert result.cost == pytest.approx(reference.cost, rel=1e-3)
 
 
+def levels_problem(rng):
+    """A chain of ten angles with a goal that it reaches, and tasks a, b and c in two levels."""
+    robot = ik.robot.linkage(5, 'two_angle', lengths=0.3, limits=(-2.5, 2.5))
+    q = rng.uniform(-1.5, 1.5, robot.n)
+    goal = ik.PositionTask('tip', robot.forward_kinematics(q, 'tip')[:3, 3])
+    weights = np.zeros(robot.n)
+    weights[rng.integers(robot.n)] = 1.0
+    joint = ik.PostureTask(rng.uniform(-1.0, 1.0, robot.n), weights=weights)
+    height = ik.PositionTask('rod_3', [0, 0, rng.uniform(-0.3, 0.8)], weights=[0, 0, 1])
+    rest = ik.PostureTask(rng.uniform(-1.0, 1.0, robot.n))
+    return robot, q, goal, [joint, height], rest
+
+
+def projected_slope(problem, above, below, q):
+    """The slope of |residual of below| at q along which the goals and the tasks above stay.
+
+    Only over joints inside their limits. None next to a singularity of the stacked Jacobian, where
+    that space turns quickly.
+    """
+    robot, v = problem.robot, problem.variables
+    rows = [task.jacobian(robot, q)[:, v] for task in above]
+    stack = np.vstack([problem.evaluate(q).jacobian, *rows])
+    stack = stack[np.any(stack != 0.0, axis=1)]
+    free = (q[v] > problem.limits.lower + 1e-6) & (q[v] < problem.limits.upper - 1e-6)
+    if np.linalg.svd(stack[:, free], compute_uv=False)[-1] < 1e-2:
+        return None
+    residual = below.residual(robot, q)
+    slope = (below.jacobian(robot, q)[:, v].T @ residual)[free] / np.linalg.norm(residual)
+    return slope - stack[:, free].T @ np.linalg.lstsq(stack[:, free].T, slope, rcond=1e-9)[0]
+
+
+def test_a_level_moves_no_level_before_it():
+    """Redundant problems; c ends where the stacked null space has no slope left."""
+    slopes = []
+    for seed in range(draws(200)):
+        robot, q, goal, above, below = levels_problem(np.random.default_rng(seed))
+        first = ik.solve(ik.IkProblem(robot, [goal], secondary=above), q)
+        both = ik.IkProblem(robot, [goal], secondary=[above, [below]])
+        result = ik.solve(both, q)
+        assert result.success, seed
+        for task in above:
+            moved = task.residual(robot, result.q) - task.residual(robot, first.q)
+            assert np.abs(moved).max() < 1e-7, seed
+        costs = [np.sum(below.residual(robot, at) ** 2) for at in (first.q, result.q)]
+        assert costs[1] <= costs[0], seed
+        left = projected_slope(both, above, below, result.q)
+        if left is not None:
+            slopes.append(np.linalg.norm(left))
+    assert len(slopes) > 0.5 * draws(200)
+    assert np.median(slopes) < 1e-4
+    assert np.max(slopes) < 0.03
+
+
+def test_levels_rank_three_tasks_as_their_order_says():
+    """Three joints want two values each: each level has what those before it leave."""
+    robot = ik.robot.linkage(3, lengths=[0.5, 0.4, 0.3])
+    goal = ik.PositionTask('tip', [0.8, 0.2, 0.0])  # leaves one freedom
+    wants = [ik.PostureTask([rest, 0, 0], weights=[1, 0, 0]) for rest in (0.3, -0.2)]
+    start = [0.4, -0.5, 0.3]
+    one, two = (
+        ik.solve(ik.IkProblem(robot, [goal], secondary=[[first], [second]]), start)
+        for first, second in (wants, wants[::-1])
+    )
+    assert one.q[0] == pytest.approx(0.3, abs=1e-6)
+    assert two.q[0] == pytest.approx(-0.2, abs=1e-6)
+    alike = ik.solve(ik.IkProblem(robot, [goal], secondary=wants), start)
+    assert alike.q[0] == pytest.approx(0.05, abs=1e-5)
+
+
+@pytest.mark.parametrize('solver', ['sqp', 'augmented_lagrangian', 'pseudoinverse'])
+def test_other_solvers_keep_levels(solver):
+    robot, q, goal, above, below = levels_problem(np.random.default_rng(7))
+    problem = ik.IkProblem(robot, [goal], secondary=[above[:1], [above[1]], [below]])
+    result = ik.solve(problem, q, solver=solver)
+    assert result.success
+    alone = ik.solve(ik.IkProblem(robot, [goal], secondary=above[:1]), q, solver=solver)
+    if solver != 'pseudoinverse':  # whose way to the goals all levels shape
+        moved = above[0].residual(robot, result.q) - above[0].residual(robot, alone.q)
+        assert np.abs(moved).max() < 1e-6
+
+
+def test_a_level_keeps_its_compromise():
+    """Where a level can't have what it wants, its residual is not 0; the next leaves it there."""
+    robot, q, goal, _, below = levels_problem(np.random.default_rng(3))
+    far = ik.PositionTask('rod_3', [0, 0, 5.0], weights=[0, 0, 1])
+    alone = ik.solve(ik.IkProblem(robot, [goal], secondary=[far]), q)
+    both = ik.solve(ik.IkProblem(robot, [goal], secondary=[[far], [below]]), q)
+    heights = [far.residual(robot, result.q).item() for result in (alone, both)]
+    assert abs(heights[0]) > 1.0
+    assert heights[1] == pytest.approx(heights[0], abs=1e-7)
+
+
+def test_tasks_beside_lists_of_tasks_are_refused():
+    robot = robots.shipped('panda')
+    goal, rest = ik.PositionTask('panda_hand', [0.5, 0, 0.5]), ik.PostureTask()
+    with pytest.raises(ik.InvalidOption, match='tasks beside lists of tasks'):
+        ik.IkProblem(robot, [goal], secondary=[rest, [rest]])
+
+
 def test_a_goal_of_the_second_level_gives_way():
     """Two arms, one torso: the second hand asks for what only the first's torso could give."""
     robot, rng = robots.shipped('dual_arm'), np.random.default_rng(5)
@@ -122,7 +222,7 @@ def test_every_evaluation_of_a_descent_counts():
     problem, q = pose_problem('panda', [ik.PostureTask()])
     search = ik.make_solver().begin(problem, q)
     assert search.run()
-    goals, descent = search.primary.result(), search.descent
+    goals, [descent] = search.primary.result(), search.descents
     assert search.result().evaluations == goals.evaluations + descent.evaluations
     # one where it begins; in each iteration one of a trial at least, and one where that ended
     assert descent.evaluations >= 1 + 2 * descent.iterations

@@ -42,7 +42,7 @@ def test_scipys_trust_regions_refuse_too(method):
 @pytest.mark.parametrize('solver', list(ik.SOLVERS))
 def test_secondary_tasks_are_refused(solver):
     problem, start = coupled('panda', 1, reachable=True)
-    problem.secondary = (PostureTask(np.zeros(8)),)
+    problem.levels = ((PostureTask(np.zeros(8)),),)
     with pytest.raises(UnsupportedProblem, match='secondary'):
         make_solver(solver).solve(problem, start)
 

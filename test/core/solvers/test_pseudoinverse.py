@@ -131,6 +131,80 @@ def test_without_freedom_secondary_tasks_change_nothing():
     np.testing.assert_allclose(step_from(SOLVER, problem, [0.3, 0.9]), plain, atol=1e-9)
 
 
+# --- the extended Jacobian -----------------------------------------------------------------------
+
+
+def null_vector(jacobian):
+    """The null vector (7,) of J (6, 7) by its minors, which turns smoothly as J changes."""
+    minors = [np.linalg.det(np.delete(jacobian, i, axis=1)) for i in range(7)]
+    return np.array([(-1) ** i * minor for i, minor in enumerate(minors)])
+
+
+def at_a_minimum(*tasks):
+    """A problem that is solved at q with the least cost of the tasks, and q."""
+    problem, q = with_secondary(*tasks)
+    goal, q = problem.goals[0], ik.solve(problem, q).q
+    for _ in range(20):  # down to rounding
+        goal.set_target(problem.robot.forward_kinematics(q, goal.link))
+        q = q + step_from(SOLVER, problem, q, null_space='extended', **WIDE)
+    goal.set_target(problem.robot.forward_kinematics(q, goal.link))
+    return problem, q
+
+
+def move_goal(problem, way):
+    """Move the goal by this way [m] along each axis."""
+    goal = problem.goals[0]
+    target = goal.transform
+    target[:3, 3] += way
+    goal.set_target(target)
+
+
+def test_the_extended_jacobian_is_baillieuls():
+    """dq of the square system of J and the derivative of G = n'grad H, by central differences."""
+    rest = np.linspace(-0.5, 0.7, 7)
+    orientation = OrientationTask('iiwa_link_4', [0.1, 0.2, 0.3, 1.0])
+    problem, q = at_a_minimum(orientation, PostureTask(rest, weights=0.1))
+    move_goal(problem, [0.03, -0.02, 0.01])
+    jacobian, e = model(problem, q)
+
+    def along_null(at):
+        residual, rows = problem.secondary_at(at)
+        return null_vector(model(problem, at)[0]) @ rows.T @ residual
+
+    h = 1e-5 * np.eye(7)
+    row = np.array([(along_null(q + d) - along_null(q - d)) / 2e-5 for d in h])
+    expected = np.linalg.solve(np.vstack([jacobian, row]), [*e, -along_null(q)])
+    step = step_from(SOLVER, problem, q, null_space='extended', **WIDE)
+    np.testing.assert_allclose(step, expected, atol=1e-5)
+    shortest = np.linalg.pinv(jacobian) @ e
+    assert np.abs(step - shortest).max() > 1e-3
+
+
+@pytest.mark.parametrize(('null_space', 'order'), [('projected', 1), ('extended', 2)])
+def test_the_extended_jacobian_tracks_a_minimum(null_space, order):
+    """After one step towards a moved goal the slope is of this order in the goal's way."""
+    rest = np.linspace(-0.5, 0.7, 7)
+    problem, q = at_a_minimum(PostureTask(rest))
+
+    def slope_after(way):
+        move_goal(problem, [way, -way, 0.5 * way])
+        moved = q + step_from(SOLVER, problem, q, null_space=null_space, **WIDE)
+        move_goal(problem, [-way, way, -0.5 * way])
+        n = null_vector(model(problem, moved)[0])
+        return abs(n @ (moved - rest)) / np.linalg.norm(n)
+
+    assert slope_after(4e-3) / slope_after(1e-3) == pytest.approx(4.0**order, rel=0.2)
+
+
+def test_the_extended_jacobian_without_freedom_changes_nothing():
+    robot = planar(1.0, 1.0)
+    tasks = [flat(1.0, 1.0)]
+    plain = step_from(SOLVER, IkProblem(robot, tasks), [0.3, 0.9])
+    problem = IkProblem(robot, tasks, secondary=[PostureTask([1.0, -1.0])])
+    step = step_from(SOLVER, problem, [0.3, 0.9], null_space='extended')
+    np.testing.assert_allclose(step, plain, atol=1e-9)
+
+
 # --- the coursework's algorithm ----------------------------------------------------------------
 
 

@@ -1,0 +1,70 @@
+"""Several tasks with one matrix of weights: the full W of [EngellErleben2011] Eq. 17."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.rotations import Array
+from ..robot.robot import Robot
+from .base import Task
+from .weights import principal_axes
+
+
+class CoupledTask(Task):
+    """Weigh the residuals of several tasks by one matrix: r'W r, cross terms included.
+
+    tasks : their residuals, one after the other, are r (rows,); two PositionTasks give
+        (x, y, z, x, y, z) [m]
+    weights (rows, rows) : W, symmetric and positive semidefinite
+
+    An entry between two end effectors weighs the product of their errors, so W can weigh, say, the
+    difference of two hands' errors far more than their sum. With blocks on the diagonal alone it
+    is the sum of the tasks, each with its block as `weights`.
+
+    It has no tolerances: a problem without other goals ends as LEAST. Raises InvalidOption.
+    """
+
+    def __init__(self, tasks: Sequence[Task], weights: ArrayLike) -> None:
+        self.tasks = tuple(tasks)
+        if not self.tasks or not all(isinstance(task, Task) for task in self.tasks):
+            raise InvalidOption(f'tasks = {tasks!r}: a list of tasks is needed')
+        if np.ndim(weights) != 2:
+            raise InvalidOption('weights: a matrix (rows, rows) of all residuals is needed')
+        values, axes = principal_axes(weights, 'weights')
+        if not values.any():
+            raise InvalidOption('weights: not all may be 0')
+        kept = values > 0.0
+        self.factor: Array = np.sqrt(values[kept])[:, np.newaxis] * axes[:, kept].T
+        """A (k, rows) with A'A = W."""
+
+    def _shown(self) -> list[str]:
+        return [repr(task) for task in self.tasks]
+
+    @property
+    def chains(self) -> tuple[tuple[str, str | None], ...]:
+        """See Task."""
+        return tuple(chain for task in self.tasks for chain in task.chains)
+
+    @property
+    def moves_all_joints(self) -> bool:
+        """See Task."""
+        return any(task.moves_all_joints for task in self.tasks)
+
+    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+        """A r (k,) at q (n,)."""
+        residual = np.concatenate([task.residual(robot, q) for task in self.tasks])
+        if len(residual) != self.factor.shape[1]:
+            raise UnsupportedProblem(
+                f'weights are for {self.factor.shape[1]} residuals; the tasks have {len(residual)}'
+            )
+        product: Array = self.factor @ residual
+        return product
+
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+        """The derivative (k, n) of `residual`."""
+        product: Array = self.factor @ np.vstack([task.jacobian(robot, q) for task in self.tasks])
+        return product
