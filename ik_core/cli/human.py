@@ -23,13 +23,14 @@ def add_parser(commands: Any, summary: str) -> None:
     parser = new_parser(commands, 'human', summary, __doc__)
     add = parser.add_argument
     add('--stature', type=float, default=1.75, metavar='M', help='height [m] (default: 1.75)')
+    add('--mass', type=float, metavar='KG', help='mass (default: 22 kg/m^2 times stature^2)')
     add('--out', type=Path, metavar='FILE', help='URDF or .asf file (default: URDF, printed)')
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the figure; exit code 0. Raises InvalidOption."""
-    robot = human(arguments.stature)
+    robot = human(arguments.stature, arguments.mass)
     if arguments.out and arguments.out.suffix.lower() == '.asf':
         text = asf_text(NAME, ROOT, human_joints(arguments.stature))
     else:

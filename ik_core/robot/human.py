@@ -1,7 +1,7 @@
 """A human figure: 71 angles with limits, as many as the skeleton of [EngellErleben2011] section 6.
 
 Lengths are fractions of the stature [DrillisContini1966]; limits are mean ranges of motion of
-adults [AAOS1965]. At q = 0 the figure stands upright, x forward, y to the left and z up, its arms
+adults [AAOS1965]; masses are fractions of the whole [Winter2009]. At q = 0 the figure stands upright, x forward, y to the left and z up, its arms
 at its sides, palms towards the thighs: the pose from which ranges of motion are measured.
 
 Where the sources have nothing, numbers are ours: the heights of the joints of the spine, which
@@ -21,6 +21,7 @@ from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import exact_number
 from .joints import Joint
+from .mass import Inertial
 from .robot import Robot
 from .urdf_text import Solid
 
@@ -47,8 +48,26 @@ HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT
 """Distances from the ankle back to the heel, and forward to the toes."""
 
 
+# Masses as fractions of the whole, and their centres as fractions of the way from the joint above
+# to the one below [Winter2009] (Table 4.1, after Dempster)
+HEAD_AND_NECK, TRUNK = 0.081, 0.497
+"""The trunk's is spread evenly over its height, from the hips to the shoulders."""
+LIMB_MASSES = {
+    'upper_arm': (0.028, 0.436),
+    'forearm': (0.016, 0.430),
+    'hand': (0.006, 0.506),
+    'thigh': (0.100, 0.433),
+    'shank': (0.0465, 0.433),
+    'foot': (0.0145, 0.5),
+}
+EAR = 0.936
+"""Height of the ear canal, where the centre of head and neck is; ours."""
+BODY_MASS_INDEX = 22.0
+"""[kg/m^2] Of a figure whose mass is not given; ours."""
+
 COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
-       Contini, ranges of motion of the AAOS (docs/references.md). Units: m, rad, s.
+       Contini, ranges of motion of the AAOS, masses of Winter (docs/references.md). Units: m, rad,
+       s, kg. Nothing here uses moments of inertia; the file has those of balls of water.
        End effectors: head_top, left_fingertips, right_fingertips, left_toe_tips, right_toe_tips.
 """.strip()
 
@@ -99,14 +118,18 @@ LIMBS = {
 }  # fmt: skip
 
 
-def human(stature: float = 1.75) -> Robot:
+def human(stature: float = 1.75, mass: float | None = None) -> Robot:
     """Return a human figure of so many metres.
+
+    mass [kg] : by default 22 kg/m^2 times the square of the stature
 
     Its root link, `pelvis`, is midway between the hips. Tips: `head_top`, and `left_` and `right_`
     `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
     """
     joints = human_joints(stature)
-    return Robot.from_joints(NAME, [ROOT, *(joint.child for joint in joints)], joints)
+    links = [ROOT, *(joint.child for joint in joints)]
+    inertials = _inertials(stature, BODY_MASS_INDEX * stature**2 if mass is None else mass)
+    return Robot.from_joints(NAME, links, joints, inertials=inertials)
 
 
 def human_joints(stature: float) -> list[Joint]:
@@ -194,6 +217,38 @@ def _shift(offset: Sequence[float]) -> Array:
     transform = np.eye(4)
     transform[:3, 3] = offset
     return transform
+
+
+# --- masses --------------------------------------------------------------------------------------
+
+
+def _inertials(size: float, whole: float) -> dict[str, Inertial]:
+    """Masses of links by name. Raises InvalidOption."""
+    mass = exact_number(whole, float)
+    if mass is None or not 0.0 < mass < math.inf:
+        raise InvalidOption(f'mass = {whole!r} [kg]: a positive number is needed')
+    found = {'head': (HEAD_AND_NECK, (0.0, 0.0, EAR - CERVICAL[-1]))}
+    heights = [HIP, *LUMBAR, *THORACIC, SHOULDER]
+    links = [ROOT, *(f'lumbar_{k + 1}_link' for k in range(len(LUMBAR)))]
+    links += [f'thoracic_{k + 1}_link' for k in range(len(THORACIC))]
+    for link, (low, high) in zip(links, pairwise(heights), strict=True):
+        fraction = (high - low) / (SHOULDER - HIP)
+        found[link] = TRUNK * fraction, (0.0, 0.0, 0.5 * (high - low))
+    below = {
+        'upper_arm': (0.0, 0.0, -UPPER_ARM),
+        'forearm': (0.0, 0.0, -FOREARM),
+        'hand': (0.0, 0.0, -PALM),
+        'thigh': (0.0, 0.0, -THIGH),
+        'shank': (0.0, 0.0, -SHANK),
+        'foot': (SOLE, 0.0, -ANKLE),
+    }
+    for link, (fraction, way) in LIMB_MASSES.items():
+        x, y, z = (way * value for value in below[link])
+        found[f'left_{link}'] = found[f'right_{link}'] = fraction, (x, y, z)
+    return {
+        link: Inertial(mass * fraction, size * np.array(centre))
+        for link, (fraction, centre) in found.items()
+    }
 
 
 # --- what it looks like: our own -----------------------------------------------------------------

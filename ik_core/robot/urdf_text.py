@@ -14,11 +14,15 @@ import numpy as np
 
 from ..maths.rotations import Array, transform_of
 from .kinematics import KIND, PARENT, PRISMATIC
+from .mass import Inertial
 from .robot import Robot
 from .urdf import MAX_NUMBER
 
 NONE = 10.0 * MAX_NUMBER
 """Written for a limit that is none: `load_urdf` takes it so."""
+
+WATER = 1000.0
+"""[kg/m^3]"""
 
 
 class Solid(NamedTuple):
@@ -38,7 +42,10 @@ SIZES = {'box': ('size',), 'cylinder': ('radius', 'length'), 'sphere': ('radius'
 def urdf_text(
     robot: Robot, drawn: Mapping[str, Sequence[Solid]] | None = None, comment: str = ''
 ) -> str:
-    """The URDF of a robot: links, joints and limits, and what is `drawn` by link; no masses."""
+    """The URDF of a robot: links, joints, limits, masses, and what is `drawn` by link.
+
+    Robots have no moments of inertia: written are those of balls of water.
+    """
     root = ElementTree.Element('robot', name=robot.name)
     if comment:
         root.append(ElementTree.Comment(f' {comment} '))
@@ -51,6 +58,8 @@ def urdf_text(
             ElementTree.SubElement(material, 'color', rgba=_numbers(solid.colour))
     for link in dict.fromkeys([*robot.link_names, *robot.places]):
         element = ElementTree.SubElement(root, 'link', name=link)
+        if link in robot.inertials:
+            _add_inertial(element, robot.inertials[link])
         for solid in solids.get(link, ()):
             _add_visual(element, solid, names[solid.colour])
     main = _main_links(robot)
@@ -61,6 +70,16 @@ def urdf_text(
             _add_fixed(root, robot, link, main[place.body])
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding='unicode') + '\n'
+
+
+def _add_inertial(link: ElementTree.Element, inertial: Inertial) -> None:
+    element = ElementTree.SubElement(link, 'inertial')
+    ElementTree.SubElement(element, 'origin', xyz=_numbers(inertial.centre))
+    _add(element, 'mass', value=inertial.mass)
+    radius = (0.75 * inertial.mass / (math.pi * WATER)) ** (1.0 / 3.0)
+    moment = 0.4 * inertial.mass * radius**2
+    crossed = dict.fromkeys(('ixy', 'ixz', 'iyz'), 0.0)
+    _add(element, 'inertia', ixx=moment, iyy=moment, izz=moment, **crossed)
 
 
 def _add_visual(link: ElementTree.Element, solid: Solid, material: str) -> None:

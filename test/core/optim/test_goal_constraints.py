@@ -59,13 +59,14 @@ def test_secondary_tasks_are_least_among_all_that_reach_the_goals(solver, name, 
 def test_every_evaluation_of_the_goals_counts(monkeypatch):
     problem, q0 = with_a_rest_posture('panda', 0)
     search = make_solver('sqp').begin(problem, q0)
-    while search.descent is None:
+    while not search.descents:
         search.run(Budget(iterations=1))
-    before, made, at = search.result().evaluations, [], problem.at
-    monkeypatch.setattr(problem, 'at', lambda x: made.append(x) or at(x))
+    [descent] = search.descents
+    before, made, at = search.result().evaluations, [], descent.problem.at
+    monkeypatch.setattr(descent.problem, 'at', lambda x: made.append(x) or at(x))
     assert search.run()
     assert search.result().evaluations == before + len(made)
-    assert len(made) > search.descent.iterations
+    assert len(made) > descent.iterations
 
 
 def test_iterates_off_the_goals_or_worse_than_the_start_do_not_count():

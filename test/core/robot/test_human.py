@@ -82,6 +82,37 @@ def test_heights_are_those_of_the_source(figure, link, share):
     assert at(figure, link)[2] - floor == pytest.approx(share * STATURE, rel=0.03)
 
 
+def test_masses_are_those_of_the_source():
+    """[Winter2009], Table 4.1: masses of segments, and the centre of the whole when standing."""
+    figure = human(STATURE, mass=80.0)
+    masses = {link: inertial.mass / 80.0 for link, inertial in figure.inertials.items()}
+    assert sum(masses.values()) == pytest.approx(1.0, abs=1e-9)
+    arm = sum(masses[f'left_{part}'] for part in ('upper_arm', 'forearm', 'hand'))
+    leg = sum(masses[f'right_{part}'] for part in ('thigh', 'shank', 'foot'))
+    assert (arm, leg, masses['head']) == pytest.approx((0.050, 0.161, 0.081), abs=1e-9)
+    floor = at(figure, 'left_heel')[2]
+    x, y, z = figure.centre_of_mass(np.zeros(figure.n))
+    assert z - floor == pytest.approx(0.56 * STATURE, rel=0.04)  # 55 to 57 % in adults
+    assert y == pytest.approx(0.0, abs=1e-12)
+    assert at(figure, 'left_heel')[0] < x < at(figure, 'left_toes')[0]  # it does not fall
+    lifted = figure.q({'left_shoulder/y': -np.pi / 2}, np.zeros(figure.n))
+    rise = figure.centre_of_mass(lifted)[2] - z
+    to_centre = 0.436 * 0.186, 0.186 + 0.43 * 0.146, 0.332 + 0.506 * 0.054
+    expected = np.dot([0.028, 0.016, 0.006], to_centre) * STATURE
+    assert rise == pytest.approx(expected, rel=0.01)
+
+
+def test_the_default_mass_is_22_kg_per_square_metre():
+    whole = sum(inertial.mass for inertial in human(2.0).inertials.values())
+    assert whole == pytest.approx(88.0)
+
+
+@pytest.mark.parametrize('mass', [0.0, -1.0, np.nan, np.inf, 'heavy'])
+def test_impossible_masses_are_refused(mass):
+    with pytest.raises(ik.InvalidOption, match='mass'):
+        human(STATURE, mass)
+
+
 def test_stature_arm_span_and_standing_reach_are_those_of_the_source(figure):
     floor = at(figure, 'right_heel')[2]
     assert at(figure, 'right_toe_tips')[2] == pytest.approx(floor)
