@@ -207,6 +207,7 @@ setup(
         (SHARE, ['package.xml']),
         files('launch', '*.py'),
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
+        files('motions', '*.csv'),
         files('urdf', '*.urdf', '*.xacro'),
         files('examples', '*.py', '*.c'),
     ],

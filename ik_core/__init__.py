@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .optim.search import Budget
     from .problem import IkProblem
     from .result import IkResult, IkStatus
+    from .retargeting import KeyFrames
     from .robot import Robot, load_urdf
     from .solvers import SOLVERS, make_solver, solve
     from .tasks import (
@@ -76,6 +77,7 @@ __all__ = [
     'InvalidConfiguration',
     'InvalidGoal',
     'InvalidOption',
+    'KeyFrames',
     'MotionLimits',
     'OrientationTask',
     'PoseTask',
@@ -116,6 +118,7 @@ _MODULES = {
     'optim.search': 'Budget',
     'problem': 'IkProblem',
     'result': 'IkResult IkStatus',
+    'retargeting': 'KeyFrames',
     'robot': 'Robot load_urdf',
     'solvers': 'SOLVERS make_solver solve',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '

@@ -1,7 +1,12 @@
-"""`ik human`: write a human figure as a URDF, or as an ASF for programs with motion capture.
+"""`ik human`: write a human figure as a URDF, as an ASF for programs with motion capture, or one of
+its motions.
 
     ik human --out human.urdf
     ik human --stature 1.62 --out figure.asf
+    ik human --motion walk --out walk.csv; ik play walk.csv --source human
+
+A motion is made from the keys in the folder `motions` for a figure whose pelvis floats: six joints
+more. Walking and running are one cycle, on the spot.
 
 Exit codes: 0 written, 2 bad input.
 """
@@ -12,8 +17,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..exceptions import InvalidMotion
+from ..retargeting.human_motions import MOTIONS, human_motion
 from ..robot.human import COMMENT, NAME, ROOT, human, human_joints, human_shapes
 from ..robot.mocap.asf_text import asf_text
+from ..robot.motion_files import check_suffix, save_motion
 from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
 
@@ -24,12 +32,17 @@ def add_parser(commands: Any, summary: str) -> None:
     add = parser.add_argument
     add('--stature', type=float, default=1.75, metavar='M', help='height [m] (default: 1.75)')
     add('--mass', type=float, metavar='KG', help='mass (default: 22 kg/m^2 times stature^2)')
-    add('--out', type=Path, metavar='FILE', help='URDF or .asf file (default: URDF, printed)')
+    add('--motion', choices=MOTIONS, help='write this motion in the place of the figure')
+    add('--rate', type=float, default=60.0, metavar='HZ', help='frames per second (default: 60)')
+    add('--out', type=Path, metavar='FILE', help='URDF or .asf (default: URDF, printed); a motion: '
+        '.csv or .npz')  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the figure; exit code 0. Raises InvalidOption."""
+    """Write the figure or its motion; exit code 0. Raises InvalidOption, InvalidMotion."""
+    if arguments.motion:
+        return _write_motion(arguments)
     robot = human(arguments.stature, arguments.mass)
     if arguments.out and arguments.out.suffix.lower() == '.asf':
         text = asf_text(NAME, ROOT, human_joints(arguments.stature))
@@ -41,4 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out)
     arguments.out.write_text(text, encoding='utf-8')
     print(f'{robot.name}: {robot.n} angles, written: {arguments.out}')
+    return REACHED
+
+
+def _write_motion(arguments: argparse.Namespace) -> int:
+    if not arguments.out:
+        raise InvalidMotion('--motion needs --out FILE, a .csv or .npz')
+    check_suffix(arguments.out)
+    check_writable(arguments.out)
+    motion = human_motion(arguments.motion, arguments.stature).motion(arguments.rate)
+    save_motion(motion, arguments.out)
+    print(f'{arguments.motion}: {len(motion)} frames, written: {arguments.out}')
     return REACHED

@@ -3,18 +3,24 @@
 `example` prepares the imitated part of a motion, `retarget` finds the other robot's joints,
 `guide` finds postures for single goals in the style of a motion. `library` keeps motions in a
 folder and finds the one whose path is nearest to given goals. `sources` reads files of any kind.
+`key_frames` makes motions from poses at some times, `human_motions` some of a person.
 """
 
 from .guide import Demonstration, ExampleGuide
+from .human_motions import human_motion
+from .key_frames import KeyFrames, load_goals
 from .library import LibraryMotion, MotionLibrary, NearestMotion
 from .retarget import RetargetResult, retarget
 
 __all__ = [
     'Demonstration',
     'ExampleGuide',
+    'KeyFrames',
     'LibraryMotion',
     'MotionLibrary',
     'NearestMotion',
     'RetargetResult',
+    'human_motion',
+    'load_goals',
     'retarget',
 ]

@@ -20,7 +20,7 @@ import numpy as np
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import exact_number
-from .joints import Joint
+from .joints import FLOATING_BASE, Joint, carried_by_floating_base
 from .mass import Inertial
 from .robot import Robot
 from .urdf_text import Solid
@@ -66,8 +66,8 @@ BODY_MASS_INDEX = 22.0
 """[kg/m^2] Of a figure whose mass is not given; ours."""
 
 COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
-       Contini, ranges of motion of the AAOS, masses of Winter (docs/references.md). Units: m, rad,
-       s, kg. Nothing here uses moments of inertia; the file has those of balls of water.
+       Contini, ranges of motion of the AAOS, masses of Winter (docs/references.md), moments of
+       inertia of balls of water. Units: m, rad, s, kg.
        End effectors: head_top, left_fingertips, right_fingertips, left_toe_tips, right_toe_tips.
 """.strip()
 
@@ -118,18 +118,24 @@ LIMBS = {
 }  # fmt: skip
 
 
-def human(stature: float = 1.75, mass: float | None = None) -> Robot:
+def human(
+    stature: float = 1.75, mass: float | None = None, *, floating_base: bool = False
+) -> Robot:
     """Return a human figure of so many metres.
 
     mass [kg] : by default 22 kg/m^2 times the square of the stature
+    floating_base : give it six more joints, between the root link `world` and the pelvis
 
-    Its root link, `pelvis`, is midway between the hips. Tips: `head_top`, and `left_` and `right_`
+    The pelvis, its root link, is midway between the hips. Tips: `head_top`, and `left_` and `right_`
     `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
     """
     joints = human_joints(stature)
-    links = [ROOT, *(joint.child for joint in joints)]
+    links, free = [ROOT, *(joint.child for joint in joints)], []
     inertials = _inertials(stature, BODY_MASS_INDEX * stature**2 if mass is None else mass)
-    return Robot.from_joints(NAME, links, joints, inertials=inertials)
+    if floating_base:
+        links, joints = carried_by_floating_base(links, joints)
+        free = [FLOATING_BASE]
+    return Robot.from_joints(NAME, links, joints, free_joints=free, inertials=inertials)
 
 
 def human_joints(stature: float) -> list[Joint]:

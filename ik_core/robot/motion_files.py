@@ -83,20 +83,31 @@ def _read_archive(path: Path) -> Motion:
         ) from None
 
 
-def _read_csv(path: Path) -> Motion:
+def read_table(path: Path) -> tuple[list[str], list[int], Array]:
+    """Names, 'time' first, of a CSV file, the line of each row, and the numbers (rows, names).
+
+    Raises InvalidMotion.
+    """
     try:
         with path.open(newline='', encoding='utf-8-sig') as file:
             reader = csv.reader(file)
             lines = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidMotion(f'{path} is not a CSV file: {error}') from None
+    except OSError as error:
+        raise InvalidMotion(f"can't read {str(path)!r}: {error.strerror or error}") from None
     names = [name.strip() for name in lines[0][1]] if lines else []
     if names[:1] != ['time'] or len(names) < 2:
         raise InvalidMotion(f"{path}, line 1: 'time' and the names of joints should be there")
     if len(lines) < 3:
         raise InvalidMotion(f'{path} has {len(lines) - 1} frames; two are needed for the period')
     numbers = np.array([_numbers(path, line, row, len(names)) for line, row in lines[1:]])
-    period = _period(path, [line for line, _ in lines[1:]], numbers[:, 0])
+    return names, [line for line, _ in lines[1:]], numbers
+
+
+def _read_csv(path: Path) -> Motion:
+    names, lines, numbers = read_table(path)
+    period = _period(path, lines, numbers[:, 0])
     try:
         return Motion(tuple(names[1:]), numbers[:, 1:], period)
     except InvalidMotion as error:

@@ -34,7 +34,8 @@ class CoupledTask(Task):
             raise InvalidOption(f'tasks = {tasks!r}: a list of tasks is needed')
         if np.ndim(weights) != 2:
             raise InvalidOption('weights: a matrix (rows, rows) of all residuals is needed')
-        values, axes = principal_axes(weights, 'weights')
+        self.weights = np.array(weights, float)
+        values, axes = principal_axes(self.weights, 'weights')
         if not values.any():
             raise InvalidOption('weights: not all may be 0')
         kept = values > 0.0
@@ -46,12 +47,12 @@ class CoupledTask(Task):
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """See Task."""
+        """Pairs (link, base link) of all tasks."""
         return tuple(chain for task in self.tasks for chain in task.chains)
 
     @property
     def moves_all_joints(self) -> bool:
-        """See Task."""
+        """True if one of the tasks moves all joints."""
         return any(task.moves_all_joints for task in self.tasks)
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:

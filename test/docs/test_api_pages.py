@@ -15,7 +15,7 @@ FOLDER = ROOT / 'docs' / 'api'
 MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'collision',
            'reachability', 'motion', 'retargeting')  # fmt: skip
 VAGUE = ('What', 'Of', 'Those', 'That of', 'All that', 'So', 'How', 'Where', 'Who', 'As', 'See')
-RESERVED = ('Teleop', 'solve_path', 'KeyFrames', 'load_robot')
+RESERVED = ('Teleop', 'solve_path', 'load_robot')
 
 
 def exported():

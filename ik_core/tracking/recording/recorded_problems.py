@@ -151,8 +151,7 @@ def _centre_of_mass(task: CentreOfMassTask) -> Arguments:
 
 
 def _coupled(task: CoupledTask) -> Arguments:
-    described = [describe_task(one) for one in task.tasks]
-    return {'tasks': described, 'weights': task.factor.T @ task.factor}
+    return {'tasks': [describe_task(one) for one in task.tasks], 'weights': task.weights}
 
 
 def _posture(task: PostureTask) -> Arguments:

@@ -71,9 +71,11 @@ def replay(recording: Recording) -> list[Replay]:
 def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Array]) -> Replay:
     clock = ReplayedClock(columns['clock'])
     commands: list[Command] = []
+    ran: list[str] = []
     failure = ''
     try:
         for _, command in run_segment(robot, segment, columns, clock):
+            ran.append(command.status.value)
             commands.append(command)
     except Exception as error:  # what a damaged segment holds may fail anywhere
         failure = ' '.join(f'{type(error).__name__}: {error}'.split())
@@ -81,15 +83,15 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     recorded = columns['q'].reshape(-1, robot.n)
     statuses = [STATUSES[i].value for i in columns['status'].tolist()]
     differs = (recorded[: len(replayed)] != replayed).any(axis=1)
-    pairs = zip(commands, statuses, strict=False)
-    differs |= np.array([c.status.value != s for c, s in pairs], bool)  # there may be none
+    pairs = tuple(zip(statuses, ran, strict=False))
+    differs |= np.array([recorded != now for recorded, now in pairs], bool)  # there may be none
     differs |= columns['iterations'][: len(commands)] != [c.iterations for c in commands]
     first = int(np.argmax(differs)) if differs.any() else None
     return Replay(
         now=columns['now'],
         recorded=recorded,
         replayed=replayed,
-        statuses=tuple((s, c.status.value) for c, s in zip(commands, statuses, strict=False)),
+        statuses=pairs,
         first_difference=len(commands) if failure and first is None else first,
         failure=failure,
     )

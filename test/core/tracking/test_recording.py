@@ -238,6 +238,7 @@ def tasks_of(robot):
         pattern.next_frame(rng.normal(size=size), robot)
         for _ in range(3):
             pattern.next_frame(rng.normal(size=size), robot, rng.uniform(robot.lower, robot.upper))
+    coupled = rng.normal(size=(3 + robot.n, 3))
     return [
         ik.PoseTask(
             TIP,
@@ -261,6 +262,7 @@ def tasks_of(robot):
         ik.PostureTask(rng.uniform(robot.lower, robot.upper), weights=rng.uniform(size=robot.n)),
         ik.tasks.CentreOfMassTask([0.1, 0.2, 0.3], weights=(1.0, 0.4, 0.0)),
         ik.PostureTask(weights=0.2),
+        ik.tasks.CoupledTask([ik.PositionTask(TIP, box), ik.PostureTask()], coupled @ coupled.T),
         ik.tasks.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=0.3, length=1.7),
         ik.tasks.LimitAvoidanceTask(weight=0.6),
         ik.tasks.ManipulabilityTask(TIP, weight=0.1, rows='position', reference=0.3, length=0.4),

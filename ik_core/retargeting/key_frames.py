@@ -1,0 +1,347 @@
+"""Key frames: poses of a robot at some times, and the motion between them.
+
+Every joint, every tip and every ball joint's rotation goes through its keys on a cubic Bezier curve,
+along straight lines or, for rotations, by spherical linear interpolation [Shoemake1985]. The speed
+at a key is the harmonic mean of those before and after it [FritschButland1984], 0 where these turn
+back: so joints have continuous speeds, stay between their keys, and stand still between equal ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import InvalidMotion
+from ..maths.rotations import Array
+from ..options import exact_number
+from ..problem import IkProblem
+from ..result import IkResult
+from ..robot.joints import JointGroup
+from ..robot.motion import Motion
+from ..robot.motion_files import read_table
+from ..robot.robot import Robot
+from ..solvers import make_solver
+from ..tasks import PositionTask, PostureTask
+from .example import link_paths
+
+BETA = 1e-5
+"""[m^2/rad^2] Weight of a posture beside positions."""
+FARTHEST = 0.01
+"""[m] A pose that leaves a goal by more is refused."""
+SAME = 1e-6
+"""[rad] Angles that differ by less are the same."""
+COLUMNS = ['time', 'link', 'x', 'y', 'z']
+
+Goals = Mapping[str, tuple[ArrayLike, ArrayLike]]
+"""Times (k,) [s] and positions (k, 3) [m] by link."""
+
+
+class KeyFrames:
+    """Poses of a robot at times, and the motion through them; see the module.
+
+    times (k,) : rising [s], two at least
+    poses (k, n) : inside the limits
+    tips : links that move from their place in one pose to that in the next on curves of their own,
+        by inverse kinematics; a tip at one place in two poses stays there in between
+    closed : whether the motion is a cycle, whose last pose is its first
+
+    Raises InvalidMotion, FrameNotFound.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        times: ArrayLike,
+        poses: ArrayLike,
+        *,
+        tips: Sequence[str] = (),
+        closed: bool = False,
+    ) -> None:
+        self.robot, self.tips, self.closed = robot, tuple(tips), closed
+        self.times = _checked_times(times)
+        self.poses = np.array([robot.checked(q, 'poses') for q in np.asarray(poses, float)])
+        if len(self.poses) != len(self.times):
+            raise InvalidMotion(f'{len(self.times)} times are given for {len(self.poses)} poses')
+        outside = (self.poses < robot.lower - SAME) | (self.poses > robot.upper + SAME)
+        if outside.any():
+            frame, joint = np.argwhere(outside)[0].tolist()
+            raise InvalidMotion(
+                f'the pose at {self.times[frame]:g} s breaks the limits of '
+                f'{robot.joint_names[joint]!r}'
+            )
+        if closed and np.abs(self.poses[-1] - self.poses[0]).max() > SAME:
+            raise InvalidMotion('a cycle needs a last pose that is its first')
+        self._goals = [(tip, self.times, path) for tip, path in self._tip_paths()]
+
+    def __repr__(self) -> str:
+        kind = 'cycle' if self.closed else 'motion'
+        return (
+            f'<KeyFrames: {len(self.times)} poses of {self.robot.name!r}, a {kind} of '
+            f'{self.times[-1] - self.times[0]:g} s>'
+        )
+
+    @classmethod
+    def from_goals(
+        cls, robot: Robot, goals: Goals, *, rest: ArrayLike | None = None, closed: bool = False
+    ) -> KeyFrames:
+        """Poses that bring links to goals at times, as near to a posture as these allow.
+
+        goals : keys of each link, as `load_goals` reads them. Between its own keys a link moves on
+            its own curve, also past the keys of others
+        rest (n,) : the posture, by default the middle of the limits; slides do not count
+
+        Raises InvalidMotion where a pose leaves a goal by more than a centimetre.
+        """
+        keys = [(link, *_checked_goals(link, *goals[link])) for link in goals]
+        if not keys:
+            raise InvalidMotion('goals: keys of one link at least are needed')
+        times = np.unique(np.concatenate([own for _, own, _ in keys]))
+        targets = np.stack([_along(LINE, path, own, times, closed) for _, own, path in keys], 1)
+        posture = robot.middle_configuration if rest is None else robot.checked(rest, 'rest')
+        posture = np.clip(posture, robot.lower, robot.upper)
+        solver, poses = PostureSolver(robot, list(goals)), [posture]
+        for time, places in zip(times, targets, strict=True):
+            result = solver.solve(posture, places, poses[-1])
+            worst = int(np.argmax(result.position_errors))
+            if result.position_errors[worst] > FARTHEST:
+                raise InvalidMotion(
+                    f'key at {time:g} s: {keys[worst][0]} ends '
+                    f'{100 * result.position_errors[worst]:.1f} cm from its goal'
+                )
+            poses.append(result.q)
+        if closed:  # the last begins near the cycle, the first at the posture
+            poses[1] = poses[-1]
+        frames = cls(robot, times, poses[1:], closed=closed)
+        frames.tips = tuple(goals)
+        frames._goals = keys
+        return frames
+
+    def motion(self, rate: float = 60.0) -> Motion:
+        """The motion (frames, n) at so many frames a second, from the first pose to the last.
+
+        The last frame is the latest that is not after the last pose.
+        """
+        number = exact_number(rate, float)
+        if number is None or not 0.0 < number < math.inf:
+            raise InvalidMotion(f'rate = {rate!r} [Hz]: a positive number is needed')
+        count = math.floor((self.times[-1] - self.times[0]) * number + 1e-9) + 1
+        at = self.times[0] + np.arange(count) / number
+        positions = self._between(at)
+        if self.tips:
+            positions = self._with_tips(at, positions)
+        return Motion(self.robot.joint_names, positions, 1.0 / number)
+
+    def goal_paths(self, at: ArrayLike) -> Array:
+        """Goals of the tips (frames, tips, 3) [m] at times (frames,)."""
+        times = np.asarray(at, float)
+        paths = [_along(LINE, path, own, times, self.closed) for _, own, path in self._goals]
+        return np.stack(paths, axis=1)
+
+    def save(self, path: str | Path) -> None:
+        """Save the poses as CSV: their times [s] and joints. Raises OSError."""
+        with Path(path).open('w', newline='', encoding='utf-8') as file:
+            writer = csv.writer(file, lineterminator='\n')
+            writer.writerow(['time', *self.robot.joint_names])
+            writer.writerows([time, *q] for time, q in zip(self.times, self.poses, strict=True))
+
+    @classmethod
+    def load(
+        cls, path: str | Path, robot: Robot, *, tips: Sequence[str] = (), closed: bool = False
+    ) -> KeyFrames:
+        """Load poses that `save` wrote. Raises InvalidMotion, with the line of the file."""
+        names, _, numbers = read_table(Path(path))
+        if sorted(names[1:]) != sorted(robot.joint_names):
+            raise InvalidMotion(f'{path}, line 1: the joints of {robot.name!r} should be there')
+        order = [names.index(joint) for joint in robot.joint_names]
+        return cls(robot, numbers[:, 0], numbers[:, order], tips=tips, closed=closed)
+
+    def _tip_paths(self) -> list[tuple[str, Array]]:
+        if not self.tips:
+            return []
+        paths = link_paths(self.robot, self.poses, self.tips)
+        return [(tip, paths[:, i]) for i, tip in enumerate(self.tips)]
+
+    def _between(self, at: Array) -> Array:
+        """The joints (frames, n) without regard to tips."""
+        keys = self.poses[:, :, np.newaxis]  # each joint for itself
+        positions = _along(LINE, keys, self.times, at, self.closed)[:, :, 0]
+        for group in self.robot.joint_groups:
+            turned = group.indices[-3:] if group.kind in ('ball', 'floating') else ()
+            if turned:
+                columns = list(turned)
+                angles = self._turned(group, columns, at)
+                if angles is not None:
+                    positions[:, columns] = angles
+        return np.clip(positions, self.robot.lower, self.robot.upper)
+
+    def _turned(self, group: JointGroup, columns: list[int], at: Array) -> Array | None:
+        """A group's angles (frames, 3) by its rotation; None where these are no valid angles.
+
+        That is where they leave the limits, or pass a singularity.
+        """
+        from scipy.spatial.transform import Rotation  # imported here: it takes a while
+
+        order, keys = group.rotation_order, self.poses[:, columns]
+        space = Space(
+            lambda a, b: (a.inv() * b).as_rotvec(), lambda a, way: a * Rotation.from_rotvec(way)
+        )
+        rotations = Rotation.from_euler(order, keys)
+        shown = np.concatenate([at, self.times])
+        turned = _along(space, rotations, self.times, shown, self.closed)
+        in_turn = np.argsort(shown, kind='stable')
+        angles = np.empty((len(shown), 3))
+        angles[in_turn] = _angles(turned[in_turn], order, keys[0])
+        lower, upper = self.robot.lower[columns], self.robot.upper[columns]
+        inside = ((angles >= lower - SAME) & (angles <= upper + SAME)).all()
+        exact = np.abs(angles[len(at) :] - keys).max() <= SAME
+        return angles[: len(at)] if inside and exact else None
+
+    def _with_tips(self, at: Array, positions: Array) -> Array:
+        """The joints (frames, n) nearest to these that bring the tips where they should be."""
+        solver, goals = PostureSolver(self.robot, self.tips), self.goal_paths(at)
+        frames = zip(positions, goals, strict=True)
+        return np.array([solver.solve(q, places, q).q for q, places in frames])
+
+
+class PostureSolver:
+    """The posture nearest to another one that brings links to positions.
+
+    It is the least of sum |e|^2 + beta |q - posture|^2, [TakKo] Eq. 1, so it follows both without
+    a jump, even where links can't be at all of their positions. Slides do not count in the
+    posture.
+    """
+
+    def __init__(self, robot: Robot, links: Sequence[str]) -> None:
+        weights = [BETA if unit == 'rad' else 0.0 for unit in robot.joint_units]
+        self._goals = [PositionTask(link) for link in links]
+        self._posture = PostureTask(robot.middle_configuration, weights=weights)
+        self._problem = IkProblem(robot, [*self._goals, self._posture])
+        self._solver = make_solver()
+
+    def solve(self, posture: Array, places: Array, start: Array) -> IkResult:
+        """Find the one nearest to this (n,) with the links at places (links, 3) [m], from a start
+        (n,).
+        """
+        for goal, place in zip(self._goals, places, strict=True):
+            goal.set_target(position=place)
+        self._posture.set_rest(posture)
+        return self._solver.solve(self._problem, start)
+
+
+def load_goals(path: str | Path) -> dict[str, tuple[Array, Array]]:
+    """Read keys of links from a CSV file with the columns time [s], link, x, y, z [m].
+
+    Returns times (k,) and positions (k, 3) by link. Raises InvalidMotion, with the line.
+    """
+    path = Path(path)
+    try:
+        with path.open(newline='', encoding='utf-8-sig') as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidMotion(f"can't read {str(path)!r}: {error}") from None
+    if not rows or rows[0][1] != COLUMNS:
+        raise InvalidMotion(f'{path}, line 1: the columns should be {",".join(COLUMNS)}')
+    found: dict[str, list[list[float]]] = {}
+    for line, row in rows[1:]:
+        try:
+            time, link, *position = row
+            numbers = [float(text) for text in (time, *position)]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 4 or not np.isfinite(numbers).all():
+            raise InvalidMotion(f'{path}, line {line}: a time, a link and x, y, z are needed')
+        found.setdefault(link, []).append(numbers)
+    keys = {link: np.array(sorted(rows)) for link, rows in found.items()}
+    return {link: (rows[:, 0], rows[:, 1:]) for link, rows in keys.items()}
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+
+class Space(NamedTuple):
+    """How to get from one value to another, and by how much (..., k); arrays or rotations."""
+
+    difference: Callable[[Any, Any], Array]
+    move: Callable[[Any, Array], Any]
+
+    def mix(self, a: Any, b: Any, part: Array) -> Any:
+        """The values at these parts of the ways from a to b."""
+        way = self.difference(a, b)
+        return self.move(a, part.reshape(-1, *[1] * (way.ndim - 1)) * way)
+
+
+LINE = Space(lambda a, b: b - a, lambda a, way: a + way)
+
+
+def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> Any:
+    """The values at times `at` (frames,) of the curve through keys at their times (k,)."""
+    if len(times) == 1:
+        return keys[np.zeros(len(at), int)]
+    spans = np.diff(times)
+    ways = space.difference(keys[:-1], keys[1:])
+    per_span = spans.reshape(-1, *[1] * (ways.ndim - 1))
+    speeds = _speeds(ways / per_span, closed)
+    i = np.clip(np.searchsorted(times, at, side='right') - 1, 0, len(spans) - 1)
+    part, third = np.clip((at - times[i]) / spans[i], 0.0, 1.0), per_span[i] / 3.0
+    start, end = keys[i], keys[i + 1]
+    points = [
+        start,
+        space.move(start, third * speeds[i]),
+        space.move(end, -third * speeds[i + 1]),
+        end,
+    ]
+    while len(points) > 1:  # de Casteljau's
+        points = [space.mix(a, b, part) for a, b in zip(points, points[1:], strict=False)]
+    return points[0]
+
+
+def _speeds(spans: Array, closed: bool) -> Array:
+    """The speeds (k, ..., m) at keys, for those of the spans between them (k - 1, ..., m)."""
+    end = np.zeros_like(spans[:1])
+    before = np.concatenate([spans[-1:] if closed else end, spans])
+    after = np.concatenate([spans, spans[:1] if closed else end])
+    lengths = [np.linalg.norm(speed, axis=-1, keepdims=True) for speed in (before, after)]
+    sums, total = before + after, lengths[0] + lengths[1]
+    size = np.linalg.norm(sums, axis=-1, keepdims=True)
+    onward = (before * after).sum(axis=-1, keepdims=True) > 0.0
+    mean = 2.0 * lengths[0] * lengths[1] / np.where(total > 0.0, total, 1.0)
+    result: Array = np.where(onward, mean * sums / np.where(size > 0.0, size, 1.0), 0.0)
+    return result
+
+
+def _angles(rotations: Any, order: str, first: Array) -> Array:
+    """Angles (frames, 3) of rotations in an order, each the nearest to those before it."""
+    own = rotations.as_euler(order, suppress_warnings=True)
+    middle = -own[:, 1] if order[0] == order[2] else math.pi - own[:, 1]
+    other = np.column_stack((own[:, 0] + math.pi, middle, own[:, 2] + math.pi))
+    angles, last = np.empty_like(own), first
+    for frame, choices in enumerate(zip(own, other, strict=True)):
+        near = [choice - math.tau * np.round((choice - last) / math.tau) for choice in choices]
+        last = angles[frame] = min(near, key=lambda choice: np.abs(choice - last).max())
+    return angles
+
+
+def _checked_times(times: ArrayLike) -> Array:
+    array = np.array(times, float)
+    if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
+        raise InvalidMotion('times: two at least are needed, all of them finite')
+    if (np.diff(array) <= 0.0).any():
+        raise InvalidMotion(f'times: {array.tolist()} do not rise')
+    return array
+
+
+def _checked_goals(link: str, times: ArrayLike, positions: ArrayLike) -> tuple[Array, Array]:
+    """A link's times (k,) and positions (k, 3); one of each is a place that it never leaves."""
+    own, path = np.atleast_1d(np.array(times, float)), np.atleast_2d(np.array(positions, float))
+    if own.ndim != 1 or path.shape != (len(own), 3) or not np.isfinite(path).all():
+        raise InvalidMotion(
+            f'goals of {link!r}: times (k,) and finite positions (k, 3) are needed'
+        )
+    return own if len(own) == 1 else _checked_times(own), path

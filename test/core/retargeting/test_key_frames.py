@@ -1,0 +1,246 @@
+"""Key frames: curves beside scipy's, tips that stay, cycles, files, and the motions of a person."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import PchipInterpolator
+from scipy.spatial.transform import Rotation, Slerp
+from support import robots
+
+import ik_core as ik
+from ik_core.cli.main import main
+from ik_core.motion import InvalidMotion, load_motion
+from ik_core.retargeting import KeyFrames, human_motion, load_goals
+from ik_core.retargeting.example import link_paths
+from ik_core.retargeting.human_motions import MOTIONS, relaxed
+from ik_core.robot.human import human
+
+PANDA = robots.shipped('panda')
+
+
+def some_poses(count, seed=0, robot=PANDA):
+    rng = np.random.default_rng(seed)
+    return np.array([robots.random_q(robot, rng) for _ in range(count)])
+
+
+def ball():
+    """A rod on a ball joint."""
+    return ik.robot.linkage(1, 'ball', limits=(-1.4, 1.4))
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_joints_follow_monotone_cubic_curves(seed):
+    """Between inner keys at even times these are scipy's, of Fritsch and Butland."""
+    times, poses = np.arange(7.0), some_poses(7, seed)
+    motion = KeyFrames(PANDA, times, poses).motion(rate=20)
+    expected = PchipInterpolator(times, poses)(0.05 * np.arange(121))
+    np.testing.assert_allclose(motion.positions[20:101], expected[20:101], atol=1e-12)
+    np.testing.assert_allclose(motion.positions[::20], poses, atol=1e-12)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_joints_stay_between_their_keys_and_begin_and_end_at_rest(seed):
+    times = np.cumsum(np.random.default_rng(seed).uniform(0.1, 1.0, 6))
+    poses = some_poses(6, seed)
+    motion = KeyFrames(PANDA, times, poses).motion(rate=500)
+    at = times[0] + np.arange(len(motion)) / 500
+    before = np.clip(np.searchsorted(times, at, side='right') - 1, 0, 4)
+    low, high = np.sort([poses[before], poses[before + 1]], axis=0)
+    assert (motion.positions >= low - 1e-12).all()
+    assert (motion.positions <= high + 1e-12).all()
+    speeds = np.abs(np.diff(motion.positions, axis=0)) * 500
+    assert speeds[0].max() < 0.05 * speeds.max()
+
+
+def test_equal_poses_hold_still():
+    poses = some_poses(4)
+    poses[2] = poses[1]
+    motion = KeyFrames(PANDA, [0, 1, 2, 3], poses).motion(rate=50)
+    np.testing.assert_allclose(motion.positions[50:101], np.tile(poses[1], (51, 1)), atol=1e-12)
+
+
+def test_a_ball_joint_turns_on_the_shortest_way():
+    """By spherical linear interpolation; the mean of the angles is another rotation."""
+    robot = ball()
+    poses = np.array([[-1.2, 0.9, 0.3], [1.1, -0.8, 1.0]])
+    middle = KeyFrames(robot, [0, 1], poses).motion(rate=2).positions[1]
+    expected = Slerp([0, 1], Rotation.from_euler('ZYX', poses))(0.5)
+    off = expected.inv() * Rotation.from_euler('ZYX', middle)
+    assert off.magnitude() < 1e-9
+    assert np.abs(middle - poses.mean(axis=0)).max() > 0.05
+    # on the way all rotations are about the same axis
+    many = Rotation.from_euler('ZYX', KeyFrames(robot, [0, 1], poses).motion(30).positions)
+    ways = (many[0].inv() * many[1:]).as_rotvec()
+    axes = ways / np.linalg.norm(ways, axis=1, keepdims=True)
+    assert np.abs(axes - axes[0]).max() < 1e-6
+
+
+def test_speeds_of_a_ball_joint_are_continuous():
+    robot = ball()
+    poses = np.random.default_rng(3).uniform(-0.7, 0.7, (6, 3))
+    frames = KeyFrames(robot, np.arange(6.0), poses)
+    changes = []
+    for rate in (100, 400):
+        turned = Rotation.from_euler('ZYX', frames.motion(rate).positions)
+        speeds = (turned[:-1].inv() * turned[1:]).as_rotvec() * rate
+        changes.append(np.abs(np.diff(speeds, axis=0)).max())
+    assert changes[1] < 0.3 * changes[0]
+
+
+def test_angles_that_would_leave_their_limits_are_interpolated_one_by_one():
+    robot = ik.robot.linkage(1, 'ball', limits=(-1.0, 1.0))
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        poses = rng.choice([-1.0, 1.0], (3, 3)) * rng.uniform(0.9, 1.0, (3, 3))
+        motion = KeyFrames(robot, [0, 1, 2], poses).motion(rate=40)
+        assert (np.abs(motion.positions) <= 1.0).all()
+        np.testing.assert_allclose(motion.positions[::40], poses, atol=1e-6)
+
+
+def test_a_tip_that_is_at_one_place_stays_there():
+    """The elbow swings, the tip does not move: joints alone would move it by centimetres."""
+    rng = np.random.default_rng(4)
+    tip = robots.tip_of(PANDA)
+    first = robots.random_q(PANDA, rng, margin=0.3)
+    place = PANDA.forward_kinematics(first, tip)[:3, 3]
+    rest = ik.PostureTask(first + 0.5)
+    problem = ik.IkProblem(PANDA, [ik.PositionTask(tip, place)], secondary=[rest])
+    second = ik.solve(problem, first).q
+    assert np.abs(second - first).max() > 0.2
+    for tips, allowed in (((), None), ((tip,), 1e-4)):
+        motion = KeyFrames(PANDA, [0, 1], [first, second], tips=tips).motion()
+        off = np.linalg.norm(link_paths(PANDA, motion.positions, [tip])[:, 0] - place, axis=1)
+        assert off.max() < allowed if allowed else off.max() > 2e-3
+        np.testing.assert_allclose(motion.positions[[0, -1]], [first, second], atol=1e-3)
+
+
+def test_a_cycle_goes_on_as_it_ends():
+    poses = some_poses(5, 2)
+    poses[-1] = poses[0]
+    positions = KeyFrames(PANDA, np.arange(5.0), poses, closed=True).motion(1000).positions
+    last, first = positions[-1] - positions[-2], positions[1] - positions[0]
+    np.testing.assert_allclose(1000 * last, 1000 * first, atol=0.02)
+    with pytest.raises(InvalidMotion, match='last pose that is its first'):
+        KeyFrames(PANDA, np.arange(4.0), poses[:-1], closed=True)
+
+
+def test_poses_are_saved_and_loaded(tmp_path):
+    frames = KeyFrames(PANDA, [0, 0.3, 1], some_poses(3))
+    frames.save(tmp_path / 'poses.csv')
+    again = KeyFrames.load(tmp_path / 'poses.csv', PANDA)
+    np.testing.assert_array_equal(again.poses, frames.poses)
+    np.testing.assert_array_equal(again.times, frames.times)
+    with pytest.raises(InvalidMotion, match="joints of 'ur5e'"):
+        KeyFrames.load(tmp_path / 'poses.csv', robots.shipped('ur5e'))
+
+
+@pytest.mark.parametrize(('times', 'poses', 'said'), [
+    ([0], some_poses(1), 'two at least'),
+    ([0, 0], some_poses(2), 'do not rise'),
+    ([0, np.nan], some_poses(2), 'finite'),
+    ([0, 1, 2], some_poses(2), '3 times are given for 2 poses'),
+    ([0, 1], some_poses(2) + 9.0, 'breaks the limits'),
+])  # fmt: skip
+def test_impossible_key_frames_are_refused(times, poses, said):
+    with pytest.raises(InvalidMotion, match=said):
+        KeyFrames(PANDA, times, poses)
+
+
+@pytest.mark.parametrize('rate', [0, -1, np.nan, 'fast'])
+def test_impossible_rates_are_refused(rate):
+    with pytest.raises(InvalidMotion, match='rate'):
+        KeyFrames(PANDA, [0, 1], some_poses(2)).motion(rate)
+
+
+# --- goals ---------------------------------------------------------------------------------------
+
+
+def test_goals_bring_links_to_their_places_and_keep_near_the_posture():
+    tip, rest = robots.tip_of(PANDA), PANDA.middle_configuration
+    path = np.array([[0.4, 0.2, 0.5], [0.5, -0.2, 0.4], [0.4, 0.2, 0.5]])
+    frames = KeyFrames.from_goals(PANDA, {tip: ([0, 1, 3], path)}, rest=rest, closed=True)
+    reached = link_paths(PANDA, frames.poses, [tip])[:, 0]
+    np.testing.assert_allclose(reached, path, atol=1e-3)
+    motion = frames.motion(30)
+    expected = frames.goal_paths(np.arange(len(motion)) / 30)[:, 0]
+    np.testing.assert_allclose(
+        link_paths(PANDA, motion.positions, [tip])[:, 0], expected, atol=1e-3
+    )
+    bare = ik.solve(ik.IkProblem(PANDA, [ik.PositionTask(tip, path[1])]), frames.poses[0]).q
+    assert np.linalg.norm(frames.poses[1] - rest) < np.linalg.norm(bare - rest)
+
+
+def test_a_goal_out_of_reach_is_named():
+    with pytest.raises(InvalidMotion, match='key at 1 s: panda_hand_tcp ends .* cm from its goal'):
+        KeyFrames.from_goals(PANDA, {'panda_hand_tcp': ([0, 1], [[0.4, 0, 0.4], [4, 0, 0]])})
+
+
+@pytest.mark.parametrize(('text', 'said'), [
+    ('', 'line 1'),
+    ('time,x\n', 'line 1'),
+    ('time,link,x,y,z\n0,hand,1,2\n', 'line 2'),
+    ('time,link,x,y,z\n0,hand,1,2,3\n1,hand,1,2,nan\n', 'line 3'),
+])  # fmt: skip
+def test_damaged_files_of_goals_are_refused(tmp_path, text, said):
+    file = tmp_path / 'goals.csv'
+    file.write_text(text)
+    with pytest.raises(InvalidMotion, match=said):
+        load_goals(file)
+    with pytest.raises(InvalidMotion, match="can't read"):
+        load_goals(tmp_path / 'none.csv')
+
+
+# --- a person ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', MOTIONS)
+def test_the_motions_of_a_person_follow_their_keys(name):
+    """No goal is off by more than 1 cm, all limits are kept, and no joint jumps."""
+    frames = human_motion(name, 1.6)
+    robot, rate = frames.robot, 480
+    motion = frames.motion(rate)
+    paths = link_paths(robot, motion.positions, frames.tips)
+    goals = frames.goal_paths(np.arange(len(motion)) / rate)
+    assert np.linalg.norm(paths - goals, axis=2).max() < 0.01
+    assert (motion.positions >= robot.lower).all()
+    assert (motion.positions <= robot.upper).all()
+    speeds = np.diff(motion.positions, axis=0) * rate
+    assert np.abs(speeds).max() < 25.0
+    # continuous: in 1/480 s none changes by more than where a joint meets its limit
+    assert np.abs(np.diff(speeds, axis=0)).max() < 10.0
+    assert not MOTIONS[name] or np.abs(motion[0] - motion[-1]).max() < 0.1
+
+
+def test_a_jump_has_eleven_key_frames_and_leaves_the_floor():
+    """As Fig. 6 of [EngellErleben2011] has."""
+    frames = human_motion('jump')
+    assert len(frames.times) == 11
+    feet = [f'{side}_{part}' for side in ('left', 'right') for part in ('heel', 'toe_tips')]
+    lowest = link_paths(frames.robot, frames.motion().positions, feet)[:, :, 2].min(axis=1)
+    assert lowest.max() > 0.25
+    assert lowest.min() > -0.01
+
+
+def test_feet_that_stand_do_not_slide():
+    frames = human_motion('reach')
+    heels = link_paths(frames.robot, frames.motion().positions, ['left_heel', 'right_heel'])
+    assert np.ptp(heels, axis=0).max() < 1e-3
+
+
+def test_the_relaxed_posture_is_alike_on_both_sides():
+    robot = human(1.7)
+    left, right = (robot.forward_kinematics(relaxed(robot), f'{side}_fingertips')[:3, 3]
+                   for side in ('left', 'right'))  # fmt: skip
+    np.testing.assert_allclose(left * [1, -1, 1], right, atol=1e-12)
+
+
+def test_a_motion_is_written_by_one_command(tmp_path, capsys):
+    file = tmp_path / 'run.csv'
+    assert main(['human', '--motion', 'run', '--rate', '30', '--out', str(file)]) == 0
+    motion = load_motion(file)
+    robot = ik.load_urdf('human', floating_base=True)
+    assert set(robot.joint_names) == set(motion.joint_names)
+    assert motion.rate == pytest.approx(30)
+    assert main(['human', '--motion', 'run']) == 2
+    assert '--out' in capsys.readouterr().err
+    with pytest.raises(ik.InvalidOption, match='one of reach'):
+        human_motion('fly')
