@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from .collisions.panel import CollisionsPanel
 from .compare.panel import Compare
+from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
-ALL_PARTS: tuple[MakePart, ...] = (*PARTS, CollisionsPanel, Compare, ReachMap)
+ALL_PARTS: tuple[MakePart, ...] = (
+    *PARTS,
+    CollisionsPanel,
+    Compare,
+    ReachMap,
+    KeyFramesPanel,
+)
 """The parts in the order of their tabs."""

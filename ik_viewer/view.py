@@ -51,7 +51,9 @@ def start_of(description: Description) -> Array | None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    description = describe(arguments.robot, arguments.mesh_folder)
+    description = describe(
+        arguments.robot, arguments.mesh_folder, floating_base=arguments.floating_base
+    )
     values = {'solver': arguments.solver} if arguments.solver else {}
     arm = LocalArm(
         description, arguments.tip, rate=arguments.rate, q0=start_of(description), values=values
@@ -77,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar='LINK',
         help='a link to move; may be repeated',
+    )
+    parser.add_argument(
+        '--floating-base', action='store_true', help='let the root link float: six joints more'
     )
     add_mesh_folders(parser)
     add_address(parser)

@@ -1,5 +1,4 @@
-"""`ik human`: write a human figure as a URDF, as an ASF for programs with motion capture, or one of
-its motions.
+"""`ik human`: write a human figure as a URDF or an ASF, or one of its motions.
 
     ik human --out human.urdf
     ik human --stature 1.62 --out figure.asf
@@ -34,8 +33,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--mass', type=float, metavar='KG', help='mass (default: 22 kg/m^2 times stature^2)')
     add('--motion', choices=MOTIONS, help='write this motion in the place of the figure')
     add('--rate', type=float, default=60.0, metavar='HZ', help='frames per second (default: 60)')
-    add('--out', type=Path, metavar='FILE', help='URDF or .asf (default: URDF, printed); a motion: '
-        '.csv or .npz')  # fmt: skip
+    add('--out', type=Path, metavar='FILE', help='URDF or .asf; a motion: .csv or .npz')
     parser.set_defaults(run=run)
 
 

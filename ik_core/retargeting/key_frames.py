@@ -1,9 +1,10 @@
 """Key frames: poses of a robot at some times, and the motion between them.
 
-Every joint, every tip and every ball joint's rotation goes through its keys on a cubic Bezier curve,
-along straight lines or, for rotations, by spherical linear interpolation [Shoemake1985]. The speed
-at a key is the harmonic mean of those before and after it [FritschButland1984], 0 where these turn
-back: so joints have continuous speeds, stay between their keys, and stand still between equal ones.
+Every joint, every tip and every ball joint's rotation goes through its keys on cubic Bezier
+curves, along straight lines or, for rotations, by spherical linear interpolation [Shoemake1985].
+The speed at a key is the harmonic mean of those before and after it [FritschButland1984], 0 where
+these turn back: so joints have continuous speeds, stay between their keys, and stand still between
+equal ones. Where a tip needs a joint that meets its limit, the speeds of others may jump.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -298,7 +300,7 @@ def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> An
         end,
     ]
     while len(points) > 1:  # de Casteljau's
-        points = [space.mix(a, b, part) for a, b in zip(points, points[1:], strict=False)]
+        points = [space.mix(a, b, part) for a, b in pairwise(points)]
     return points[0]
 
 

@@ -1,8 +1,9 @@
 """A human figure: 71 angles with limits, as many as the skeleton of [EngellErleben2011] section 6.
 
 Lengths are fractions of the stature [DrillisContini1966]; limits are mean ranges of motion of
-adults [AAOS1965]; masses are fractions of the whole [Winter2009]. At q = 0 the figure stands upright, x forward, y to the left and z up, its arms
-at its sides, palms towards the thighs: the pose from which ranges of motion are measured.
+adults [AAOS1965]; masses are fractions of the whole [Winter2009]. At q = 0 the figure stands
+upright, x forward, y to the left and z up, its arms at its sides, palms towards the thighs: the
+pose from which ranges of motion are measured.
 
 Where the sources have nothing, numbers are ours: the heights of the joints of the spine, which
 share the range of their part in equal angles; the collarbones; where hands and feet bend.
@@ -126,8 +127,8 @@ def human(
     mass [kg] : by default 22 kg/m^2 times the square of the stature
     floating_base : give it six more joints, between the root link `world` and the pelvis
 
-    The pelvis, its root link, is midway between the hips. Tips: `head_top`, and `left_` and `right_`
-    `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
+    The pelvis, its root link, is midway between the hips. Tips: `head_top`, and `left_` and
+    `right_` `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
     """
     joints = human_joints(stature)
     links, free = [ROOT, *(joint.child for joint in joints)], []

@@ -54,9 +54,9 @@ class Switch:
 class Shown:
     """A page about an arm, on a port of its own, and the browser that looks at it."""
 
-    def __init__(self, arm, chromium):
+    def __init__(self, arm, chromium, parts=()):
         self.arm, self._chromium = arm, chromium
-        self.page = open_page(arm, ADDRESS, None, (*PARTS, Switch))
+        self.page = open_page(arm, ADDRESS, None, (*PARTS, *parts, Switch))
         self.errors = []
         self.tab, self.client = self.another_tab()
 
@@ -165,10 +165,10 @@ class Shown:
 
 
 @contextmanager
-def shown(arm):
-    """A `Shown`; the arm is the caller's."""
+def shown(arm, parts=()):
+    """A `Shown`, with more parts; the arm is the caller's."""
     with browser() as chromium:
-        it = Shown(arm, chromium)
+        it = Shown(arm, chromium, parts)
         try:
             yield it
         finally:

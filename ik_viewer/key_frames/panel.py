@@ -1,0 +1,151 @@
+"""The tab of key frames: keep the displayed pose, play the motion between poses, save both."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ik_core import KeyFrames
+from ik_core.maths.rotations import Array
+from ik_core.motion import Motion, save_motion
+
+from ..arm import Moment
+from ..drawing.appearance import shapes_of
+from ..drawing.colours import ORANGE
+from ..drawing.drawn_robot import DrawnRobot
+from ..page.stage import Stage
+from ..play.playhead import Playhead
+
+NAME = '/key_frames'
+RATE = 60.0
+"""[Hz] Of the motion."""
+OPACITY = 0.6
+
+
+class KeyFramesPanel:
+    """A `Part`: the poses that were kept, and a pale robot that plays the motion between them."""
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._moment = stage, moment
+        self.times: list[float] = []
+        self.poses: list[Array] = []
+        self._player: tuple[Motion, Playhead, DrawnRobot] | None = None
+        self._shown = 0.0
+        self._add_controls()
+        self._describe()
+
+    def show(self, moment: Moment) -> None:
+        """Note the pose, and show the frame of the motion that is due."""
+        self._moment, now = moment, time.monotonic()
+        passed, self._shown = now - self._shown, now
+        if self._player is not None:
+            motion, playhead, drawn = self._player
+            playhead.advance(passed)
+            drawn.show(motion[playhead.frame])
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        self._stop()
+        self._tab.remove()
+
+    def key_frames(self) -> KeyFrames:
+        """The kept poses. Raises InvalidMotion where there are fewer than two."""
+        tips = [tip.link for tip in self._moment.tips] if self._tips.value else []
+        times, poses = list(self.times), list(self.poses)
+        if self._closed.value and poses:
+            times.append(times[-1] + self._seconds.value)
+            poses.append(poses[0])
+        return KeyFrames(self._stage.robot, times, poses, tips=tips, closed=self._closed.value)
+
+    def _add_controls(self) -> None:
+        gui, stage = self._stage.server.gui, self._stage
+        with stage.tabs.add_tab('Key frames') as self._tab:
+            self._text = gui.add_html('')
+            self._seconds = gui.add_number(
+                'Seconds',
+                0.5,
+                min=0.01,
+                max=60.0,
+                step=0.01,
+                hint='From the last pose',
+            )
+            keep = gui.add_button('Keep this pose', icon='camera')
+            drop = gui.add_button('Drop the last', icon='trash')
+            self._closed = gui.add_checkbox('Cycle', False, hint='Return to the first pose')
+            self._tips = gui.add_checkbox(
+                'Move the tips on their own curves', True, hint='Feet that stand do not slide'
+            )
+            play = gui.add_button('Play', icon='player-play')
+            stop = gui.add_button('Stop', icon='player-stop')
+            motion = gui.add_button('Save the motion', icon='download')
+            poses = gui.add_button('Save the poses', icon='download')
+            load = gui.add_upload_button('Load poses', icon='upload', mime_type='.csv')
+        keep.on_click(stage.guarded(lambda _: self._keep()))
+        drop.on_click(stage.guarded(lambda _: self._drop()))
+        play.on_click(stage.guarded(lambda _: self._play()))
+        stop.on_click(stage.guarded(lambda _: self._stop()))
+        motion.on_click(stage.guarded(lambda event: self._send_motion(event.client)))
+        poses.on_click(stage.guarded(lambda event: self._send_poses(event.client)))
+        load.on_upload(stage.guarded(lambda event: self._load(event.target.value.content)))
+
+    def _keep(self) -> None:
+        robot = self._stage.robot
+        self.times.append(self.times[-1] + self._seconds.value if self.times else 0.0)
+        self.poses.append(self._moment.q.clip(robot.lower, robot.upper))
+        self._describe()
+
+    def _drop(self) -> None:
+        del self.times[-1:], self.poses[-1:]
+        self._describe()
+
+    def _play(self) -> None:
+        self._stop()
+        motion = self.key_frames().motion(RATE)
+        shapes, _ = shapes_of(self._stage.description)
+        drawn = DrawnRobot(
+            self._stage.server.scene,
+            NAME,
+            self._stage.robot,
+            shapes,
+            colour=ORANGE,
+            opacity=OPACITY,
+        )
+        self._player = motion, Playhead(len(motion), motion.period), drawn
+
+    def _stop(self) -> None:
+        player, self._player = self._player, None
+        if player is not None:
+            player[2].remove()
+
+    def _send_motion(self, client: Any) -> None:
+        motion = self.key_frames().motion(RATE)
+        _send(client, 'motion.csv', lambda path: save_motion(motion, path))
+
+    def _send_poses(self, client: Any) -> None:
+        _send(client, 'poses.csv', self.key_frames().save)
+
+    def _load(self, content: bytes) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, 'poses.csv')
+            path.write_bytes(content)
+            frames = KeyFrames.load(path, self._stage.robot)
+        self.times, self.poses = frames.times.tolist(), list(frames.poses)
+        self._describe()
+
+    def _describe(self) -> None:
+        count = len(self.times)
+        poses = f'{count} pose{"" if count == 1 else "s"}'
+        span = f', {self.times[-1] - self.times[0]:.2f} s' if count else ''
+        advice = '' if count > 1 else '. Drag the tips, and keep poses: two at least are needed'
+        self._text.content = f'<div style="padding:0 0.6rem">{poses}{span}{advice}</div>'
+
+
+def _send(client: Any, name: str, save: Callable[[Path], None]) -> None:
+    """Send a file that a function of its path writes to a browser."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        save(path)
+        client.send_file_download(name, path.read_bytes(), save_immediately=True)
