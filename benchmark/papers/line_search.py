@@ -107,16 +107,23 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     clips = load_clips(arguments.mocap)
     most = min(arguments.count, GOALS)
     fewer = min(most, FEWER_GOALS)
-    caps = {name: calibrated(METHODS[name], clips[0]) for name in METHODS}
-    for name, t in caps.items():
-        yield row('cap', '15 ms', name, count=iterations(SLOT, t), median=1e6 * t)
     jobs = [(s, SLOT, most, n) for s in SPACINGS for n in METHODS]
     jobs += [(SWEPT, slot, fewer, n) for slot in SLOTS for n in METHODS]
-    for spacing, slot, count, name in bar(jobs, 'line_search'):
-        yield from followed(clips, spacing, slot, count, name, iterations(slot, caps[name]))
+    yield from error_rows(clips, jobs)
     yield from captured(clips, most)
     yield from fixed_step_rows(clips, fewer)
     yield from equal_rows(clips, fewer)
+
+
+def error_rows(
+    clips: Sequence[Clip], jobs: Sequence[tuple[float, float, int, str]]
+) -> Iterator[Row]:
+    """The errors for each spacing [s], slot [s], largest number of goals and method."""
+    caps = {name: calibrated(METHODS[name], clips[0]) for name in METHODS}
+    for name, t in caps.items():
+        yield row('cap', '15 ms', name, count=iterations(SLOT, t), median=1e6 * t)
+    for spacing, slot, count, name in bar(jobs, 'errors'):
+        yield from followed(clips, spacing, slot, count, name, iterations(slot, caps[name]))
 
 
 def row(part: str, case: str, method: str, count: int = 0, **numbers: float | str) -> Row:
@@ -140,7 +147,7 @@ def iterations(slot: float, each: float) -> int:
 
 def calibrated(method: Method, clip: Clip, repeats: int = 5) -> float:
     """The processor's time [s] for one iteration on the clip's figure, the least measured."""
-    problem = new_problem(clip.robot, position_tolerance=1e-9)
+    problem = new_problem(clip.robot, clip.links, position_tolerance=1e-9)
     solver = method.make(max_iterations=100)
     frames = np.linspace(0, len(clip.q) - 1, 9).astype(int).tolist()
     ways = [(clip.start(start), clip.goals[goal]) for start, goal in pairwise(frames)]
@@ -171,7 +178,7 @@ def followed(
     made = [row(part, case, name, **box(errors))]
     if slot == SLOT:
         made.append(row('iterations', case, name, **{**box(used), 'values': ''}))
-    return made + (by_joint(name, moves) if moves else [])
+    return made + (by_joint(name, clips[0].between, moves) if moves else [])
 
 
 def equal_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
@@ -196,26 +203,29 @@ def captured(clips: Sequence[Clip], most: int) -> list[Row]:
     """Movement of the captured motions themselves: the reference."""
     chosen = walks(clips, SPACINGS[0], most)
     poses = [[walk.clip.q[frame] for frame in walk.frames[1:]] for walk in chosen]
-    return by_joint('captured', [movement(w, p) for w, p in zip(chosen, poses, strict=True)])
+    moves = [movement(walk, own) for walk, own in zip(chosen, poses, strict=True)]
+    return by_joint('captured', clips[0].between, moves)
 
 
 def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
-    """Movement of SMOOTH_LINKS over the poses (n,) of a walk, and distance from the captured ones.
+    """Movement of links without goals over poses (n,) of a walk, and distance from the captured.
 
     The movement |x(k+1) - 2 x(k) + x(k-1)| (frames, links) and the distance are in [cm].
     """
-    robot, links = walk.clip.robot, list(SMOOTH_LINKS)
+    robot, links = walk.clip.robot, list(walk.clip.between)
     here = link_paths(robot, poses, links)
     there = link_paths(robot, walk.clip.q[walk.frames[1:]], links)
     bends = np.diff(here, n=2, axis=0) if len(here) > 2 else np.empty((0, len(links), 3))
     return 100.0 * np.linalg.norm(bends, axis=2), 100.0 * np.linalg.norm(here - there, axis=2)
 
 
-def by_joint(name: str, moves: Sequence[tuple[Array, Array]]) -> list[Row]:
+def by_joint(
+    name: str, joints: Mapping[str, str], moves: Sequence[tuple[Array, Array]]
+) -> list[Row]:
     """Parts 'jitter', whose `median` is a root mean square, and 'pose': a joint as the case."""
     bends, distances = (np.concatenate(tables) for tables in zip(*moves, strict=True))
     made = []
-    for joint, bend, distance in zip(SMOOTH_LINKS.values(), bends.T, distances.T, strict=True):
+    for joint, bend, distance in zip(joints.values(), bends.T, distances.T, strict=True):
         rms = float(np.sqrt((bend**2).mean()))
         made.append(row('jitter', joint, name, **{**box(bend), 'median': rms, 'values': ''}))
         made.append(row('pose', joint, name, **{**box(distance), 'values': ''}))
@@ -258,12 +268,17 @@ TOLERANCE = 0.05 * UNIT
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A figure, what it did, q (frames, n) at RATE, and its goals (frames, goals, 3) [m]."""
+    """A figure, what it did, q (frames, n) at RATE, and its goals (frames, goals, 3) [m].
+
+    `links` have goals; those `between` have none, here with the names of their joints.
+    """
 
     name: str
     robot: Robot
     q: Array
     goals: Array
+    links: tuple[str, ...] = GOAL_LINKS
+    between: Mapping[str, str] = field(default_factory=lambda: SMOOTH_LINKS)
 
     def start(self, frame: int) -> Array:
         """The captured pose (n,) inside the limits, its angles taken to the nearest turn."""
@@ -323,7 +338,8 @@ def set_goals(problem: IkProblem, goals: Array) -> None:
 
 def follow(walk: Walk, solver: Solver, last: bool) -> Iterator[tuple[Array, float, int]]:
     """After each goal of a walk: q (n,), the sum of squared errors [units^2], the iterations."""
-    problem, q = new_problem(walk.clip.robot), walk.clip.start(walk.frames[0])
+    problem = new_problem(walk.clip.robot, walk.clip.links)
+    q = walk.clip.start(walk.frames[0])
     for frame in walk.frames[1:]:
         set_goals(problem, walk.clip.goals[frame])
         q, iterations = solve(solver, problem, q, last)
@@ -697,19 +713,20 @@ def draw(rows: Sequence[Row]) -> Any:
     """All parts; the boxes are blue, medians and crosses red, as the source's."""
     figure = new_figure(12.5, 7.6)
     above, below = figure.subfigures(2, 1, height_ratios=(1.0, 1.05))
-    errors = chosen(rows, 'error')
-    cases = list(dict.fromkeys(row['case'] for row in errors))
-    for number, (axes, case) in enumerate(
-        zip(above.subplots(1, len(cases), sharey=True), cases, strict=True), 9
-    ):
-        boxes(axes, [row for row in errors if row['case'] == case])
-        axes.set_title(f'As Fig. {number}: frames {case} apart')
-    above.axes[0].set_ylabel('sum of squared errors [units of 0.2 m, squared]')
+    draw_errors(above.subplots(1, len(FIGURES), sharey=True), rows)
     panels = below.subplots(1, 3)
     for axes, panel in zip(panels, (budgets, steps, jitter), strict=True):
         panel(axes, rows)
     below.legend(*panels[2].get_legend_handles_labels(), loc='outside lower center', ncols=7)
     return figure
+
+
+def draw_errors(panels: Sequence[Any], rows: Sequence[Row]) -> None:
+    """As Figs. 9, 10 and 11."""
+    for number, (axes, case) in enumerate(zip(panels, FIGURES, strict=True), 9):
+        boxes(axes, [row for row in chosen(rows, 'error') if row['case'] == case])
+        axes.set_title(f'As Fig. {number}: frames {case} apart')
+    panels[0].set_ylabel('sum of squared errors [units of 0.2 m, squared]')
 
 
 def chosen(rows: Sequence[Row], *parts: str) -> list[Row]:
