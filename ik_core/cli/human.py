@@ -2,7 +2,8 @@
 
     ik human --out human.urdf
     ik human --stature 1.62 --out figure.asf
-    ik human --motion walk --out walk.csv; ik play walk.csv --source human
+    ik human --motion walk --out walk.csv
+    ik play walk.csv --source human
 
 A motion is made from the keys in the folder `motions` for a figure whose pelvis floats: six joints
 more. Walking and running are one cycle, on the spot.

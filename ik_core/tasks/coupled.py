@@ -52,8 +52,8 @@ class CoupledTask(Task):
 
     @property
     def moves_all_joints(self) -> bool:
-        """True if one of the tasks moves all joints."""
-        return any(task.moves_all_joints for task in self.tasks)
+        """True if one of the tasks moves all joints, or is about no link."""
+        return any(task.moves_all_joints or not task.chains for task in self.tasks)
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
         """A r (k,) at q (n,)."""

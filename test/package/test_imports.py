@@ -68,7 +68,7 @@ ORDERS = {
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
-        {'collisions'},
+        {'collisions', 'key_frames'},
         {'parts'},
         {'view', 'main'},
     ],

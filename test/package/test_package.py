@@ -23,6 +23,7 @@ SHARED = sorted(
     for folder, pattern in (
         ('launch', '*.py'),
         ('config', '*'),
+        ('motions', '*'),
         ('urdf', '*'),
         ('examples', '*.py'),
         ('examples', '*.c'),
