@@ -1,9 +1,10 @@
-"""`ik bench person`: [EngellErleben2011] Figs. 9 to 12 on the shipped human figure.
+"""`ik bench person`: [EngellErleben2011] Figs. 3, 6, 9 to 12 on the shipped human figure.
 
 The procedure of `line_search` without captured motions: the figure has 71 angles, all with limits,
 as the source's, and its pelvis is held. It follows the fingertips, feet and head of its own
 motions, which are made by inverse kinematics from keys (`ik human --motion`) and repeated to ten
-seconds where they are cycles. The reference of Fig. 12 is that motion.
+seconds where they are cycles. The reference of Fig. 12 is that motion. The pictures of Figs. 3 and
+6 are its running cycle and its jump, with the goals in red.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from ik_core.figures import new_figure
+from ik_core.maths.rotations import Array
 from ik_core.retargeting.example import link_paths
 from ik_core.retargeting.human_motions import MOTIONS, human_motion
 from ik_core.robot.human import human
 
 from ..results import Claim, Row
+from . import postures
 from .line_search import (
     FIGURES,
     GOALS,
@@ -35,6 +38,7 @@ from .line_search import (
     interactive,
     jitter,
     like_the_reference,
+    row,
     smooth,
 )
 
@@ -46,6 +50,10 @@ BETWEEN = {
                         ('shank', 'knee'))
 } | {'thoracic_3_link': 'chest', 'cervical_1_link': 'neck'}  # fmt: skip
 """Links without goals, by the names of their joints."""
+PHASES, TURNED = 11, -25.0
+"""Pictures of a cycle, and by how much [deg] they are seen from ahead."""
+FINE = 240.0
+"""[Hz] Of the motions that are drawn."""
 LONG = 10.0
 """[s] Length of repeated cycles."""
 
@@ -56,6 +64,27 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     most = min(arguments.count, GOALS)
     yield from error_rows(clips, [(s, SLOT, most, name) for s in SPACINGS for name in METHODS])
     yield from captured(clips, most)
+    yield from pictures('3', 'run', np.arange(PHASES) / PHASES)
+    yield from pictures('6', 'jump')
+
+
+def pictures(number: str, name: str, phases: Array | None = None) -> Iterator[Row]:
+    """Postures of a motion at these fractions of its cycle, or at its key frames.
+
+    Parts 'pose' and 'goal', as of `postures`.
+    """
+    frames = human_motion(name)
+    at = frames.times if phases is None else phases * frames.times[-1]
+    motion, paths = frames.motion(FINE), frames.goal_paths(at)
+    side = postures.seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), TURNED)
+    for k, (time, places) in enumerate(zip(at, paths, strict=True)):
+        q = motion[min(round(time * FINE), len(motion) - 1)]
+        case = f'{number} {k}'
+        for one in (
+            postures.pose(case, 'desired', frames.robot, q, side),
+            postures.goals(case, places, side),
+        ):
+            yield row(one['part'], case, one['method'], values=one['values'])
 
 
 def clip_of(name: str) -> Clip:
@@ -78,9 +107,14 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The boxes of Figs. 9 to 11, and the jitter of Fig. 12."""
-    figure = new_figure(12.5, 7.2)
-    above, below = figure.subfigures(2, 1)
+    """The run of Fig. 3, the jump of Fig. 6, the boxes of Figs. 9 to 11, the jitter of Fig. 12."""
+    figure = new_figure(12.5, 10.5)
+    running, jumping, above, below = figure.subfigures(4, 1, height_ratios=(0.6, 0.7, 1.0, 1.0))
+    for part, number in ((running, '3'), (jumping, '6')):
+        cases = [f'{number} {k}' for k in range(PHASES)]
+        for axes, case in zip(part.subplots(1, PHASES, sharey=True), cases, strict=True):
+            title = '' if case[2:] != '0' else f'As Fig. {number}'
+            postures.people(axes, rows, case, title)
     draw_errors(above.subplots(1, len(FIGURES), sharey=True), rows)
     axes = below.subplots()
     jitter(axes, rows)
