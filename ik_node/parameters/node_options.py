@@ -128,6 +128,11 @@ class NodeOptions:
         10.0, 'time span that a recording keeps', unit='min', bounds=(0.1, 1440.0)
     )
     solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
+    preset: str = option(
+        '',
+        'options of the solver as in a paper; options that are not at their defaults override it',
+        choices=('', *sorted({name for kind in SOLVERS.values() for name in kind.presets})),
+    )
     position_tolerance: float = option(
         1e-5, 'error below which a goal counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
     )

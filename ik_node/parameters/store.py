@@ -18,7 +18,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ik_core import SOLVERS, Robot
+from ik_core import SOLVERS, Robot, make_solver
 from ik_core.exceptions import InvalidOption
 from ik_core.tracking import TrackerOptions
 
@@ -192,7 +192,7 @@ class Parameters:
         return NodeParameters(
             node=node,
             tracker=_make(TrackerOptions, read),
-            solver_options=solvers[node.solver],
+            solver_options=_with_preset(node.solver, node.preset, solvers[node.solver]),
             scale=_make(TwistScale, read, 'scale.'),
             default_limits=default,
             joint_limits=MappingProxyType(limits),
@@ -214,6 +214,18 @@ class Parameters:
 def _with_hint(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f'{name} (did you mean {close[0]}?)' if close else name
+
+
+def _with_preset(solver: str, preset: str, options: Any) -> Any:
+    """A preset's options, but for those that are not at their defaults.
+
+    Raises InvalidOption where the solver does not have that preset.
+    """
+    if not preset:
+        return options
+    given = {entry.name: getattr(options, entry.name) for entry in fields(options)}
+    changed = {e.name: given[e.name] for e in fields(options) if given[e.name] != e.default}
+    return make_solver(solver, preset=preset, **changed).options
 
 
 def _make(options: type, values: Values, prefix: str = '') -> Any:

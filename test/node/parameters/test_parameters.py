@@ -148,6 +148,29 @@ def test_a_refusal_says_what_would_be_right_and_changes_nothing(make, values, sa
     assert parameters.take() == before
 
 
+def test_a_preset_sets_the_options_of_a_paper_and_others_override_it(make):
+    node, parameters = make(
+        solver='pseudoinverse', preset='coursework', **{'pseudoinverse.time_step': 0.25}
+    )
+    options = parameters.take().solver_options
+    expected = ik.make_solver('pseudoinverse', preset='coursework', time_step=0.25).options
+    assert options == expected
+    assert options.halving_tolerance == 1e-3
+    assert change(node, preset='').successful
+    assert parameters.take().solver_options.halving_tolerance == np.inf
+
+
+def test_a_preset_that_the_solver_does_not_have_is_refused(make):
+    node, parameters = make(preset='coursework', solver='jacobian_transpose')
+    result = change(node, solver='bfgs')
+    assert not result.successful
+    assert "unknown preset 'coursework' of bfgs; there are: state_of_the_art" in result.reason
+    assert parameters.take().node.solver == 'jacobian_transpose'
+    assert change(node, solver='bfgs', preset='state_of_the_art').successful
+    with pytest.raises(InvalidOption, match='preset'):
+        make(preset='coursework')
+
+
 @pytest.mark.parametrize(
     ('text', 'number'), [('1e-5', 1e-5), ('inf', math.inf), ('-.5e-2', None), ('nan', None)]
 )
