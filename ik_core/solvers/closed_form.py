@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closed_form.cached_form import CachedForm
+from ..closed_form.covering import Cover, can_cover
 from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
 from ..exceptions import UnsupportedProblem
@@ -80,6 +81,11 @@ class ClosedFormOptions(SearchOptions):
     )
     restarts: int = option(
         100, 'further attempts of levenberg_marquardt, if it is used', bounds=(0, 10**6)
+    )
+    prove_collisions: bool = option(
+        False,
+        'try to prove that no solution of an arm of seven joints is free, where none is found; '
+        'that takes up to a second or two',
     )
 
 
@@ -166,7 +172,7 @@ class ClosedFormSolver(Solver):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         known = self._known_of(problem)
         assert self._next is not None
-        return ClosedFormSearch(problem, known, self._next, q0, self.options.record_history)
+        return ClosedFormSearch(problem, known, self._next, q0, self.options)
 
     def _known_of(self, problem: IkProblem) -> _Known:
         if self._known is None or not self._known.is_for(problem):
@@ -210,12 +216,12 @@ class ClosedFormSearch(Search):
         known: _Known,
         fallback: Solver,
         q0: ArrayLike | None,
-        records: bool,
+        options: ClosedFormOptions,
     ) -> None:
         self.problem, self.clock = problem, fallback.clock
         self.status = None
         self.solve_time = 0.0
-        self._known, self._fallback, self._records = known, fallback, records
+        self._known, self._fallback, self._options = known, fallback, options
         self._search = fallback.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
@@ -299,14 +305,24 @@ class ClosedFormSearch(Search):
                 break
             yield
             q = form.solve_first(start, values[first : first + LOOK], choice.of)
+        is_proved = redundant is None and form.is_certain
+        if q is None and choice.colliding and not self._is_settled() and self._may_prove(form):
+            cover = Cover(self.problem, form, start)
+            while not cover.is_over:
+                yield
+                cover.refine()
+            q, is_proved = cover.found, cover.is_proved
         if q is not None:
             self._take(q)
-        elif choice.colliding and redundant is None and form.is_certain:
+        elif choice.colliding and is_proved:
             self._end_without_free(f'for certain, {choice.why_none(self.problem)}')
         elif self._is_settled():
             self._end_without_free(self.problem.why_settled(choice.colliding[0]))
         else:
             self._note = self._out_of_reach(form)
+
+    def _may_prove(self, form: ClosedForm) -> bool:
+        return self._options.prove_collisions and can_cover(self.problem, form)
 
     def _is_settled(self) -> bool:
         """Whether a solution collides for the goal alone, so that all do."""
@@ -318,7 +334,7 @@ class ClosedFormSearch(Search):
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
-        self._found.history = (self._found.cost,) if self._records else ()
+        self._found.history = (self._found.cost,) if self._options.record_history else ()
 
     def _take(self, q: Array) -> None:
         """Answer with a solution q (n,), or begin there if the tolerances are finer than it is."""
@@ -333,7 +349,7 @@ class ClosedFormSearch(Search):
             self.problem.packed.targets[:] = targets  # as they were when this search began
         else:
             return
-        found.history = (found.cost,) if self._records else ()
+        found.history = (found.cost,) if self._options.record_history else ()
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:
