@@ -355,7 +355,7 @@ class Cover:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no configuration reaches the goal and is free; in a world that did not change."""
+        """Whether no configuration reaches the goal and is free, unless the world changed."""
         is_same = self._collisions.model is self._model
         return not len(self._left.low) and self.found is None and is_same
 

@@ -113,28 +113,30 @@ class Affine:
         )
 
     def root(self) -> Affine:
-        """The square root of what is not negative: by the tangent at the centre, which is above
-        it, most so at the lower bound; where that is not above 0 by the bounds."""
-        low, high = self.low, np.maximum(self.high, 0.0)
-        clear = low > 0.0
-        with np.errstate(divide='ignore', invalid='ignore'):
-            at = np.sqrt(self.centre)
-            slope = 0.5 / at
-            half = 0.5 * abs(at - slope * self.radius - np.sqrt(low))
+        """The square root of what is not below 0: by the tangent at the centre, which is above it,
+        most so at the lower bound; by the bounds where the lower one is not above 0."""
+        clear, low = self._above_zero()
+        at = np.sqrt(np.where(clear, self.centre, np.nan))
+        half = 0.5 * abs(at - 0.5 * self.radius / at - np.sqrt(low))
+        most = 0.5 * np.sqrt(np.maximum(self.high, 0.0))
         return Affine(
-            np.where(clear, at - half, 0.5 * np.sqrt(high)),
-            np.where(clear, slope * self.terms, 0.0),
-            np.where(clear, abs(slope) * self.rest + half, 0.5 * np.sqrt(high)),
+            np.where(clear, at - half, most),
+            np.where(clear, 0.5 * self.terms / at, 0.0),
+            np.where(clear, 0.5 * self.rest / at + half, most),
         )
 
     def inverse(self) -> Affine:
         """1 / x for x above 0: by the tangent at the centre, which is below it, most so at the
         lower bound. Not a number where that is not above 0."""
-        with np.errstate(divide='ignore', invalid='ignore'):
-            low = np.where(self.low > 0.0, self.low, np.nan)
-            at = 1.0 / self.centre
-            half = 0.5 * abs(1.0 / low - at - self.radius * at * at)
+        clear, low = self._above_zero()
+        at = 1.0 / np.where(clear, self.centre, np.nan)
+        half = 0.5 * abs(1.0 / low - at - self.radius * at * at)
         return Affine(at + half, -at * at * self.terms, at * at * self.rest + half)
+
+    def _above_zero(self) -> tuple[NDArray[np.bool_], Array]:
+        """Whether the lower bound is above 0, and that bound, or not a number."""
+        low = self.low
+        return low > 0.0, np.where(low > 0.0, low, np.nan)
 
 
 def dot(a: Affine, b: Affine) -> Affine:

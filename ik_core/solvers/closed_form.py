@@ -16,6 +16,10 @@ All else is answered by the default, `levenberg_marquardt`, from the same start,
 Chains that only nearly have a closed form are solved as if they had one, and each solution is
 followed from there.
 
+Where all solutions that are found collide (`avoid`), up to six joints the note says that this is
+certain. With seven the option `prove_collisions` tries to prove it for all values
+(`closed_form.covering`), or comes across a free solution.
+
 Secondary tasks use what freedom there is, from the solution on.
 
 A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker's are) by the

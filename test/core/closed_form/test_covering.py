@@ -1,4 +1,4 @@
-"""Proofs that no solution of an arm of seven joints is free: bounds, and what they may not miss."""
+"""Proofs that no solution of an arm of seven joints is free, and their bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.sphere_scene import MARGIN, Scene
 import ik_core as ik
 from ik_core.closed_form import ClosedForm, form
 from ik_core.closed_form.covering import PIECES, Cover, Loop, Piece, can_cover, whole
-from ik_core.closed_form.records import MULTIPLIER, OFFSET, REDUNDANT
+from ik_core.closed_form.records import MULTIPLIER, OFFSET
 from ik_core.collision import Collisions, Sphere
 from ik_core.maths.rotations import Array, frame_of
 
