@@ -89,7 +89,7 @@ class ClosedFormOptions(SearchOptions):
     prove_collisions: bool = option(
         False,
         'try to prove that no solution of an arm of seven joints is free, where none is found; '
-        'that takes up to a second or two',
+        'that takes seconds at most',
     )
 
 
