@@ -1,6 +1,7 @@
 """`ik bench collisions`: how fast configurations are judged, and goals solved free of collisions.
 
     ik bench collisions                  # the shipped robots in four scenes
+    ik bench collisions --solve          # without the times of judging
     ik bench collisions --data FOLDER    # also problems and robots that others publish
 
 A panda and a UR5e, as they are shipped, alone and in three scenes: a table, a shelf that is open
@@ -110,21 +111,24 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         robot = ik.load_urdf(name)
         for scene, world in SCENES.items():
             collisions = Collisions(robot, world(), margin=0.0)
-            row = _row(name, (tip,), scene, collisions, arguments.count)
+            row = _row(name, (tip,), scene, collisions, arguments.count, arguments.solve)
             if (name, scene) == ('panda', 'table'):
                 panda = row['avoid_per_s']
             row['to_panda'] = row['avoid_per_s'] / panda if panda else ''
             yield row
     if arguments.data:
-        yield from _rows_of_data(arguments.data, arguments.count, panda)
+        yield from _rows_of_data(arguments.data, arguments.count, panda, arguments.solve)
 
 
-def _rows_of_data(folder: Path, count: int, panda: float) -> Iterator[dict[str, Any]]:
+def _rows_of_data(
+    folder: Path, count: int, panda: float, only_solve: bool
+) -> Iterator[dict[str, Any]]:
     """Rows of robots and problems that are in a folder; others are named on stderr."""
     for name, arms in PEERS.items():
         if (folder / arms.file).is_file():
             collisions = _collisions_of(folder, arms)
-            row = _row(name, arms.links, 'alone', collisions, max(count // TENTH, 1))
+            goals = max(count // TENTH, 1)
+            row = _row(name, arms.links, 'alone', collisions, goals, only_solve)
             yield row | {'to_panda': row['avoid_per_s'] / panda}
         else:
             print(f'{name} is left out: there is no {folder / arms.file}', file=sys.stderr)
@@ -221,14 +225,20 @@ def _quantiles(seconds: Sequence[float]) -> dict[str, Any]:
 
 
 def _row(
-    name: str, tips: Sequence[str], scene: str, collisions: Collisions, count: int
+    name: str,
+    tips: Sequence[str],
+    scene: str,
+    collisions: Collisions,
+    count: int,
+    only_solve: bool,
 ) -> dict[str, Any]:
     robot = collisions.robot
     rng = np.random.default_rng(0)
     q = _random_rows(robot, JUDGED, rng)
     free = collisions.free(q)
-    judged = _least(lambda: collisions.free(q), ROUNDS) / len(q)
-    distance = _least(lambda: [collisions.distance(one) for one in q[:200]], ROUNDS) / 200
+    judged: dict[str, Any] = dict.fromkeys(('free_ns', 'distance_us'), '')
+    if not only_solve:
+        judged = _times_of_judging(collisions, q)
     ends = _free_rows(collisions, GOALS * count, rng)
     goals = np.array([[robot.forward_kinematics(one, tip) for tip in tips] for one in ends])
     starts = _random_rows(robot, len(goals), rng)
@@ -249,8 +259,7 @@ def _row(
         'scene': scene,
         'pairs': len(collisions.model['pairs']),
         'free': free.mean(),
-        'free_ns': 1e9 * judged,
-        'distance_us': 1e6 * distance,
+        **judged,
         'goals': len(goals),
         'plain_per_s': len(goals) / seconds[plain],
         'plain_free': collisions.free(batches[plain].q).mean(),
@@ -261,6 +270,14 @@ def _row(
         'judge': judge,
         **_single_times(plain, avoiding, goals[:SINGLES], starts),
     }
+
+
+def _times_of_judging(collisions: Collisions, q: Array) -> dict[str, Any]:
+    """Times of `free` for one of many configurations, and of a call of `distance`."""
+    free = _least(lambda: collisions.free(q), ROUNDS) / len(q)
+    few = q[:200]
+    distance = _least(lambda: [collisions.distance(one) for one in few], ROUNDS) / len(few)
+    return {'free_ns': 1e9 * free, 'distance_us': 1e6 * distance}
 
 
 def _random_rows(robot: ik.Robot, count: int, rng: np.random.Generator) -> Array:

@@ -129,6 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--mocap', type=Path, metavar='DIR', help=text)
     text = 'collisions: the folder with problems and robots that others publish'
     add('--data', type=Path, metavar='DIR', help=text)
+    text = 'collisions: solve only; leave out the times of judging'
+    add('--solve', action='store_true', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
     add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
     add('--peers', metavar='NAMES', help='peers: only these, with commas between')

@@ -7,8 +7,9 @@ closed form is a list of subproblem records (`records`), which one `kernel` runs
 `following` leads near ones to solutions, `cached_form` keeps the form of a problem.
 `redundancy` goes through the values of a redundant joint, by `sweeping`, and by `nearest_branch`
 and `branch_search`, which see `branches` as paths. `ideals` are the chains with formulas that a
-chain nearly is, `nearly` finds the nearest solution by them. `beginning` says where the default's
-searches begin, by the kernel `nearest`. They import `problem` and what is below, never solvers.
+chain nearly is, `nearly` finds the nearest solution by them. `covering` proves that no value of
+the redundant joint has a free solution. `beginning` says where the default's searches begin, by
+the kernel `nearest`. They import `problem` and what is below, never solvers.
 """
 
 from .forms import ClosedForm, form

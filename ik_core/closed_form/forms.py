@@ -110,6 +110,14 @@ class ClosedForm:
         """The limits [rad, m] of the redundant joint, half a turn to an unlimited side."""
         return self._redundancy_range
 
+    @property
+    def records(self) -> tuple[IntArray, Array] | None:
+        """Plan and numbers (`records`) where these alone solve the chain, by formulas without an
+        equation of degree four; else None."""
+        direct = self._direct
+        is_simple = direct is not None and direct.strategy.is_simple
+        return (direct.plan, direct.numbers) if direct is not None and is_simple else None
+
     def start(self, q0: ArrayLike | None = None) -> Array:
         """The start configuration (n,), by default that of the problem."""
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')

@@ -16,6 +16,10 @@ All else is answered by the default, `levenberg_marquardt`, from the same start,
 Chains that only nearly have a closed form are solved as if they had one, and each solution is
 followed from there.
 
+Where all solutions that are found collide (`avoid`), up to six joints the note says that this is
+certain. With seven the option `prove_collisions` tries to prove it for all values
+(`closed_form.covering`), or comes across a free solution.
+
 Secondary tasks use what freedom there is, from the solution on.
 
 A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker's are) by the
@@ -42,6 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closed_form.cached_form import CachedForm
+from ..closed_form.covering import Cover, can_cover
 from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
 from ..exceptions import UnsupportedProblem
@@ -80,6 +85,11 @@ class ClosedFormOptions(SearchOptions):
     )
     restarts: int = option(
         100, 'further attempts of levenberg_marquardt, if it is used', bounds=(0, 10**6)
+    )
+    prove_collisions: bool = option(
+        False,
+        'try to prove that no solution of an arm of seven joints is free, where none is found; '
+        'that takes seconds at most',
     )
 
 
@@ -166,7 +176,7 @@ class ClosedFormSolver(Solver):
     def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
         known = self._known_of(problem)
         assert self._next is not None
-        return ClosedFormSearch(problem, known, self._next, q0, self.options.record_history)
+        return ClosedFormSearch(problem, known, self._next, q0, self.options)
 
     def _known_of(self, problem: IkProblem) -> _Known:
         if self._known is None or not self._known.is_for(problem):
@@ -210,12 +220,12 @@ class ClosedFormSearch(Search):
         known: _Known,
         fallback: Solver,
         q0: ArrayLike | None,
-        records: bool,
+        options: ClosedFormOptions,
     ) -> None:
         self.problem, self.clock = problem, fallback.clock
         self.status = None
         self.solve_time = 0.0
-        self._known, self._fallback, self._records = known, fallback, records
+        self._known, self._fallback, self._options = known, fallback, options
         self._search = fallback.search(self.problem, q0)
         self.q0 = self._search.q0
         self._stays, self._left = False, math.inf
@@ -299,14 +309,24 @@ class ClosedFormSearch(Search):
                 break
             yield
             q = form.solve_first(start, values[first : first + LOOK], choice.of)
+        is_proved = redundant is None and form.is_certain
+        if q is None and choice.colliding and not self._is_settled() and self._may_prove(form):
+            cover = Cover(self.problem, form, start)
+            while not cover.is_over:
+                yield
+                cover.refine()
+            q, is_proved = cover.found, cover.is_proved
         if q is not None:
             self._take(q)
-        elif choice.colliding and redundant is None and form.is_certain:
+        elif choice.colliding and is_proved:
             self._end_without_free(f'for certain, {choice.why_none(self.problem)}')
         elif self._is_settled():
             self._end_without_free(self.problem.why_settled(choice.colliding[0]))
         else:
             self._note = self._out_of_reach(form)
+
+    def _may_prove(self, form: ClosedForm) -> bool:
+        return self._options.prove_collisions and can_cover(self.problem, form)
 
     def _is_settled(self) -> bool:
         """Whether a solution collides for the goal alone, so that all do."""
@@ -318,7 +338,7 @@ class ClosedFormSearch(Search):
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
-        self._found.history = (self._found.cost,) if self._records else ()
+        self._found.history = (self._found.cost,) if self._options.record_history else ()
 
     def _take(self, q: Array) -> None:
         """Answer with a solution q (n,), or begin there if the tolerances are finer than it is."""
@@ -333,7 +353,7 @@ class ClosedFormSearch(Search):
             self.problem.packed.targets[:] = targets  # as they were when this search began
         else:
             return
-        found.history = (found.cost,) if self._records else ()
+        found.history = (found.cost,) if self._options.record_history else ()
         self._found = found
 
     def _out_of_reach(self, form: ClosedForm) -> str:

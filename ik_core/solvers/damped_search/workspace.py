@@ -75,7 +75,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         for name in ('patience', 'max_step', 'damping'):
             own[name] = getattr(options, name)
         self._version = -1  # of the world in them
-        for name in ('searches', '_one'):
+        for name in ('searches', '_one', '_row'):
             vars(self).pop(name, None)
         self._few: Record | None = None
         self._address = 0  # of `searches`, once they are prepared for whole solves
@@ -94,6 +94,12 @@ class DampedWorkspace(ProblemRecords, Workspace):
         record = self.make_searches(1, 1, targets=self.packed.targets)
         record['one'] = self._one.address
         return record
+
+    @cached_property
+    def _row(self) -> Array:
+        """The whole robot's configuration (n,) of the single search."""
+        row: Array = self.searches['rows'][0]
+        return row
 
     @cached_property
     def _one(self) -> Record:
@@ -239,7 +245,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     def _begin_to_avoid(self, q: Array) -> None:
         """Prepare the checks of a search that begins at q (n,)."""
-        self.searches['rows'][0] = q
+        self._row[:] = q
         if self._valid is not None:
             self.constants['failed'] = 0
         avoid = self.problem.avoid
