@@ -238,6 +238,8 @@ def tasks_of(robot):
         pattern.next_frame(rng.normal(size=size), robot)
         for _ in range(3):
             pattern.next_frame(rng.normal(size=size), robot, rng.uniform(robot.lower, robot.upper))
+    directions = rng.normal(size=(3, 3))
+    cone = ik.robot.ReachCone.sinus(TIP, robot.base_link, *directions, elevations=(0.3, 0.5))
     return [
         ik.PoseTask(
             TIP,
@@ -264,6 +266,7 @@ def tasks_of(robot):
         ik.tasks.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=0.3, length=1.7),
         ik.tasks.LimitAvoidanceTask(weight=0.6),
         ik.tasks.ManipulabilityTask(TIP, weight=0.1, rows='position', reference=0.3, length=0.4),
+        ik.tasks.ReachConeTask(cone, weight=0.3),
         *patterns,
     ]
 
