@@ -22,6 +22,7 @@ from .result import IkStatus
 from .robot.kinematics import PARENT, VARIABLE
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
+from .robot.reach_cones import ReachCone, moved_cones
 from .robot.robot import Robot
 from .rules import are_within
 from .tasks import Task
@@ -71,8 +72,9 @@ class IkProblem:
         is one level of priority each: no level changes those before it
     frozen_joints : names of joints that keep their value of q0
     lower, upper : limits (n,) in place of the robot's [rad or m]
-    constraints : linear constraints between joints, as binding as the limits ([Engell2007] Eq.
-        11-12); only the solvers bfgs and sqp support them, and not with `secondary` tasks
+    constraints : LinearConstraints between joints ([Engell2007] Eq. 11-12) and ReachCones, as
+        binding as the limits; only the solvers bfgs and sqp support them, and not with `secondary`
+        tasks. Cones of links that the problem does not move are reported only
     avoid : Collisions of this robot: an answer is free of them, or its status is COLLISION. Only
         the solvers levenberg_marquardt and closed_form support it
     valid : a function of q (n,) that returns whether an answer may be used; likewise
@@ -90,7 +92,9 @@ class IkProblem:
     """
 
     avoids: bool
-    """Whether answers have to be free of collisions, or valid to the user's own check."""
+    """Whether answers have to be free of collisions, inside reach cones, or valid to the user's
+    own check.
+    """
     tolerances: tuple[float, float]
     """Both tolerances [m, rad]: another pair after each change, by which searches see it."""
 
@@ -103,7 +107,7 @@ class IkProblem:
         frozen_joints: Sequence[str] = (),
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
-        constraints: Sequence[LinearConstraint] = (),
+        constraints: Sequence[LinearConstraint | ReachCone] = (),
         avoid: Collisions | None = None,
         valid: Callable[[Array], bool] | None = None,
         position_tolerance: float = 1e-5,
@@ -115,7 +119,7 @@ class IkProblem:
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
         _check_list(tasks, 'tasks', 'tasks')
         _check_list(frozen_joints, 'frozen_joints', 'names')
-        _check_list(constraints, 'constraints', 'LinearConstraints')
+        _check_list(constraints, 'constraints', 'LinearConstraints and ReachCones')
         self.robot = robot
         self.goals = tuple(task for task in tasks if isinstance(task, GoalTask))
         self.other_tasks = tuple(task for task in tasks if not isinstance(task, GoalTask))
@@ -129,12 +133,15 @@ class IkProblem:
         self.columns = _as_slice(self.variables)
         box = self._checked_box(lower, upper)
         self.avoid, self.valid = _checked_avoid(avoid, robot, box), _checked_valid(valid)
-        self.avoids = avoid is not None or valid is not None
         low, high = box[:, self.variables]
         turns = robot.full_turns[self.variables]
         if any(isinstance(task, JointTask) for task in self.other_tasks):
             turns = False & turns  # to them a whole turn more or less is another place
-        self.constraints = _checked_constraints(constraints, robot, self.variables)
+        cones = [one for one in constraints if isinstance(one, ReachCone)]
+        rows = [one for one in constraints if not isinstance(one, ReachCone)]
+        self.cones, self.moved_cones = tuple(cones), moved_cones(cones, robot, self.variables)
+        self.avoids = avoid is not None or valid is not None or bool(self.moved_cones)
+        self.constraints = _checked_constraints(rows, robot, self.variables)
         turns = turns & ~self.constraints.coupled  # as it is to a constraint
         self.limits = JointLimits(low, high, turns)
         self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
@@ -154,7 +161,8 @@ class IkProblem:
         for k, level in enumerate(self.levels):
             name = 'secondary' if len(self.levels) == 1 else f'secondary, level {k + 1}'
             tasks += [f'  {name}: {task!r}' for task in level]
-        tasks += [f'  constraint: {constraint!r}' for constraint in self.constraints.constraints]
+        constraints = *self.constraints.constraints, *self.cones
+        tasks += [f'  constraint: {constraint!r}' for constraint in constraints]
         tasks += [f'  avoids: {self.avoid!r}'] if self.avoid is not None else []
         reached = f'{length(self.position_tolerance)}, {angle(self.orientation_tolerance)}'
         head = f'<IkProblem for {self.robot.name!r}: {moved}, reached within {reached}'
@@ -242,29 +250,37 @@ class IkProblem:
         vars(other).update(other_tasks=(*self.other_tasks, *tasks), levels=(tuple(level),))
         return other
 
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there are linear constraints or reach cones."""
+        return bool(self.constraints or self.cones)
+
     def check_without_constraints(self) -> None:
-        """Raise UnsupportedProblem if there are linear constraints: for callers without them."""
-        if self.constraints:
+        """Raise UnsupportedProblem if there are constraints: for callers without them."""
+        if self.is_constrained:
+            kind = 'linear constraints between joints' if self.constraints else 'reach cones'
             raise UnsupportedProblem(
-                'linear constraints between joints are kept by the solvers bfgs and sqp alone: '
+                f'{kind} are kept by the solvers bfgs and sqp alone: '
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
             )
 
     def without_avoid(self) -> IkProblem:
         """Copy with the same goals, that may collide."""
         other = self.clone()
-        vars(other).update(avoid=None, valid=None, avoids=False)
+        vars(other).update(avoid=None, valid=None, avoids=bool(self.moved_cones))
         return other
 
     def are_free(self, q: Array) -> NDArray[np.bool_]:
-        """Whether configurations (N, n) are free of collisions and valid (N,)."""
+        """Whether configurations (N, n) are free of collisions, inside cones and valid (N,)."""
         free = np.ones(len(q), bool) if self.avoid is None else self.avoid.free(q)
+        for cone in self.moved_cones:
+            free[free] = [cone.violation(self.robot, one) == 0.0 for one in q[free]]
         if self.valid is not None:
             free[free] = [bool(self.valid(one.copy())) for one in q[free]]
         return free
 
     def is_free(self, q: Array) -> bool:
-        """Whether a configuration (n,) is free of collisions and valid."""
+        """Whether a configuration (n,) is free of collisions, inside cones and valid."""
         return bool(self.are_free(q[np.newaxis])[0])
 
     def why_not_free(self, colliding: Array, count: int) -> str:
@@ -316,22 +332,38 @@ class IkProblem:
         return f'no closest point found may be used; one of them: {self.why_not_free_at(q)}'
 
     def what_holds(self, q: Array) -> str:
-        """The pairs that stop a free configuration q (n,), those at their margins."""
+        """The pairs and cones that stop a free configuration q (n,), those at their margins."""
         pairs = [] if self.avoid is None else self.avoid.distances(q, self.avoid.reach + TOUCH)
         names = [
             f'{pair.first} and {pair.second}'
             for pair in pairs
             if pair.distance <= pair.margin + TOUCH
         ]
+        names += [
+            f'the reach cone of {cone.link}'
+            for cone in self.moved_cones
+            if cone.depth(self.robot, q) <= TOUCH
+        ]
         return f'stopped by {"; ".join(names)}' if names else ''
 
     def why_not_free_at(self, q: Array) -> str:
-        """The pair that collides most at q (n,)."""
+        """The pair that collides most at q (n,), or a cone that it is outside of."""
         pairs = [] if self.avoid is None else self.avoid.colliding(q)
-        return f'{pairs[0].first} and {pairs[0].second}' if pairs else 'refused by `valid`'
+        if pairs:
+            return f'{pairs[0].first} and {pairs[0].second}'
+        for cone in self.moved_cones:
+            if (outside := cone.violation(self.robot, q)) > 0.0:
+                return f'{cone.link} is {angle(outside)} outside its reach cone'
+        return 'refused by `valid`'
+
+    def cone_violations(self, q: Array) -> tuple[float, ...]:
+        """How far outside each reach cone q (n,) is [rad]; 0 inside."""
+        return tuple(cone.violation(self.robot, q) for cone in self.cones)
 
     def check_without_avoid(self, who: str) -> None:
         """Raise UnsupportedProblem if there is anything to avoid: for callers that can't."""
+        if self.cones:
+            self.check_without_constraints()
         if self.avoids:
             name = 'avoid' if self.avoid is not None else 'valid'
             raise UnsupportedProblem(
@@ -581,6 +613,7 @@ def _guard() -> None:
         'columns': 'frozen_joints=',
         'limits': 'lower= and upper=',
         'constraints': 'constraints=',
+        'cones': 'constraints=',
         'avoid': 'avoid=',
         'valid': 'valid=',
         'orientation_length': 'orientation_length=',
@@ -622,7 +655,7 @@ def _checked_constraints(
     given = tuple(constraints)
     for one in given:
         if not isinstance(one, LinearConstraint):
-            raise InvalidOption(f'constraints: {one!r} is not a LinearConstraint')
+            raise InvalidOption(f'constraints: {one!r} is not a LinearConstraint or a ReachCone')
     return ConstraintRows(given, robot, variables)
 
 

@@ -21,8 +21,8 @@ class IkStatus(Enum):
         'not reached: the arm has fewer joints than the goal asks for; this is the closest point'
     )
     COLLISION = (
-        'not reached: every solution found collides or is refused; this is the best free '
-        'configuration found, or the start'
+        'not reached: every solution found collides, leaves a reach cone or is refused; this is '
+        'the best free configuration found, or the start'
     )
     LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
     STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
@@ -42,7 +42,8 @@ class IkResult:
     many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
     solver's option `record_history` is set. `note`: the solver's remark on how the result was
     found; often empty. `abandoned_evaluations`: those of later attempts, which were under way side
-    by side, and called off.
+    by side, and called off. `cone_violations`: the angle outside each reach cone of the problem's
+    constraints [rad], 0 inside.
     """
 
     q: Array
@@ -57,6 +58,7 @@ class IkResult:
     history: tuple[float, ...] = ()
     note: str = ''
     abandoned_evaluations: int = 0
+    cone_violations: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         shown = ', '.join(f'{name} {value}' for name, value in self._rows()[1:])

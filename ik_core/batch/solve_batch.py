@@ -193,7 +193,7 @@ class ManySolves:
     def compiled(self) -> bool:
         """Whether the kernel knows this solver and all of the problem's tasks."""
         problem = self.problem
-        known = not (problem.other_tasks or problem.levels or problem.constraints)
+        known = not (problem.other_tasks or problem.levels or problem.is_constrained)
         known = known and problem.weighed_alike is None and problem.valid is None
         return known and isinstance(self.solver, LevenbergMarquardt)
 

@@ -84,7 +84,7 @@ def solve_best(
             problem, start, done, min(size, limit - done), random_seed
         )
         found.add(many.run(None, starts, near=criterion.near, seeds=seeds))
-    leaves_alone = not (problem.levels or problem.constraints)
+    leaves_alone = not (problem.levels or problem.is_constrained)
     if criterion.task and leaves_alone and problem.packed.rows < len(problem.variables):
         found.improve(problem, criterion.task, method, deadline)
     return found.result(method.clock() - started)

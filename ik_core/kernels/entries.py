@@ -111,6 +111,7 @@ def _rows() -> list[Entry]:
         row('robot.kinematics:body_frames_of_rows', 'I2D2D2D3'),
         row('robot.kinematics:point_jacobian', 'I2D2D2i(ddd)D2'),
         row('robot.kinematics:point_jacobian_of_rows', 'I2D2D3iD2D3'),
+        row('robot.cone_kernels:outside', 'D2ddd', 'dddd', 'cone_outside'),
         row('robot.limits:random_configuration', 'iiD1D1D1'),
         row('robot.limits:shift_to_nearest_turns', 'D1D1D1D1B1'),
         row('maths.rotations:is_rigid', 'D2dd', 'b'),

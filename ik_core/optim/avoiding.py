@@ -1,11 +1,12 @@
 """The shared loop among obstacles: iterates are free of collisions, as answers have to be.
 
-With `avoid` or `valid` other kernels stand in those of the loop, made by `variant`, as with linear
-constraints (`constrained`), which may be there as well:
+With `avoid`, `valid` or reach cones other kernels stand in those of the loop, made by `variant`,
+as with linear constraints (`constrained`), which may be there as well:
 
     the step        first the way out of a collision, if x collides; then the minimum of the model
                     over all x + p with d_k + grad d_k . p >= margin for all near pairs of links,
-                    d_k being their distance: rows beside those of the linear constraints
+                    d_k being their distance: rows beside those of the linear constraints. A reach
+                    cone has rows, too: d_k is the angle above an edge's plane, the margin 0
     line search     along p, each trial being put to a free point near it; trials for which none is
                     found are too long. So no iterate enters a collision
     the way out     steps to the nearest point by these rows, each of which makes the worst
@@ -14,7 +15,8 @@ constraints (`constrained`), which may be there as well:
                     curvature of distances is left out
     best so far     points that are free, and that the user's own check accepts
 
-Everything is judged by the kernel of `Collisions.free`. Steps between iterates are not checked.
+Everything is judged by the kernel of `Collisions.free`. A direction outside its reach cone is
+handled as a pair nearer than its margin. Steps between iterates are not checked.
 """
 
 from __future__ import annotations
@@ -32,6 +34,14 @@ from ..collision.rows import add_slopes, deepest, distances_at
 from ..collision.rows import is_free as is_free_at
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
+from ..robot.cone_kernels import (
+    INWARD,
+    are_inside,
+    cones_at,
+    farthest_out,
+    height_above,
+    place_cones,
+)
 from ..rules import COLLIDED, FAILED, REACHED, RUNNING, STALLED, is_better
 from . import constrained, loop, quasi_newton, second_order
 from .constrained import (
@@ -57,14 +67,18 @@ from .quasi_newton import MOVED
 
 NEAR = 0.1
 """[m] Pairs of links farther apart than this and their margin have no row."""
+NEAR_EDGE = 0.5
+"""[rad] Edges of reach cones farther away have no row."""
 MOST_ROWS = 64
-"""Rows at most, of the nearest pairs; those without a row are still judged."""
+"""Rows of pairs at most, of the nearest pairs; those without a row are still judged."""
 SPARE = 1e-6
 """[m] Rows ask for this much more than the margin, so that points on them are free."""
+SPARE_ANGLE = 1e-9
+"""[rad] Likewise of cones, of which the angles are exact."""
 FAR = 1e9
 """[rad or m] Stands for an infinite bound of a row."""
 LEAST_SLOPE = 1e-9
-"""[m per rad or m] A pair that the variables move less has no row."""
+"""[m or rad, per rad or m] What the variables change less has no row."""
 CORRECTIONS = 5
 """Corrections of a trial that collides: each goes to the nearest point by the rows at the one
 before.
@@ -72,7 +86,7 @@ before.
 LONGEST_STEP = 0.3
 """Longest step out of a collision [rad or m]."""
 RISE = 0.05
-"""[m] A step of the way out asks for no more than this from one pair."""
+"""[m or rad] A step of the way out asks for no more than this from one row."""
 LESS = 0.01
 """A step of the way out has to make the worst violation less by this share of what it asks."""
 HALVINGS = 8
@@ -81,8 +95,9 @@ HALVINGS = 8
 AVOIDED = Layout(
     'avoided',
     ('joints', 'robot_joints'),
-    model=(INT,),  # address of the collision model; 0: there is only the user's check
+    model=(INT,),  # address of the collision model; 0: there are no collisions to avoid
     state=(INT,),
+    cones=(INT,),  # address of the record `robot.cone_kernels.CONES`; 0: there are no cones
     reach=(FLOAT,),  # [m] the largest margin
     first=(INT,),  # rows before those of the distances
     slopes=(FLOAT, 'robot_joints'),  # of a distance
@@ -103,9 +118,14 @@ def _set_row(problem: Record, x: Array) -> None:
 
 @inner
 def is_free(search: Record, x: Array) -> bool:
-    """Whether the robot is free of collisions at x (n,)."""
+    """Whether at x (n,) the robot is free of collisions, and directions are inside their cones."""
     avoided = avoided_at(search.avoidance)
     _set_row(search.problem, x)
+    if avoided.cones != 0:
+        cones = cones_at(avoided.cones)
+        place_cones(cones, search.problem.row)
+        if not are_inside(cones):
+            return False
     if avoided.model == 0:
         return True
     return is_free_at(avoided.model, avoided.state, search.problem.row)
@@ -127,12 +147,17 @@ def may_answer(search: Record, x: Array) -> bool:
 
 @inner
 def violation(search: Record, x: Array) -> float:
-    """How much nearer than its margin the worst pair is at x (n,) [m]; at most 0 if x is free."""
-    avoided = avoided_at(search.avoidance)
+    """How much nearer than its margin the worst pair is at x (n,) [m], or how far outside its cone
+    a direction [rad], whichever is more; at most 0 if x is free."""
+    avoided, worst = avoided_at(search.avoidance), -FAR
     _set_row(search.problem, x)
+    if avoided.cones != 0:
+        cones = cones_at(avoided.cones)
+        place_cones(cones, search.problem.row)
+        worst = farthest_out(cones)
     if avoided.model == 0:
-        return -FAR
-    return deepest(avoided.model, avoided.state, search.problem.row, avoided.reach)
+        return worst
+    return max(worst, deepest(avoided.model, avoided.state, search.problem.row, avoided.reach))
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -140,43 +165,69 @@ def violation(search: Record, x: Array) -> float:
 
 @inner
 def set_rows(search: Record, x: Array, leaves: bool) -> int:
-    """Put a row for each near pair at x (n,) below the linear constraints; returns the row of the
-    worst pair, -1 without any.
+    """Put rows for cones and near pairs at x (n,) below the linear constraints; returns the worst
+    one, -1 without any.
 
-    leaves : ask of pairs nearer than their margin to leave it; else only not to come nearer
+    leaves : ask of pairs nearer than their margin to leave it; else only not to come nearer. And
+        likewise of directions outside their cones
     """
-    avoided, rows = avoided_at(search.avoidance), program_of(search).rows
-    columns = search.problem.columns
-    row, n, worst, least = avoided.first, x.shape[0], -1, np.inf
+    avoided, q = avoided_at(search.avoidance), search.problem.row
+    row, worst, least = avoided.first, -1, np.inf
     _set_row(search.problem, x)
+    if avoided.cones != 0:
+        cones = cones_at(avoided.cones)
+        place_cones(cones, q)
+        for k in range(INWARD * cones.body.shape[0]):
+            height = height_above(cones, k // INWARD, k % INWARD - 1, FAR)
+            if height >= NEAR_EDGE:
+                continue
+            if _put_row(search, x, row, cones.slopes, height, SPARE_ANGLE, leaves):
+                if height - SPARE_ANGLE < least:
+                    worst, least = row, height - SPARE_ANGLE
+                row += 1
     count = 0
     if avoided.model != 0:
-        reach = avoided.reach + NEAR
-        count = distances_at(avoided.model, avoided.state, search.problem.row, reach, False)
+        count = distances_at(avoided.model, avoided.state, q, avoided.reach + NEAR, False)
     for slot in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
         for j in range(avoided.slopes.shape[0]):
             avoided.slopes[j] = 0.0
         add_slopes(model, state, slot, avoided.slopes)
-        square = value = 0.0
-        for j in range(n):
-            slope = avoided.slopes[columns[j]]
-            square += slope * slope
-            value += slope * x[j]
-        if square <= LEAST_SLOPE * LEAST_SLOPE or row >= rows.shape[0]:
-            continue
-        length, distance = math.sqrt(square), state.distances[slot, 0]
-        wanted = model.margin[state.found[slot]] + SPARE
-        rise = min(wanted - distance, RISE if leaves else 0.0)
-        for j in range(n):
-            rows[row, j] = avoided.slopes[columns[j]] / length
-        if distance - wanted < least:
-            worst, least = row, distance - wanted
-        rows[row, n], rows[row, n + 1] = (value + rise) / length, FAR
-        row += 1
+        distance, wanted = state.distances[slot, 0], model.margin[state.found[slot]] + SPARE
+        if _put_row(search, x, row, avoided.slopes, distance, wanted, leaves):
+            if distance - wanted < least:
+                worst, least = row, distance - wanted
+            row += 1
     clear_rows(search, row - avoided.first)
     return worst
+
+
+@inner
+def _put_row(
+    search: Record,
+    x: Array,
+    row: int,
+    slopes: Array,
+    distance: float,
+    wanted: float,
+    leaves: bool,
+) -> bool:
+    """Put a row that asks for at least this distance, which has these slopes (robot's joints,) at
+    x (n,); False without room for it, or without a slope."""
+    rows, columns, n = program_of(search).rows, search.problem.columns, x.shape[0]
+    square = value = 0.0
+    for j in range(n):
+        slope = slopes[columns[j]]
+        square += slope * slope
+        value += slope * x[j]
+    if square <= LEAST_SLOPE * LEAST_SLOPE or row >= rows.shape[0]:
+        return False
+    length, rise = math.sqrt(square), min(wanted - distance, RISE if leaves else 0.0)
+    for j in range(n):
+        rows[row, j] = slopes[columns[j]] / length
+    rows[row, n], rows[row, n + 1] = (value + rise) / length, FAR
+    return True
 
 
 @inner

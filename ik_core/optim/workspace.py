@@ -14,6 +14,8 @@ from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
+from ..robot.cone_kernels import INWARD
+from ..robot.reach_cones import cone_record
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
 from . import avoiding, constrained
@@ -177,6 +179,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 
     def _make_records(self, other_rows: int) -> None:
         self._load_world()
+        cones = self.problem.moved_cones
+        self._cones = cone_record(self.problem.robot, cones) if cones else None
         super()._make_records(other_rows)
 
     def _load_world(self) -> bool:
@@ -190,9 +194,10 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 
     @property
     def constraint_rows(self) -> int:
-        """See SearchRecords: those of pairs of links come last."""
+        """See SearchRecords: those of cones and of pairs of links come last."""
         pairs = 1 if self._state is None else len(self._state['slot'])
-        return super().constraint_rows + min(pairs, avoiding.MOST_ROWS)
+        cones = INWARD * len(self.problem.moved_cones)
+        return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
@@ -209,6 +214,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if self._model is not None and self._state is not None:
             own['model'], own['state'] = self._model.address, self._state.address
             own['reach'] = problem.avoid.reach if problem.avoid else 0.0
+        own['cones'] = 0 if self._cones is None else self._cones.address
         own['first'], self.constants['row'] = len(problem.constraints), q
         self.search['avoidance'] = own.address
 
@@ -222,6 +228,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
         result.note = self._note(result)
+        result.cone_violations = self.problem.cone_violations(result.q)
         return result
 
     def _note(self, result: IkResult) -> str:
@@ -233,7 +240,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
             return problem.what_holds(result.q)
         q = result.q.copy()
         if count == 0:
-            return f'no way out of the collision at the start: {problem.why_not_free_at(q)}'
+            return f'nothing free was found from the start: {problem.why_not_free_at(q)}'
         q[problem.columns] = self._avoided['colliding']
         return problem.why_not_free(q[np.newaxis], count)
 

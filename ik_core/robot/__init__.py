@@ -3,11 +3,22 @@
 These modules do not depend on goals; they may import `maths`, `options` and what is below.
 """
 
-from .human import human
+from .human import human, human_cones
 from .joints import Joint, Mimic
 from .linear_constraints import LinearConstraint
 from .linkage import linkage
+from .reach_cones import ReachCone
 from .robot import Robot
 from .urdf import load_urdf
 
-__all__ = ['Joint', 'LinearConstraint', 'Mimic', 'Robot', 'human', 'linkage', 'load_urdf']
+__all__ = [
+    'Joint',
+    'LinearConstraint',
+    'Mimic',
+    'ReachCone',
+    'Robot',
+    'human',
+    'human_cones',
+    'linkage',
+    'load_urdf',
+]

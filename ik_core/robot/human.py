@@ -23,6 +23,7 @@ from ..maths.rotations import Array
 from ..options import exact_number
 from .joints import FLOATING_BASE, Joint, carried_by_floating_base
 from .mass import Inertial
+from .reach_cones import ReachCone
 from .robot import Robot
 from .urdf_text import Solid
 
@@ -145,6 +146,33 @@ def human_joints(stature: float) -> list[Joint]:
     if size is None or not 0.1 <= size <= 10.0:
         raise InvalidOption(f'stature = {stature!r} [m]: a number from 0.1 to 10 is needed')
     return [*_trunk(size), *_limbs('left', 1.0, size), *_limbs('right', -1.0, size)]
+
+
+def human_cones() -> tuple[ReachCone, ...]:
+    """Return reach cones of the upper arms and the thighs of `human`, the left one of each first.
+
+    Each is a sinus cone inside the box of the joint's first two angles: about the middle of
+    flexion and extension, with these ranges as axes of ellipses. It cuts off the corners of the
+    box, where two angles are at their ends at once; that shape is ours.
+    """
+    cones = []
+    for joint, parent, child in (('shoulder', 'collarbone', 'upper_arm'), ('hip', ROOT, 'thigh')):
+        swing, aside, _ = LIMBS[joint]
+        middle, half = np.radians([swing.lower + swing.upper, swing.upper - swing.lower]) / 2.0
+        s, c = np.sin(middle), np.cos(middle)
+        inwards, outwards = np.radians([-aside.lower, aside.upper])
+        for side, right, left in (('left', inwards, outwards), ('right', outwards, inwards)):
+            cones.append(
+                ReachCone.sinus(
+                    f'{side}_{child}',
+                    parent if parent == ROOT else f'{side}_{parent}',
+                    axis=(0.0, 0.0, -1.0),
+                    centre=(-s, 0.0, -c),
+                    toward=(c, 0.0, -s),
+                    elevations=(half, right, half, left),
+                )
+            )
+    return tuple(cones)
 
 
 def _trunk(size: float) -> Iterator[Joint]:

@@ -177,7 +177,7 @@ class KernelSolver(LoopSolver):
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver."""
         kind, make, step = type(self), MethodWorkspace, type(self).step
-        if problem.avoids:
+        if problem.avoids and kind.avoids:
             make = AvoidingWorkspace
         elif problem.constraints and kind.constrained_step is not None:
             make, step = ConstrainedWorkspace, kind.constrained_step

@@ -14,6 +14,7 @@ from .goals import (
 from .jacobian_check import check_task
 from .joint_tasks import LimitAvoidanceTask, PostureTask, SmoothnessTask
 from .manipulability import ManipulabilityTask
+from .reach_cone import ReachConeTask
 from .reference_motion import (
     EndEffectorPatternTask,
     JointPatternTask,
@@ -36,6 +37,7 @@ __all__ = [
     'PositionAxisTask',
     'PositionTask',
     'PostureTask',
+    'ReachConeTask',
     'SmoothnessTask',
     'Task',
     'TwoAxisTask',

@@ -212,7 +212,11 @@ def test_postures_that_are_no_row_of_numbers(wrong):
 
 @pytest.mark.parametrize(
     ('name', 'of'),
-    [('secondary', 'tasks'), ('constraints', 'LinearConstraints'), ('frozen_joints', 'names')],
+    [
+        ('secondary', 'tasks'),
+        ('constraints', 'LinearConstraints and ReachCones'),
+        ('frozen_joints', 'names'),
+    ],
 )
 @pytest.mark.parametrize('wrong', [5, ik.PostureTask()])
 def test_one_in_the_place_of_a_list(name, of, wrong):

@@ -41,6 +41,13 @@ def constrained():
     )
 
 
+def in_a_cone():
+    cone = ik.robot.ReachCone.sinus(
+        'panda_link2', 'panda_link0', [0, 0, 1], [0, 0, 1], [1, 0, 0], 1
+    )
+    return ik.solve(panda(down(), constraints=[cone]))
+
+
 RAISED = {
     'drawing needs matplotlib': lambda: without_matplotlib(),
     'no robot': lambda: ik.load_urdf('pnda'),
@@ -61,6 +68,7 @@ RAISED = {
     'no joint that may move': lambda: panda(ik.PoseTask('panda_link0')),
     'unknown solver': lambda: ik.make_solver('lm'),
     'linear constraints': constrained,
+    'reach cones': in_a_cone,
     'infinitely many': lambda: ik.solve_all(panda(down())),
 }
 SENTENCES = {

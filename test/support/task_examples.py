@@ -68,6 +68,14 @@ def coupled(robot, link, rng):
     )
 
 
+def reach_cone(robot, link, rng):
+    """A narrow cone, which random configurations are outside of."""
+    cone = ik.robot.ReachCone.sinus(
+        link, robot.base_link, rng.normal(size=3), -rng.normal(size=3), (1, 2, 3), (0.2, 0.1, 0.3)
+    )
+    return ik.tasks.ReachConeTask(cone, weight=2.0)
+
+
 OTHERS = {
     ik.tasks.CentreOfMassTask: lambda robot, link, rng: ik.tasks.CentreOfMassTask(
         robot.centre_of_mass(robots.random_q(robot, rng)), weights=(2.0, 1.0, 0.0)
@@ -83,6 +91,7 @@ OTHERS = {
     ik.tasks.ManipulabilityTask: lambda robot, link, rng: ik.tasks.ManipulabilityTask(
         link, weight=2.0, rows='pose' if robot.n > 5 else 'position', length=0.3
     ),
+    ik.tasks.ReachConeTask: reach_cone,
     ik.tasks.EndEffectorPatternTask: end_effector_pattern,
     ik.tasks.OrientationPatternTask: orientation_pattern,
     ik.tasks.JointPatternTask: joint_pattern,

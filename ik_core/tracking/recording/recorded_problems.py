@@ -9,6 +9,7 @@ import numpy as np
 
 from ...exceptions import InvalidOption
 from ...problem import IkProblem
+from ...robot.reach_cones import ReachCone
 from ...robot.robot import Robot
 from ...tasks import (
     AxisTask,
@@ -24,6 +25,7 @@ from ...tasks import (
     PositionAxisTask,
     PositionTask,
     PostureTask,
+    ReachConeTask,
     SmoothnessTask,
     Task,
     TwoAxisTask,
@@ -77,6 +79,8 @@ def make_task(described: Arguments) -> Task:
     arguments = {**described}
     if 'tasks' in arguments:
         arguments['tasks'] = [make_task(task) for task in arguments['tasks']]
+    if 'cone' in arguments and isinstance(arguments['cone'], dict):
+        arguments['cone'] = ReachCone(**arguments['cone'])
     kind = KINDS[arguments.pop('kind')]
     target, tool = arguments.pop('target', None), None
     history = arguments.pop('examples', None), arguments.pop('achieved', None)
@@ -176,6 +180,12 @@ def _manipulability(task: ManipulabilityTask) -> Arguments:
     }
 
 
+def _reach_cone(task: ReachConeTask) -> Arguments:
+    cone = task.cone
+    names = ('link', 'relative_to', 'axis', 'corners', 'inner')
+    return {'cone': {name: getattr(cone, name) for name in names}, 'weight': task.weight}
+
+
 def _pattern(task: ReferenceMotionTask) -> Arguments:
     return {
         'weights': task.weights,
@@ -215,6 +225,7 @@ DESCRIBED_BY: dict[type[Task], Callable[[Any], Arguments]] = {
     SmoothnessTask: _smoothness,
     LimitAvoidanceTask: _limit_avoidance,
     ManipulabilityTask: _manipulability,
+    ReachConeTask: _reach_cone,
     EndEffectorPatternTask: _link_pattern,
     OrientationPatternTask: _link_pattern,
     JointPatternTask: _joint_pattern,

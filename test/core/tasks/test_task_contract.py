@@ -112,7 +112,7 @@ def test_a_goal_without_a_target_is_refused(kind):
 def test_a_secondary_task_is_honoured_where_the_goal_leaves_freedom(kind):
     robot = robots.weighed('panda')
     task, q = example(kind, robot)
-    turns = kind is ik.tasks.OrientationPatternTask
+    turns = kind in (ik.tasks.OrientationPatternTask, ik.tasks.ReachConeTask)
     goal = (ik.PositionTask if turns else ik.OrientationTask)(robots.tip_of(robot))
     aim = robots.random_q(robot, np.random.default_rng(6), margin=0.3)
     goal.set_target(robot.forward_kinematics(aim, goal.link))

@@ -239,6 +239,8 @@ def tasks_of(robot):
         for _ in range(3):
             pattern.next_frame(rng.normal(size=size), robot, rng.uniform(robot.lower, robot.upper))
     coupled = rng.normal(size=(3 + robot.n, 3))
+    directions = rng.normal(size=(3, 3))
+    cone = ik.robot.ReachCone.sinus(TIP, robot.base_link, *directions, elevations=(0.3, 0.5))
     return [
         ik.PoseTask(
             TIP,
@@ -266,6 +268,7 @@ def tasks_of(robot):
         ik.tasks.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=0.3, length=1.7),
         ik.tasks.LimitAvoidanceTask(weight=0.6),
         ik.tasks.ManipulabilityTask(TIP, weight=0.1, rows='position', reference=0.3, length=0.4),
+        ik.tasks.ReachConeTask(cone, weight=0.3),
         *patterns,
     ]
 
