@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .collisions.panel import CollisionsPanel
 from .compare.panel import Compare
+from .compare.targets_panel import MovingTargets
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
-ALL_PARTS: tuple[MakePart, ...] = (*PARTS, CollisionsPanel, Compare, ReachMap)
+ALL_PARTS: tuple[MakePart, ...] = (*PARTS, CollisionsPanel, Compare, MovingTargets, ReachMap)
 """The parts in the order of their tabs."""
