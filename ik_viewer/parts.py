@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .collisions.panel import CollisionsPanel
 from .compare.panel import Compare
+from .compare.targets_panel import MovingTargets
 from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
@@ -12,6 +13,7 @@ ALL_PARTS: tuple[MakePart, ...] = (
     *PARTS,
     CollisionsPanel,
     Compare,
+    MovingTargets,
     ReachMap,
     KeyFramesPanel,
 )

@@ -3,6 +3,7 @@
 ik view panda
 ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description
 ik view dual_arm --tip left_tool --tip right_tool --solver jacobian_transpose
+ik view buss_double_y --solver damped_least_squares --preset buss_clamped
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from ik_core import SOLVERS
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
+from ik_core.solvers import DEFAULT_SOLVER
 
 from .arm import Description
 from .drawing.description import describe
@@ -30,6 +32,7 @@ from .page.program import (
     show_until,
 )
 from .parts import ALL_PARTS
+from .presets import preset_settings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,7 +57,9 @@ def _run(arguments: argparse.Namespace) -> int:
     description = describe(
         arguments.robot, arguments.mesh_folder, floating_base=arguments.floating_base
     )
-    values = {'solver': arguments.solver} if arguments.solver else {}
+    values = {'solver': arguments.solver}
+    if arguments.preset:
+        values |= preset_settings(arguments.solver, arguments.preset)
     arm = LocalArm(
         description, arguments.tip, rate=arguments.rate, q0=start_of(description), values=values
     )
@@ -89,8 +94,12 @@ def _parser() -> argparse.ArgumentParser:
         '--rate', type=float, default=RATE, help=f'ticks per second (default: {RATE:g})'
     )
     parser.add_argument(
-        '--solver', choices=sorted(SOLVERS), help='the solver (default: levenberg_marquardt)'
+        '--solver',
+        choices=sorted(SOLVERS),
+        default=DEFAULT_SOLVER,
+        help='the solver (default: %(default)s)',
     )
+    parser.add_argument('--preset', metavar='NAME', help="options of the solver's paper")
     return parser
 
 

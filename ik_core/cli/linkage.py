@@ -2,8 +2,10 @@
 
     ik linkage 3 --joint ball --length 0.4 --out linkage.urdf
     ik linkage 4 --joint two_angle --length 0.5 0.4 0.3 0.2 --limits -1.5 1.5 > linkage.urdf
+    ik linkage --live
 
-Exit codes: 0 written, 2 bad input.
+With --live a page in the browser shows the linkage: it changes while it moves to its goal. Exit
+codes: 0 written, or ended by Ctrl-C; 2 bad input.
 """
 
 from __future__ import annotations
@@ -16,14 +18,19 @@ from typing import Any
 from ..robot.linkage import ORDERS, linkage
 from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
+from .programs import call_program
 
 
 def add_parser(commands: Any, summary: str) -> None:
     """Add `linkage` to the subcommands of `ik`."""
     parser = new_parser(commands, 'linkage', summary, __doc__)
     add = parser.add_argument
-    add('rods', metavar='N', type=int, help='number of rods')
-    add('--joint', choices=tuple(ORDERS), default='hinge', help='the joint before every rod')
+    add('rods', metavar='N', type=int, nargs='?', default=3, help='number of rods (default: 3)')
+    add(
+        '--joint',
+        choices=tuple(ORDERS),
+        help='the joint before every rod (default: hinge, or two_angle with --live)',
+    )
     add(
         '--length',
         type=float,
@@ -48,19 +55,26 @@ def add_parser(commands: Any, summary: str) -> None:
     )
     add('--pitch', type=float, default=0.1, metavar='M', help='of screws [m], in a turn')
     add('--out', type=Path, metavar='FILE', help='the URDF file (default: printed)')
+    add('--live', action='store_true', help='show it in the browser, and change it there')
+    add('--host', default='127.0.0.1', help='address of the page (default: 127.0.0.1)')
+    add('--port', type=int, help='port of the page (default: the first free one from 8080)')
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the URDF; exit code 0. Raises InvalidOption."""
+    """Write the URDF, or show the linkage; exit code 0. Raises InvalidOption, UsageError."""
+    joint = arguments.joint or ('two_angle' if arguments.live else 'hinge')
     robot = linkage(
         arguments.rods,
-        arguments.joint,
+        joint,
         lengths=arguments.length,
         limits=arguments.limits,
         velocity=arguments.velocity,
         pitch=arguments.pitch,
     )
+    if arguments.live:
+        arguments.joint = joint
+        return call_program('linkage', 'ik_viewer.linkage.command:main', arguments)
     if arguments.out:
         check_writable(arguments.out)
         arguments.out.write_text(urdf_text(robot), encoding='utf-8')

@@ -49,11 +49,18 @@ def benchmarks(**more: Any) -> list[str]:
 
 def run_program(name: str, arguments: Sequence[str]) -> int:
     """Run one with its arguments; its exit code. Raises UsageError where something is missing."""
-    module, _, function = PROGRAMS[name][0].partition(':')
     sys.argv = [f'ik {name}', *arguments]
+    return call_program(name, PROGRAMS[name][0], list(arguments))
+
+
+def call_program(name: str, program: str, arguments: Any) -> int:
+    """Call `program`, 'module:function', for `ik NAME`; its exit code.
+
+    Raises UsageError where something is missing.
+    """
+    module, _, function = program.partition(':')
     try:
-        program = getattr(imported(module), function)
-        code: int | None = program(list(arguments))
+        code: int | None = getattr(imported(module), function)(arguments)
     except ModuleNotFoundError as error:
         missing = error.name or str(error)
         raise UsageError(f'`ik {name}` needs {missing}: {_remedy(name, missing)}') from error
@@ -83,5 +90,7 @@ def _remedy(name: str, module: str) -> str:
     root = module.partition('.')[0]
     if root.startswith('ik_'):
         return 'it is not part of this installation'
-    is_of_ros = name not in ('view', 'play') or root == 'rclpy' or root.endswith('_msgs')
+    is_of_ros = (
+        name not in ('view', 'play', 'linkage') or root == 'rclpy' or root.endswith('_msgs')
+    )
     return ROS if is_of_ros else VIEWER

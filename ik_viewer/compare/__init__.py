@@ -1,5 +1,7 @@
-"""Several solvers on the same goal at once, each as a ghost: what their papers compare, live.
+"""Several solvers at once, each as a ghost: what their papers compare, live.
 
-`contestants` names them, `start` says where all of them begin, `stepped_solve` is one of them and
-`race` all together, none of which waits for another. `panel` shows it on the page.
+`contestants` names them, `start` is where all of them begin, `stepped_solve` is one of them on its
+way to a goal, `moving_targets` one that follows targets in motion. `race` is all together, none of
+which waits for another, and `director` gives it its pace. `panel` and `targets_panel` are the tabs
+on the page, of menus (`places`), tables and plots.
 """

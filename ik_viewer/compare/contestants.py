@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ik_core import SOLVERS, make_solver
 from ik_core.exceptions import InvalidOption
@@ -46,9 +47,9 @@ class Contestant:
         paper = PAPERS.get(self.preset or '', self.preset)
         return words if self.preset is None else f'{words} {paper}'
 
-    def make(self) -> Solver:
-        """A solver of its own. Raises InvalidOption."""
-        return make_solver(self.solver, preset=self.preset)
+    def make(self, **options: Any) -> Solver:
+        """A solver of its own, with other `options` if there are any. Raises InvalidOption."""
+        return make_solver(self.solver, preset=self.preset, **options)
 
 
 def all_contestants() -> list[Contestant]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,85 +12,28 @@ from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
-from ..drawing.colours import hex_of
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.stage import Stage
-from .contestants import COLOURS, LINE_SEARCH, Contestant, all_contestants, contestant_named
-from .race import UNTIL_THE_END, Race
+from .contestants import COLOURS, LINE_SEARCH
+from .director import PACES, Director
+from .places import Places
+from .plot import add_plot
+from .race import Race
 from .start import Goal, Start, goals_of, stretched_arm
 from .stepped_solve import Run
 from .table import plotted, table
 
-RATE, BUDGET = 30.0, 0.015
-"""[Hz], [s] Frames of the solvers, and what all of them together may take of one."""
-MOST_DUE = 10
-"""Frames that are made up for at most."""
 PERIOD = 0.2
 """[s] Between two pictures of the table and the curves."""
 AGAIN = 0.3
 """[s] Between two starts while a goal is dragged."""
-NOBODY = '(none)'
-PACES = {
-    '1 update a frame': 1,
-    '4 updates a frame': 4,
-    '16 updates a frame': 16,
-    'as many as possible': UNTIL_THE_END,
-}
 OPACITY = 0.75
 BALL, TRACE_STEP = 0.014, 0.001
 """Sizes, relative to the robot's size."""
 BLACK: Colour = (40, 44, 52)
-
-
-class Director:
-    """Lets a race go on in a thread of its own, frame by frame, until it is over."""
-
-    def __init__(self) -> None:
-        self.updates = PACES['4 updates a frame']
-        self.race: Race | None = None
-        self._wake = threading.Event()
-        self._closed = False
-        threading.Thread(target=self._run, name='compare director', daemon=True).start()
-
-    def begin(self, contestants: Sequence[Contestant], start: Start) -> Race:
-        """Begin a race; the one before ends."""
-        self.end()
-        self.race = Race(contestants, start)
-        self._wake.set()
-        return self.race
-
-    def end(self) -> None:
-        """End the race."""
-        race, self.race = self.race, None
-        if race is not None:
-            race.close()
-
-    def close(self) -> None:
-        """End the race and the thread."""
-        self.end()
-        self._closed = True
-        self._wake.set()
-
-    def _run(self) -> None:
-        last = time.perf_counter()
-        while not self._closed:
-            race, began = self.race, time.perf_counter()
-            frames, last = (began - last) * RATE, began
-            if race is None or race.over:
-                self._wake.wait()
-                self._wake.clear()
-                last = time.perf_counter()
-                continue
-            race.advance(self.updates * due_frames(frames), BUDGET)
-            time.sleep(max(1.0 / RATE - (time.perf_counter() - began), 0.001))
-
-
-def due_frames(frames: float) -> int:
-    """How many frames to make up for, where so many went by: a busy machine shows fewer."""
-    return min(max(round(frames), 1), MOST_DUE)
 
 
 class Ghost:
@@ -179,22 +121,12 @@ class Compare:
         self._clear.on_click(stage.guarded(lambda _: self._end()))
 
     def _add_places(self, gui: Any) -> None:
-        names = (NOBODY, *(contestant.name for contestant in all_contestants()))
-        chosen = [contestant.name for contestant in LINE_SEARCH]
-        chosen += [NOBODY] * (len(COLOURS) - len(chosen))
         with gui.add_folder('Methods and options', expand_by_default=False):
             self._again = gui.add_checkbox(
                 'Restart when the goal moves', True, hint='From the same joints'
             )
             self._with_robot = gui.add_checkbox('Show the robot', False)
-            self._places = [
-                gui.add_dropdown(f'{i + 1}', names, initial_value=name)
-                for i, name in enumerate(chosen)
-            ]
-
-    def _contestants(self) -> list[Contestant]:
-        names = [place.value for place in self._places if place.value != NOBODY]
-        return [contestant_named(name) for name in names]
+            self._places = Places(gui, LINE_SEARCH)
 
     def _set_pace(self) -> None:
         self._director.updates = PACES[self._pace.value]
@@ -223,9 +155,7 @@ class Compare:
             self._begin(Start(self._stage.robot, self._q0, goals))
 
     def _begin(self, start: Start) -> None:
-        contestants = self._contestants()
-        if not contestants:
-            raise InvalidOption('no method is chosen: choose at least one')
+        contestants = self._places.contestants()
         self._clear_scene()
         race = self._director.begin(contestants, start)
         self._q0, self._began, self._complete = start.q0, time.monotonic(), False
@@ -260,9 +190,17 @@ class Compare:
             plot.remove()
         turned = any(goal.kind.value != 'position' for goal in race.start.goals)
         titles = ['position error [mm] by update', 'orientation error [deg] by update']
+        data = plotted([run.curve for run in race.runs])
         with self._folder:
             self._plots = [
-                _plot(self._stage.server.gui, title, race.runs, self._clear.order - 0.5)
+                add_plot(
+                    self._stage.server.gui,
+                    title,
+                    [run.contestant.name for run in race.runs],
+                    data,
+                    _scales(data[0][-1]),
+                    order=self._clear.order - 0.5,
+                )
                 for title in titles[: 1 + turned]
             ]
 
@@ -285,33 +223,6 @@ def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
     return len(goals) == len(others) and all(
         a.link == b.link and a.kind is b.kind and np.abs(a.target - b.target).max() < 1e-9
         for a, b in zip(goals, others, strict=True)
-    )
-
-
-def _plot(gui: Any, title: str, runs: Sequence[Run], order: float) -> Any:
-    from viser import uplot
-
-    lines = [
-        uplot.Series(
-            label=run.contestant.name,
-            stroke=hex_of(colour),
-            width=2,
-            points=uplot.Series_Points(show=False),
-        )
-        for run, colour in zip(runs, COLOURS, strict=False)
-    ]
-    data = plotted([run.curve for run in runs])
-    grid, ticks = uplot.Axis_Grid(show=False), uplot.Axis_Ticks(show=False)
-    return gui.add_uplot(
-        data,
-        (uplot.Series(label='update'), *lines),
-        title=title,
-        scales=_scales(data[0][-1]),
-        axes=(uplot.Axis(grid=grid, ticks=ticks), uplot.Axis(grid=grid, ticks=ticks, size=58)),
-        legend=uplot.Legend(show=False),
-        height=190,
-        padding=(8, 24, 0, 0),
-        order=order,
     )
 
 

@@ -56,11 +56,19 @@ class Lane:
 
 
 class Race:
-    """The runs of some contestants from one start."""
+    """The runs of some contestants from one start.
 
-    def __init__(self, contestants: Sequence[Contestant], start: Start) -> None:
+    make : another kind of run
+    """
+
+    def __init__(
+        self,
+        contestants: Sequence[Contestant],
+        start: Start,
+        make: Callable[[Contestant, Start], Run] = Run,
+    ) -> None:
         self.start = start
-        self.runs = [Run(contestant, start) for contestant in contestants]
+        self.runs = [make(contestant, start) for contestant in contestants]
         self._lock = threading.Lock()
         self._lane = Lane('compare')
         self._at_work = 0

@@ -1,4 +1,7 @@
-"""The jog pad: the chosen tip by steps, or for as long as a button is held."""
+"""The jog pad: the chosen tip by steps, or for as long as a button is held.
+
+Keys step it, too. viser has arrows and W A S D Q E for the camera, so these are others.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from .stage import Stage, tip_poses
 HOLD_RATE = 20.0
 """[Hz] Twists while a button is held; they end by themselves after 0.1 s."""
 AXES = {'x': 0, 'y': 1, 'z': 2, 'roll (x)': 3, 'pitch (y)': 4, 'yaw (z)': 5}
+KEYS = {'\u2212x': 'J', '+x': 'L', '\u2212y': 'K', '+y': 'I', '\u2212z': 'U', '+z': 'O'}
+"""Keys that step along the axes."""
 BASE, TIP = 'of the robot', 'of the tip'
 
 
@@ -37,6 +42,8 @@ class Jog:
 
     def remove(self) -> None:
         """Take it off the page."""
+        for key in self._keys:
+            key.remove()
         self._tab.remove()
 
     def _add_hold(self, gui: Any) -> None:
@@ -55,8 +62,18 @@ class Jog:
             self._angle = gui.add_slider('Turn [deg]', 1, 45, 1, 5)
             for first in (0, 3):
                 names = [f'{sign}{axis}' for axis in 'xyz' for sign in ('\u2212', '+')]
-                pad = gui.add_button_group('Turn about' if first else 'Step along', names)
-                pad.on_click(self._stage.guarded(partial(self._step, first)))
+                pad = gui.add_button_group(
+                    'Turn about' if first else 'Step along',
+                    names,
+                    hint='' if first else 'Keys: J L for x, K I for y, U O for z',
+                )
+                pad.on_click(self._stage.guarded(partial(self._step_pad, first)))
+        self._keys = [self._add_key(gui, name, key) for name, key in KEYS.items()]
+
+    def _add_key(self, gui: Any, name: str, key: Any) -> Any:
+        command = gui.add_command(f'Step {name}', hotkey=key)
+        command.on_trigger(self._stage.guarded(lambda _: self._step(0, name)))
+        return command
 
     def _move(self, sign: float, _: Any) -> None:
         twist = np.zeros(6)
@@ -66,9 +83,12 @@ class Jog:
         turn = self._turn()
         self._stage.arm.set_twist(self._stage.choice.tip, turn @ twist[:3], turn @ twist[3:])
 
-    def _step(self, first: int, event: Any) -> None:
+    def _step_pad(self, first: int, event: Any) -> None:
+        self._step(first, event.target.value)
+
+    def _step(self, first: int, name: str) -> None:
         """Give the tip a goal one step on from its last one, or from where it is."""
-        vector, name = np.zeros(3), event.target.value
+        vector = np.zeros(3)
         vector['xyz'.index(name[1])] = 1.0 if name[0] == '+' else -1.0
         vector = self._turn() @ vector
         goal = self._goal()

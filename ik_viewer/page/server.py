@@ -131,9 +131,9 @@ class Surroundings:
         server.scene.set_up_direction(description.up)
         light(server.scene, description.up)
         self._add_floor(server, up, min(float(low[up]), 0.0) - 1e-3 * self.size)
-        look_at = 0.5 * (low + high)
-        view = VIEW if up == 2 else VIEW[[0, 2, 1]] * [1.0, 1.0, -1.0]
-        self._look(server, look_at, look_at + DISTANCE * self.size * view / np.linalg.norm(view))
+        server.initial_camera.fov = FIELD_OF_VIEW
+        server.initial_camera.near = 0.002 * self.size
+        look_at(server, 0.5 * (low + high), DISTANCE * self.size * direction(VIEW, description.up))
 
     def _add_floor(self, server: Any, up: int, height: float) -> None:
         points, colours = floor_lines(round_step(0.15 * self.size), FLOOR * self.size)
@@ -144,13 +144,19 @@ class Surroundings:
             '/floor', points, colours, thickness=1.0, thickness_units='screen'
         )
 
-    def _look(self, server: Any, look_at: Array, position: Array) -> None:
-        server.initial_camera.look_at = look_at
-        server.initial_camera.position = position
-        server.initial_camera.fov = FIELD_OF_VIEW
-        server.initial_camera.near = 0.002 * self.size
-        for client in server.get_clients().values():
-            client.camera.look_at, client.camera.position = look_at, position
+
+def direction(vector: Array, up: str) -> Array:
+    """A vector (3,) of a scene whose z is up as a unit vector of one with this axis up."""
+    turned = vector if up != '+y' else vector[[0, 2, 1]] * [1.0, 1.0, -1.0]
+    return np.asarray(turned / np.linalg.norm(turned))
+
+
+def look_at(server: Any, point: Array, view: Array) -> None:
+    """Let all browsers, also those to come, look at a point (3,) from `view` (3,) beyond it."""
+    server.initial_camera.look_at, server.initial_camera.position = point, point + view
+    for client in server.get_clients().values():
+        client.camera.position = point + view
+        client.camera.look_at = point  # after the position, which takes this point along
 
 
 def round_step(length: float) -> float:

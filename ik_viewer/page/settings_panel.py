@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from ..arm import Moment, Setting
 from .fields import Fields
+from .solver import UPDATES
 from .stage import Stage
 
-ELSEWHERE = ('solver', 'move')
+ELSEWHERE = ('solver', UPDATES, 'move')
 """Shown in other tabs."""
 
 

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from ..arm import Moment
-from .fields import Fields
+from ik_core import SOLVERS
+
+from ..arm import Moment, Setting
+from ..presets import preset_of, preset_settings
+from .fields import Fields, hint_of
 from .stage import Stage
+
+UPDATES = 'updates_per_tick'
+"""The setting that decides whether a method's steps are the arm's, or only its answers."""
 
 
 class Solver:
-    """A `Part`: the choice of the solver, and the options of the one that is chosen."""
+    """A `Part`: the choice of the solver or a preset, and the options of the chosen one."""
 
-    def __init__(self, stage: Stage, _: Moment) -> None:
+    def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage = stage
-        setting = stage.arm.settings.get('solver')
-        self._chosen = '' if setting is None else str(setting.value)
+        settings = stage.arm.settings
+        self._shown: Mapping[str, Setting] | None = None
+        self._chosen = ''
         self._tab = stage.tabs.add_tab('Solver')
         with self._tab:
             self._choice = self._add_choice()
+            self._updates = Fields(stage, [settings[UPDATES]] if UPDATES in settings else [])
             self._folder: Any = None
             self._fields: Fields | None = None
-        self._show_options()
+        self.show(moment)
 
     def show(self, moment: Moment) -> None:
         """Show which solver is chosen, and its options."""
-        setting = self._stage.arm.settings.get('solver')
-        if setting is not None and setting.value != self._chosen:
-            self._chosen = setting.value
-            self._show_options()
-        if self._choice is not None:
-            self._choice.show()
+        settings = self._stage.arm.settings
+        if settings is not self._shown:
+            self._shown = settings
+            self._show_choice(settings)
+        self._updates.show()
         if self._fields is not None:
             self._fields.show()
 
@@ -38,9 +46,32 @@ class Solver:
         """Take it off the page."""
         self._tab.remove()
 
-    def _add_choice(self) -> Fields | None:
+    def _add_choice(self) -> Any:
         setting = self._stage.arm.settings.get('solver')
-        return None if setting is None else Fields(self._stage, [setting])
+        if setting is None:
+            return None
+        names = [name for solver in setting.choices for name in _names(solver)]
+        choice = self._stage.server.gui.add_dropdown('solver', names, hint=hint_of(setting))
+        choice.on_update(self._stage.by_user(lambda _: self._choose(*_parts(choice.value))))
+        return choice
+
+    def _choose(self, solver: str, preset: str | None) -> None:
+        """Use a solver; with the options of a preset, or with its own in place of a preset's."""
+        settings, values = self._stage.arm.settings, {}
+        if preset or preset_of(solver, settings):
+            values = preset_settings(solver, preset)
+        self._shown = None  # what is refused is shown as it was
+        self._stage.arm.set_settings(
+            {'solver': solver, **{name: v for name, v in values.items() if name in settings}}
+        )
+
+    def _show_choice(self, settings: Mapping[str, Setting]) -> None:
+        solver = str(settings['solver'].value) if 'solver' in settings else ''
+        if self._choice is not None:
+            self._choice.value = _name(solver, preset_of(solver, settings))
+        if solver != self._chosen or self._fields is None:
+            self._chosen = solver
+            self._show_options()
 
     def _show_options(self) -> None:
         """Make the widgets of the chosen solver's options, in place of those before."""
@@ -53,3 +84,20 @@ class Solver:
             self._folder = self._stage.server.gui.add_folder('Options', visible=bool(options))
             with self._folder:
                 self._fields = Fields(self._stage, options, prefix)
+
+
+def _name(solver: str, preset: str | None) -> str:
+    """A solver's name in the menu, with its preset."""
+    return solver if preset is None else f'{solver}: {preset}'
+
+
+def _parts(name: str) -> tuple[str, str | None]:
+    """The solver and the preset of a name in the menu."""
+    solver, _, preset = name.partition(': ')
+    return solver, preset or None
+
+
+def _names(solver: str) -> list[str]:
+    """The names of a solver in the menu: alone, and with each preset."""
+    presets = SOLVERS[solver].presets if solver in SOLVERS else ()
+    return [_name(solver, preset) for preset in (None, *presets)]

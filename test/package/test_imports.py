@@ -65,12 +65,13 @@ ORDERS = {
     ],
     'ik_viewer': [
         {'__init__', 'arm'},
+        {'presets'},
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
         {'collisions', 'key_frames'},
         {'parts'},
-        {'view', 'main'},
+        {'view', 'main', 'linkage'},
     ],
 }
 FLOORS = {

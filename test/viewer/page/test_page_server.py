@@ -1,6 +1,7 @@
 """The page's server: its address, what it needs, and the floor that it lays."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,3 +57,35 @@ def test_the_floor_ends_where_it_has_faded():
 @pytest.mark.parametrize(('length', 'step'), [(0.15, 0.1), (0.3, 0.2), (0.99, 0.5), (7.0, 5.0)])
 def test_the_floor_has_steps_that_people_count_in(length, step):
     assert server.round_step(length) == pytest.approx(step)
+
+
+class Camera:
+    """As viser's: another position takes the point that it looks at along."""
+
+    def __init__(self):
+        self._position, self.look_at = np.zeros(3), np.array([1.0, 0.0, 0.0])
+
+    @property
+    def position(self):
+        return self._position
+
+    @position.setter
+    def position(self, position):
+        self.look_at = self.look_at + position - self._position
+        self._position = position
+
+
+def test_browsers_that_are_open_look_at_the_point_too(viser_server, monkeypatch):
+    browser = SimpleNamespace(camera=Camera())
+    monkeypatch.setattr(viser_server, 'get_clients', lambda: {1: browser})
+    server.look_at(viser_server, np.array([0.2, 0.3, 0.4]), np.array([0.0, -2.0, 1.0]))
+    for camera in (browser.camera, viser_server.initial_camera):
+        np.testing.assert_allclose(camera.look_at, [0.2, 0.3, 0.4])
+        np.testing.assert_allclose(camera.position, [0.2, -1.7, 1.4])
+
+
+@pytest.mark.parametrize('up', ['+y', '+z'])
+def test_the_view_is_from_above_and_the_front(up):
+    seen = server.direction(server.VIEW, up)
+    assert np.linalg.norm(seen) == pytest.approx(1.0)
+    assert seen['xyz'.index(up[1])] == pytest.approx(0.5 / np.linalg.norm(server.VIEW))

@@ -15,9 +15,11 @@ from support.page_hands import part
 
 import ik_core as ik
 from ik_viewer.arm import Setting
+from ik_viewer.local.settings import all_settings, changed
 from ik_viewer.page import fields
 from ik_viewer.page.gizmos import Gizmos
 from ik_viewer.page.goal_panel import Goals
+from ik_viewer.page.jog import Jog
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 
@@ -156,6 +158,45 @@ def test_what_is_refused_is_shown_as_it_is(made, clock):
     assert arm.called('set_settings') == [({'first.damping': 'much'},)]  # the arm says no
     page.frame()
     assert hands.widget('damping').value == '1e-05'
+
+
+def test_the_menu_of_solvers_has_presets_which_set_all_options(made):
+    settings = all_settings(robots.shipped('panda'))
+    arm = panda(settings=settings)
+    page, hands = made(arm)
+    hands.change('solver', 'damped_least_squares: buss_clamped')
+    ((values,),) = arm.called('set_settings')
+    truth = ik.make_solver('damped_least_squares', preset='buss_clamped').options
+    assert values.pop('solver') == 'damped_least_squares'
+    assert 'damped_least_squares.joint_stiffness' not in values
+    for name, value in values.items():
+        assert getattr(truth, name.partition('.')[2]) == value, name
+    page.frame()
+    assert hands.widget('solver').value == 'levenberg_marquardt'  # not set yet
+    arm.settings = changed(settings, {'solver': 'damped_least_squares', **values})
+    page.frame()
+    assert hands.widget('solver').value == 'damped_least_squares: buss_clamped'
+    hands.change('solver', 'damped_least_squares')
+    assert arm.called('set_settings')[1][0]['damped_least_squares.max_step'] == 0.7
+    arm.settings = changed(arm.settings, {'damped_least_squares.damping': 0.77})
+    page.frame()
+    assert hands.widget('solver').value == 'damped_least_squares'  # neither the one nor the other
+
+
+def test_a_key_steps_the_goal_until_the_page_is_gone(made):
+    arm = panda()
+    page, _ = made(arm)
+    commands = page.server.gui._command_handle_from_uuid
+    (key,) = [c for c in commands.values() if c.hotkey == 'U']
+    for callback in key._impl.trigger_cb:
+        asyncio.run(callback(None))
+    page.requests.do()
+    ((_, goal, _),) = arm.called('set_goal')
+    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
+    truth[2, 3] -= 0.01
+    np.testing.assert_allclose(goal, truth, atol=1e-12)
+    part(page, Jog).remove()
+    assert key not in commands.values()
 
 
 def test_the_options_are_those_of_the_chosen_solver(made, clock):

@@ -24,12 +24,12 @@ def made(viser_server):
     """Makes pages on one server, which is cleared after."""
     from support.page_hands import Hands
 
-    from ik_viewer.page.page import Page
+    from ik_viewer.page.page import PARTS, Page
 
     used = []
 
-    def make(arm):
-        page = Page(arm, viser_server)
+    def make(arm, parts=PARTS):
+        page = Page(arm, viser_server, parts)
         page.frame()
         used.append(Hands(page))
         return page, used[-1]

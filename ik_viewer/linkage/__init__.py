@@ -1,0 +1,4 @@
+"""A linkage of rods that changes while one looks: `ik linkage --live`.
+
+`linkage_arm` is the arm, `panel` its tab, `command` the program.
+"""

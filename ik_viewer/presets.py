@@ -1,0 +1,36 @@
+"""Presets of solvers as settings of an arm: the options of a paper's method, under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ik_core import SOLVERS, make_solver
+
+from .arm import Setting
+
+OF_THE_ROBOT = ('joint_stiffness',)
+"""Options that name joints: they belong to the robot, and a preset keeps them."""
+
+
+def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
+    """Values of all options of a solver with a preset; None: the defaults.
+
+    Raises InvalidOption for an unknown solver or preset.
+    """
+    options = make_solver(solver, preset=preset).options
+    return {
+        f'{solver}.{entry.name}': getattr(options, entry.name)
+        for entry in fields(options)
+        if entry.name not in OF_THE_ROBOT
+    }
+
+
+def preset_of(solver: str, settings: Mapping[str, Setting]) -> str | None:
+    """The preset that a solver's options are equal to; None if there is none."""
+    for preset in SOLVERS[solver].presets if solver in SOLVERS else ():
+        values = preset_settings(solver, preset)
+        if all(settings[n].value == value for n, value in values.items() if n in settings):
+            return preset
+    return None
