@@ -2,6 +2,7 @@
 
     ik linkage 3 --joint ball --length 0.4 --out linkage.urdf
     ik linkage 4 --joint two_angle --length 0.5 0.4 0.3 0.2 --limits -1.5 1.5 > linkage.urdf
+    ik linkage 6 --joint ball --branches 3 --out tree.urdf
     ik linkage --live
 
 With --live a page in the browser shows the linkage: it changes while it moves to its goal. Exit
@@ -54,6 +55,13 @@ def add_parser(commands: Any, summary: str) -> None:
         help='the speed limit of every angle [rad/s]',
     )
     add('--pitch', type=float, default=0.1, metavar='M', help='of screws [m], in a turn')
+    add(
+        '--branches',
+        type=int,
+        default=1,
+        metavar='N',
+        help='number of branches after half of the rods, each with a tip (default: 1, no fork)',
+    )
     add('--out', type=Path, metavar='FILE', help='the URDF file (default: printed)')
     add('--live', action='store_true', help='show it in the browser, and change it there')
     add('--host', default='127.0.0.1', help='address of the page (default: 127.0.0.1)')
@@ -71,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         limits=arguments.limits,
         velocity=arguments.velocity,
         pitch=arguments.pitch,
+        branches=arguments.branches,
     )
     if arguments.live:
         arguments.joint = joint

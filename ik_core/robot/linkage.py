@@ -6,6 +6,8 @@ At q = 0 the rods lie along x. The joint before each rod is one of
 - 'two_angle': R_z R_y (section 3.2), turns about z and then about the turned y;
 - 'ball': R_z R_y R_x, turns about any axis; not singular where the rods are in line;
 - 'screw': turns about z, and moves along z by `pitch` in a turn.
+
+A linkage with branches forks after half of its rods, and has a tip at the end of each branch.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
 MOST_RODS = 1000
 SCREW_TURNS = 10
 """Limit of a screw to each side, by default: a search goes through all turns."""
+MOST_BRANCHES = 100
+FAN = math.radians(60.0)
+"""Angle between the outermost branches at q = 0."""
 
 
 def linkage(
@@ -38,6 +43,7 @@ def linkage(
     limits: tuple[float, float] | None = None,
     velocity: float = math.inf,
     pitch: float = 0.1,
+    branches: int = 1,
 ) -> Robot:
     """A linkage of rods: from the link `base`, over `rod_1`, `rod_2`, ..., to `tip`.
 
@@ -49,6 +55,9 @@ def linkage(
         have ten turns to each side
     velocity [rad/s] : speed limit of every angle
     pitch [m] : of screws, in a turn
+    branches : where more than 1, the linkage forks after the first half of its rods (rounded up),
+        and each branch has the other half; at q = 0 they fan out about z. The names in branches
+        end in `_1`, `_2`, ..., as `tip_1`
 
     Raises InvalidOption.
     """
@@ -57,14 +66,40 @@ def linkage(
     sizes = _sizes(_rods(rods), lengths)
     if joint == 'screw' and limits is None:
         limits = (-SCREW_TURNS * math.tau, SCREW_TURNS * math.tau)
-    names = ['base', *(f'rod_{i + 1}' for i in range(len(sizes)))]
     angles = {**_angles(limits, velocity), **_kind(joint, limits, pitch)}
-    joints = [
-        Joint(f'joint_{i + 1}', parent=names[i], child=names[i + 1], origin=_along_x(at), **angles)
-        for i, at in enumerate([0.0, *sizes[:-1]])
-    ]
-    joints.append(Joint('end', 'fixed', names[-1], 'tip', _along_x(sizes[-1])))
-    return Robot.from_joints(f'linkage_{rods}_{joint}', [*names, 'tip'], joints)
+    count = _branches(branches, len(sizes))
+    trunk = 0 if count == 1 else (len(sizes) + 1) // 2
+    joints = _chain('base', np.eye(4), range(trunk), '', sizes, angles)
+    fork, at = (joints[-1].child, _along_x(sizes[trunk - 1])) if trunk else ('base', np.eye(4))
+    for k, turn in enumerate(np.linspace(-0.5 * FAN, 0.5 * FAN, count) if trunk else [0.0]):
+        suffix, origin = f'_{k + 1}' if trunk else '', at @ _about_z(turn)
+        branch = _chain(fork, origin, range(trunk, len(sizes)), suffix, sizes, angles)
+        end = Joint(f'end{suffix}', 'fixed', branch[-1].child, f'tip{suffix}', _along_x(sizes[-1]))
+        joints += [*branch, end]
+    name = f'linkage_{rods}_{joint}' + (f'_{count}_branches' if trunk else '')
+    return Robot.from_joints(name, ['base', *(each.child for each in joints)], joints)
+
+
+def _chain(
+    parent: str, origin: Array, rods: range, suffix: str, sizes: Sequence[float], angles: Any
+) -> list[Joint]:
+    """Joints before rods in a row, the first at `origin` (4, 4) in the parent link's frame."""
+    joints: list[Joint] = []
+    for i in rods:
+        place = origin if i == rods.start else _along_x(sizes[i - 1])
+        name, child = f'joint_{i + 1}{suffix}', f'rod_{i + 1}{suffix}'
+        joints.append(Joint(name, parent=parent, child=child, origin=place, **angles))
+        parent = child
+    return joints
+
+
+def _branches(branches: int, rods: int) -> int:
+    count = whole_number(branches, 'branches')
+    if count > MOST_BRANCHES:
+        raise InvalidOption(f'branches = {branches}: at most {MOST_BRANCHES}')
+    if count > 1 and rods < 2:
+        raise InvalidOption(f'branches = {branches}: a linkage that forks needs two rods or more')
+    return count
 
 
 def _rods(rods: int) -> int:
@@ -110,4 +145,13 @@ def _sizes(rods: int, lengths: float | Sequence[float]) -> list[float]:
 def _along_x(distance: float) -> Array:
     transform = np.eye(4)
     transform[0, 3] = distance
+    return transform
+
+
+def _about_z(angle: float) -> Array:
+    transform = np.eye(4)
+    transform[:2, :2] = [
+        [math.cos(angle), -math.sin(angle)],
+        [math.sin(angle), math.cos(angle)],
+    ]
     return transform

@@ -24,6 +24,7 @@ def main(arguments: argparse.Namespace) -> int:
         arguments.limits and tuple(arguments.limits),
         arguments.velocity,
         arguments.pitch,
+        arguments.branches,
     )
     arm = LinkageArm(design)
     try:

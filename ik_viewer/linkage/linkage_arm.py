@@ -17,7 +17,7 @@ from ik_core import SOLVERS, Robot
 from ik_core.maths.rotations import Array
 from ik_core.robot.linkage import linkage
 
-from ..arm import Description, GoalKind, Moment, Setting
+from ..arm import Description, GoalKind, Moment, Setting, TipState
 from ..local.local_arm import LocalArm
 from ..presets import preset_settings
 
@@ -27,6 +27,8 @@ BENT = 0.3
 """[rad] Angle of new joints: a straight linkage is singular."""
 GOAL = (0.25, 0.55, 0.3)
 """The first goal, relative to the length of the linkage."""
+BESIDE = 0.6
+"""[rad] Angle between the first goals of two tips, seen from the base."""
 SOLVER, PRESET = 'jacobian_transpose', 'coursework'
 STIFF = tuple(n for n, kind in SOLVERS.items() if hasattr(kind.Options, 'joint_stiffness'))
 """Solvers with joint weights."""
@@ -46,6 +48,7 @@ class Design:
     limits: tuple[float, float] | None = None
     velocity: float = math.inf
     pitch: float = 0.1
+    branches: int = 1
     stiff_joints: int = 1
     stiffness: float = 1.0
 
@@ -57,7 +60,8 @@ class Design:
     def with_rods(self, rods: int) -> Design:
         """Take rods off the end, or add some as long as the last one."""
         lengths = (*self.lengths, *self.lengths[-1:] * rods)[:rods]
-        return replace(self, lengths=lengths, stiff_joints=min(self.stiff_joints, rods))
+        stiff, branches = min(self.stiff_joints, rods), self.branches if rods > 1 else 1
+        return replace(self, lengths=lengths, stiff_joints=stiff, branches=branches)
 
     def with_length(self, length: float, rod: int | None = None) -> Design:
         """Set the length [m] of one rod by its index, or of all."""
@@ -73,6 +77,7 @@ class Design:
             limits=self.limits,
             velocity=self.velocity,
             pitch=self.pitch,
+            branches=self.branches,
         )
 
     def stiffness_settings(self, robot: Robot) -> dict[str, str]:
@@ -97,12 +102,8 @@ class LinkageArm:
             'joint_limits.default.velocity': 0.05 * RATE,  # no step of the preset is longer
             'joint_limits.default.acceleration': 60.0,
         }
-        goal = np.eye(4)
-        goal[:3, 3] = sum(design.lengths) * np.array(GOAL)
-        if design.joint == 'hinge':
-            goal[2, 3] = 0.0
         self._arm = _arm_of(design, robot, q, values)
-        self.set_goal(0, goal, GoalKind.POSITION)
+        self._set_first_goals(self._arm, [])
 
     def change(self, design: Design) -> None:
         """Become another linkage; raises InvalidOption, and stays what it was.
@@ -128,10 +129,28 @@ class LinkageArm:
             if not any(name.startswith(f'joint_limits.{joint}.') for joint in before.joint_names)
         }
         arm = _arm_of(design, robot, np.clip(q, robot.lower, robot.upper), values)
-        for i, tip in enumerate(moment.tips):
-            if tip.goal is not None:
-                arm.set_goal(i, tip.goal, tip.kind)
+        self._set_first_goals(arm, moment.tips)
         return arm
+
+    def _set_first_goals(self, arm: LocalArm, before: Sequence[TipState]) -> None:
+        """Give the tips the goals that they had before, and other tips goals beside each other."""
+        moment = arm.look()
+        assert moment is not None
+        for i in range(len(moment.tips)):
+            if i < len(before):
+                goal, kind = before[i].goal, before[i].kind
+            else:
+                goal, kind = self._first_goal(i), GoalKind.POSITION
+            if goal is not None:
+                arm.set_goal(i, goal, kind)
+
+    def _first_goal(self, tip: int) -> Array:
+        angle, (x, y, z) = -BESIDE * tip, sum(self.design.lengths) * np.array(GOAL)
+        goal = np.eye(4)
+        goal[0, 3] = math.cos(angle) * x - math.sin(angle) * y
+        goal[1, 3] = math.sin(angle) * x + math.cos(angle) * y
+        goal[2, 3] = 0.0 if self.design.joint == 'hinge' else z
+        return goal
 
     @property
     def _robot(self) -> Robot:

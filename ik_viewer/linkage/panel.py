@@ -18,7 +18,7 @@ SETTLED = 0.3
 """[s] Without a change, and the linkage becomes what the sliders show."""
 HOLD = 1.0
 """[s] Time after a slider was moved until the arm knows of it."""
-MOST_RODS, LONGEST = 20, 1000.0
+MOST_RODS, MOST_BRANCHES, LONGEST = 20, 4, 1000.0
 """Ends of the sliders, of lengths in mm."""
 STIFFEST = 20.0
 ALL = 'all'
@@ -59,6 +59,10 @@ class LinkagePanel:
             'Joints', tuple(ORDERS), initial_value=design.joint, hint='The joint before every rod'
         )
         self._rod = gui.add_dropdown('Rod', (ALL, *map(str, range(1, design.rods + 1))))
+        branches = gui.add_slider(
+            'Branches', 1, max(MOST_BRANCHES, design.branches), 1, design.branches,
+            hint='After half of the rods, each with a tip', disabled=design.rods == 1,
+        )  # fmt: skip
         lengths = [1e3 * length for length in design.lengths]
         self._length = gui.add_slider(
             'Length [mm]', min(1.0, *lengths), max(LONGEST, *lengths), 1.0, lengths[0]
@@ -66,6 +70,7 @@ class LinkagePanel:
         self._rod.on_update(self._stage.by_user(lambda _: self._show_length()))
         self._on(rods, lambda value: self._wanted.with_rods(int(value)))
         self._on(joint, lambda value: replace(self._wanted, joint=value))
+        self._on(branches, lambda value: replace(self._wanted, branches=int(value)))
         self._on(self._length, self._with_length)
         if design.joint == 'screw':
             end = max(LONGEST, 1e3 * abs(design.pitch))

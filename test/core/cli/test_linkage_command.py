@@ -25,6 +25,11 @@ def test_it_can_be_written_to_a_file_and_solved_at_once(tmp_path, capsys):
     assert main(['solve', file, '--xyz', '0.5', '0.3', '0.2']) == 0
 
 
+def test_branches_are_an_option(capsys):
+    assert main(['linkage', '5', '--branches', '2']) == 0
+    assert ik.load_urdf(capsys.readouterr().out).tips() == ['tip_1', 'tip_2']
+
+
 @pytest.mark.parametrize(
     ('argv', 'said'),
     [
@@ -33,6 +38,7 @@ def test_it_can_be_written_to_a_file_and_solved_at_once(tmp_path, capsys):
         (['2', '--joint', 'rail'], 'rail'),
         (['2', '--length', '0.1', '0.2', '0.3'], '3 lengths for 2 rods'),
         (['2', '--limits', '1', '-1'], 'lower <= upper'),
+        (['1', '--branches', '2'], 'two rods'),
         (['2', '--out', '/no/such/folder/a.urdf'], '/no/such/folder'),
     ],
 )

@@ -50,6 +50,29 @@ def test_the_tip_is_where_rotations_and_rods_put_it(joint, from_urdf):
         np.testing.assert_allclose(tip[:3, :3], turned, atol=1e-12)
 
 
+@pytest.mark.parametrize('from_urdf', [False, True])
+def test_each_branch_has_a_tip_at_the_end_of_its_rods(from_urdf):
+    robot = linkage(3, 'two_angle', lengths=LENGTHS, branches=3)
+    if from_urdf:
+        robot = ik.load_urdf(urdf_text(robot))
+    assert robot.tips() == ['tip_1', 'tip_2', 'tip_3']
+    assert robot.n == 2 * (2 + 3)  # a trunk of two rods, branches of one
+    for k, fan in enumerate(np.radians([-30.0, 0.0, 30.0])):
+        q = np.random.default_rng(k).uniform(-3.0, 3.0, robot.n)
+        angles = dict(zip(robot.joint_names, q, strict=True))
+        at, turned = tip_by_hand('zy', q[:4], LENGTHS[:2])
+        turned = turned @ turn('z', fan + angles[f'joint_3_{k + 1}/z'])
+        turned = turned @ turn('y', angles[f'joint_3_{k + 1}/y'])
+        tip = robot.forward_kinematics(q, f'tip_{k + 1}')[:3, 3]
+        np.testing.assert_allclose(tip, at + turned @ [LENGTHS[2], 0.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(('rods', 'branches'), [(1, 2), (3, 0), (3, 1.5), (3, 101)])
+def test_branches_that_can_not_be_are_refused(rods, branches):
+    with pytest.raises(ik.exceptions.InvalidOption, match='branches'):
+        linkage(rods, branches=branches)
+
+
 def test_hinges_move_in_a_plane_and_the_others_in_space():
     for joint, flat in (('hinge', True), ('two_angle', False), ('ball', False)):
         robot = linkage(4, joint)

@@ -10,6 +10,7 @@ from ik_core.cli.main import main
 from ik_viewer.arm import GoalKind
 from ik_viewer.linkage.linkage_arm import BENT, Design, LinkageArm
 from ik_viewer.local.local_arm import LocalArm
+from ik_viewer.page.goal_panel import Goals
 
 
 @pytest.fixture
@@ -135,6 +136,24 @@ def test_sliders_and_menus_change_the_linkage(arm, shown):
     turned = robot.forward_kinematics(np.full(4, np.pi), 'tip')
     assert turned[2, 3] == pytest.approx(4 * 0.25 / 2.0)
     assert hands.widget('Rods').value == 4
+
+
+def test_branches_are_tips_with_goals_that_they_reach(arm, shown):
+    page, hands, settle = shown
+    hands.change('Rods', 4)
+    hands.change('Branches', 3)
+    settle()
+    first = arm.look().tips[0].goal
+    assert len(page.part(Goals).gizmos.each) == 3
+    ticks(arm, 400)
+    moment = arm.look()
+    np.testing.assert_array_equal(moment.tips[0].goal, first)
+    for tip in moment.tips:
+        at = robot_of(arm).forward_kinematics(moment.q, tip.link)[:3, 3]
+        assert np.linalg.norm(at - tip.goal[:3, 3]) < 0.05
+    hands.change('Rods', 1)
+    settle()
+    assert arm.design.branches == 1
 
 
 def test_a_slider_in_motion_does_not_change_it_yet(arm, shown):
