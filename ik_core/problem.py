@@ -357,7 +357,7 @@ class IkProblem:
         return 'refused by `valid`'
 
     def cone_violations(self, q: Array) -> tuple[float, ...]:
-        """How far outside each reach cone q (n,) is [rad]; 0 inside."""
+        """The angles outside each reach cone at q (n,) [rad]; 0 inside."""
         return tuple(cone.violation(self.robot, q) for cone in self.cones)
 
     def check_without_avoid(self, who: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from ik_core import Robot
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
+from ik_core.robot import ReachCone
 
 
 class GoalKind(Enum):
@@ -38,6 +39,7 @@ class Description:
         text came by a message, whose mesh names open nothing but what is in `mesh_folders`
     mesh_folders : named by the user; the packages of package:// are looked for in them
     up : the axis of the root link that points up, '+z', or '+y' for motion capture
+    cones : limits to draw beside those of the joints; a tracker does not keep them
     """
 
     robot: Robot
@@ -45,6 +47,7 @@ class Description:
     folder: Path | None = None
     mesh_folders: tuple[Path, ...] = ()
     up: str = '+z'
+    cones: tuple[ReachCone, ...] = ()
 
 
 class TipState(NamedTuple):

@@ -37,7 +37,7 @@ class ReachConeTask(Task):
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """See Task."""
+        """The link, with the link that the cone is fixed to."""
         return ((self.cone.link, self.cone.relative_to),)
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:

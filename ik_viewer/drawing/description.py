@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ik_core import Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.meshes import package_of
+from ik_core.robot import ReachCone, human_cones
 from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
 
@@ -33,7 +35,15 @@ def describe(
         path.read_text(encoding='utf-8', errors='replace'),
         path.parent,
         (*mesh_folders, *package_of(path)),
+        cones=known_cones(robot),
     )
+
+
+def known_cones(robot: Robot) -> tuple[ReachCone, ...]:
+    """The cones of a person that `ik human` wrote; of other robots none."""
+    links = {*robot.link_names}
+    cones = human_cones() if robot.name == 'human' else ()
+    return tuple(cone for cone in cones if {cone.link, cone.relative_to} <= links)
 
 
 def check_mesh_folders(folders: Sequence[Path]) -> None:

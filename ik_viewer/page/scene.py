@@ -1,4 +1,4 @@
-"""The robot in the scene, and what is drawn around it: ghost, traces, goals, ellipsoid, frames."""
+"""The robot in the scene, and what is drawn around it: ghost, traces, goals, limits, frames."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..arm import Moment, TipState
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
 from ..drawing.drawn_robot import DrawnRobot
+from ..drawing.limits import Limits
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
 from .server import light
 from .stage import Stage, tip_poses
@@ -39,6 +40,7 @@ class Scene:
         self.ellipsoids = [
             Ellipsoid(scene, f'/ellipsoid/tip_{i}') for i in range(len(moment.tips))
         ]
+        self.limits = Limits(scene, '/limits', robot, stage.description.cones, size)
         self._frames = 0
         self._add_toggles()
         for notice in notices:
@@ -60,11 +62,12 @@ class Scene:
         if self._frames % 3 == 0:  # what changes slowly, or is much to send
             self._show_traces()
             self._show_ellipsoids(moment, poses)
+            self._show_limits(moment)
 
     def remove(self) -> None:
         """Take it off the page."""
         scene = self._stage.server.scene
-        for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid'):
+        for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)
         self._folder.remove()
 
@@ -89,6 +92,9 @@ class Scene:
                 'Manipulability',
                 False,
                 hint='Tip velocity in each direction at unit joint speed',
+            )
+            self.with_limits = gui.add_checkbox(
+                'Limits', False, hint='The range of each revolute joint, and cones of ball joints'
             )
             self._with_axes = gui.add_checkbox(
                 'Joint frames', False, hint='The axis of a joint is blue'
@@ -124,6 +130,12 @@ class Scene:
                 ellipsoid.visible = self._with_ellipsoid.value
             if ellipsoid.visible:
                 ellipsoid.show(robot, moment.q, tip.link, pose)
+
+    def _show_limits(self, moment: Moment) -> None:
+        if self.with_limits.value:
+            self.limits.show(moment.q)
+        else:
+            self.limits.hide()
 
     def _clear_traces(self) -> None:
         for trace in self.traces:

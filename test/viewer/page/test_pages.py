@@ -575,3 +575,23 @@ def test_the_range_of_a_joint_follows_its_settings_also_where_a_change_is_refuse
     arm.settings = arm.settings | {names[1]: replace(rows[1], value=1.0)}
     page.frame()
     assert hands.widget('range').value == (-1.5, 1.0)
+
+
+def test_limits_are_shown_where_they_are_wanted(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+
+    def frames():
+        for _ in range(3):  # limits are drawn in each third frame
+            clock()
+            page.frame()
+
+    frames()
+    limits = part(page, Scene).limits
+    assert not limits.visible
+    hands.change('Limits', True)
+    frames()
+    assert limits.visible
+    hands.change('Limits', False)
+    frames()
+    assert not limits.visible
