@@ -22,7 +22,7 @@ from ik_viewer.drawing.description import describe
 
 from .browser import browser
 from .film import film
-from .stills import colliding, on_the_way, reach, stretched, two_tips
+from .stills import colliding, following, linkage, on_the_way, reach, stretched, two_tips
 
 FOLDER = Path('docs/pictures')
 BAD_INPUT = 2
@@ -50,6 +50,8 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'page': lambda chromium, path: on_the_way(chromium, panda(), path),
     'two_arms': lambda chromium, path: two_tips(chromium, describe('dual_arm'), path),
     'compare': lambda chromium, path: stretched(chromium, describe('panda'), path),
+    'targets': lambda chromium, path: following(chromium, describe('buss_double_y'), path),
+    'linkage': linkage,
     'collisions': lambda chromium, path: colliding(chromium, panda(), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,

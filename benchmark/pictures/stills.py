@@ -5,17 +5,23 @@ The time of the arm is told to it, so that no machine is too slow.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ik_core import transform
 from ik_core.maths.rotations import matrix_from_rpy
-from ik_viewer.arm import Description, GoalKind
+from ik_viewer.arm import Arm, Description, GoalKind
 from ik_viewer.collisions.panel import CollisionsPanel
+from ik_viewer.compare.moving_targets import KEPT
 from ik_viewer.compare.panel import Compare
-from ik_viewer.page.page import Page
+from ik_viewer.compare.targets_panel import MovingTargets
+from ik_viewer.linkage.linkage_arm import RATE, Design, LinkageArm
+from ik_viewer.linkage.panel import LinkagePanel
+from ik_viewer.page.page import MakePart, Page
 from ik_viewer.page.server import start_server
 from ik_viewer.parts import ALL_PARTS
 
@@ -34,10 +40,31 @@ THERE = 6.0
 """[s] In which all goals of the pictures are reached."""
 
 
+class Steps(Arm, Protocol):
+    """An arm that moves when it is told to."""
+
+    @property
+    def period(self) -> float:
+        """Period of its ticks [s]."""
+
+    def advance(self, seconds: float) -> None:
+        """Move on by a time."""
+
+
+class TimedLinkage(LinkageArm):
+    """A linkage, which moves by itself."""
+
+    period = 1.0 / RATE
+
+    def advance(self, seconds: float) -> None:
+        """Let the time go by."""
+        time.sleep(seconds)
+
+
 class Still:
     """An open page in a tab; nothing moves but what is told to."""
 
-    def __init__(self, page: Page, arm: SteppedArm, tab: Any) -> None:
+    def __init__(self, page: Page, arm: Steps, tab: Any) -> None:
         self.page, self.arm, self.tab = page, arm, tab
 
     def go(self, seconds: float, *offsets: Sequence[float]) -> None:
@@ -95,8 +122,16 @@ def still(
     chromium: Any, description: Description, camera: Camera | None = None
 ) -> Iterator[Still]:
     """A page about a robot."""
-    arm = SteppedArm(description)
-    page = Page(arm, start_server(port=0), ALL_PARTS)
+    with still_of(chromium, SteppedArm(description), ALL_PARTS, camera) as it:
+        yield it
+
+
+@contextmanager
+def still_of(
+    chromium: Any, arm: Steps, parts: Sequence[MakePart], camera: Camera | None = None
+) -> Iterator[Still]:
+    """A page about an arm, which it closes."""
+    page = Page(arm, start_server(port=0), parts)
     try:
         arm.advance(arm.period)
         page.frame()
@@ -165,4 +200,24 @@ def colliding(chromium: Any, description: Description, path: Path) -> None:
             panel.add(kind, transform(position=place))
         it.until(lambda: panel.collisions, 'the pairs of links')
         it.go(THERE, (0.05, 0.0, 0.0, 0.0, 0.0, 0.0))
+        it.save(path)
+
+
+def following(chromium: Any, description: Description, path: Path) -> None:
+    """Methods side by side that follow moving targets."""
+    with still(chromium, description) as it:
+        it.click('Targets', 'tab')
+        it.click('Move the targets')
+        it.next_frame()
+        panel = it.page.part(MovingTargets)
+        it.until(lambda: panel.followers[0].standing.iterations > KEPT, 'the targets')
+        it.save(path)
+
+
+def linkage(chromium: Any, path: Path) -> None:
+    """A linkage of six rods, which forks, and its tab."""
+    arm = TimedLinkage(Design('ball', (0.3,) * 6, branches=2, stiff_joints=2, stiffness=4.0))
+    parts: Sequence[MakePart] = (partial(LinkagePanel, arm=arm), *ALL_PARTS)
+    with still_of(chromium, arm, parts) as it:
+        it.until(lambda: (moment := arm.look()) and moment.code != 'tracking', 'its goals')
         it.save(path)

@@ -14,8 +14,9 @@ from ik_core.display import steady_length
 from ik_core.maths.rotations import Array
 
 from ..arm import GoalKind, Moment
-from ..drawing.colours import RED, hex_of
+from ..drawing.colours import hex_of
 from ..drawing.drawn_robot import DrawnRobot
+from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.server import DISTANCE, VIEW, direction, look_at
 from ..page.stage import Stage
@@ -42,6 +43,7 @@ DAMPING = 0.4
 """[m/rad] For the double Y: clamped errors allow it, without the clamp it shakes."""
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
 """First amplitude, distance between two methods, and ball, relative to the robot's size."""
+BLACK: Colour = (40, 44, 52)
 WIDER = 0.28
 """How much farther away one looks for each method, relative to the usual distance."""
 RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)
@@ -62,7 +64,7 @@ class Drawn:
         )
         self._balls = [
             scene.add_icosphere(
-                f'{name}/target_{k}', radius=BALL * stage.size, color=RED, cast_shadow=False
+                f'{name}/target_{k}', radius=BALL * stage.size, color=BLACK, cast_shadow=False
             )
             for k in range(len(run.targets))
         ]
@@ -98,7 +100,7 @@ class MovingTargets:
         self._moment = moment
         if not self._drawn:
             return
-        self._stage.choice.robot = False
+        self._stage.choice.robot = self._stage.choice.gizmos = False
         for drawn in self._drawn:
             drawn.show()
         now = time.monotonic()
@@ -108,8 +110,8 @@ class MovingTargets:
 
     def remove(self) -> None:
         """Take it off the page."""
+        self._end()
         self._director.close()
-        self._stage.server.scene.remove_by_name('/targets')
         self._folder.remove()
 
     def _add_controls(self) -> None:
@@ -208,7 +210,7 @@ class MovingTargets:
         if self._drawn:
             self._look(1.0)
         self._drawn, self._table.content = [], ''
-        self._stage.choice.robot = True
+        self._stage.choice.robot = self._stage.choice.gizmos = True
         for plot in self._plots:
             plot.remove()
         self._plots = []
@@ -250,7 +252,7 @@ def table(followers: Sequence[Follower]) -> str:
     )
 
 
-def _row(run: Follower, colour: tuple[int, int, int]) -> str:
+def _row(run: Follower, colour: Colour) -> str:
     dot = f'<span style="color:{hex_of(colour)}">&#9632;</span>'
     now = steady_length(float(run.errors[-1].mean())) if run.errors else ''
     if run.standing.state is RunState.FAILED:

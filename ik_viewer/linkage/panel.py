@@ -58,11 +58,11 @@ class LinkagePanel:
         joint = gui.add_dropdown(
             'Joints', tuple(ORDERS), initial_value=design.joint, hint='The joint before every rod'
         )
-        self._rod = gui.add_dropdown('Rod', (ALL, *map(str, range(1, design.rods + 1))))
         branches = gui.add_slider(
             'Branches', 1, max(MOST_BRANCHES, design.branches), 1, design.branches,
             hint='After half of the rods, each with a tip', disabled=design.rods == 1,
         )  # fmt: skip
+        self._rod = gui.add_dropdown('Rod', (ALL, *map(str, range(1, design.rods + 1))))
         lengths = [1e3 * length for length in design.lengths]
         self._length = gui.add_slider(
             'Length [mm]', min(1.0, *lengths), max(LONGEST, *lengths), 1.0, lengths[0]

@@ -40,6 +40,7 @@ class Gizmos:
         poses = tip_poses(self._stage.robot, moment)
         for gizmo, tip, pose in zip(self.each, moment.tips, poses, strict=True):
             gizmo.give()
+            gizmo.visible = self._stage.choice.gizmos
             gizmo.follow(pose if tip.goal is None else tip.goal, tip.kind)
 
     def remove(self) -> None:
@@ -92,6 +93,16 @@ class Gizmo:
             return
         self._stands = goal
         self._node.position, self._node.wxyz = goal[:3, 3], wxyz_of(goal[:3, :3])
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is shown."""
+        return bool(self._node.visible)
+
+    @visible.setter
+    def visible(self, visible: bool) -> None:
+        if visible != self._node.visible:
+            self._node.visible = visible
 
     @property
     def pose(self) -> Array:

@@ -95,10 +95,11 @@ class Requests:
 
 @dataclass
 class Choice:
-    """The choices on the page, for all parts: the tip that is moved, and if the robot shows."""
+    """The choices on the page, for all parts: the tip that is moved, what is shown."""
 
     tip: int = 0
     robot: bool = True
+    gizmos: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,7 @@ def test_a_figure_stands_upright_as_its_file_draws_it(tmp_path):
         (['panda', '--tip', 'no_such_link'], 'no_such_link'),
         (['panda', '--mesh-folder', 'no_such_folder'], 'no_such_folder'),
         (['panda', '--rate', '0'], 'rate'),
+        (['panda', '--solver', 'sqp', '--preset', 'coursework'], 'of sqp; there are: none'),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_exit_code_2(arguments, complaint, capsys):

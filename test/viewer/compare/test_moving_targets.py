@@ -146,7 +146,7 @@ def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(stage):
         shown_until(
             panel, moment_of(stage), lambda: panel._plots and len(panel._plots[0].data[0]) >= 5
         )
-        assert not stage.choice.robot
+        assert (stage.choice.robot, stage.choice.gizmos) == (False, False)
         for method in METHODS:
             assert method.name in panel._table.content
         assert len(panel._plots) == 2
@@ -159,7 +159,7 @@ def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(stage):
         panel._set_experiment()
         assert panel._experiment.size == 0.5
         panel._end()
-        assert stage.choice.robot
+        assert (stage.choice.robot, stage.choice.gizmos) == (True, True)
         assert panel.followers == panel._plots == []
         assert panel._table.content == ''
     finally:

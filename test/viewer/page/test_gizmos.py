@@ -7,10 +7,11 @@ from support.fake_arm import FakeArm, panda
 
 pytest.importorskip('viser')
 
-from support.page_hands import Hands, gizmo_of
+from support.page_hands import Hands, gizmo_of, part
 
 from ik_viewer.arm import GoalKind
 from ik_viewer.page import gizmos
+from ik_viewer.page.goal_panel import Goals
 
 
 def some_pose(seed=3):
@@ -22,6 +23,15 @@ def test_a_gizmo_begins_at_its_tip(made):
     page, _ = made(arm)
     truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
     np.testing.assert_allclose(gizmo_of(page).pose, truth, atol=1e-9)
+
+
+def test_a_gizmo_is_hidden_while_a_part_hides_all_of_them(made):
+    page, _ = made(panda())
+    choice = part(page, Goals)._stage.choice
+    for shown in (True, False, True):
+        choice.gizmos = shown
+        page.frame()
+        assert gizmo_of(page)._node.visible is shown
 
 
 def test_dragging_gives_the_arm_the_pose_of_the_gizmo(made):

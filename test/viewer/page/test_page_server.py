@@ -60,7 +60,7 @@ def test_the_floor_has_steps_that_people_count_in(length, step):
 
 
 class Camera:
-    """As viser's: another position takes the point that it looks at along."""
+    """A camera of viser: another position takes the point that it looks at along."""
 
     def __init__(self):
         self._position, self.look_at = np.zeros(3), np.array([1.0, 0.0, 0.0])
