@@ -22,7 +22,16 @@ from ik_viewer.drawing.description import describe
 
 from .browser import browser
 from .film import film
-from .stills import colliding, following, linkage, on_the_way, reach, stretched, two_tips
+from .stills import (
+    colliding,
+    following,
+    jumping,
+    linkage,
+    on_the_way,
+    reach,
+    stretched,
+    two_tips,
+)
 
 FOLDER = Path('docs/pictures')
 BAD_INPUT = 2
@@ -52,6 +61,7 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'compare': lambda chromium, path: stretched(chromium, describe('panda'), path),
     'targets': lambda chromium, path: following(chromium, describe('buss_double_y'), path),
     'linkage': linkage,
+    'key_frames': jumping,
     'collisions': lambda chromium, path: colliding(chromium, panda(), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,

@@ -14,11 +14,15 @@ from typing import Any, Protocol
 
 from ik_core import transform
 from ik_core.maths.rotations import matrix_from_rpy
+from ik_core.motion import Motion
+from ik_core.retargeting import human_motion
 from ik_viewer.arm import Arm, Description, GoalKind
 from ik_viewer.collisions.panel import CollisionsPanel
 from ik_viewer.compare.moving_targets import KEPT
 from ik_viewer.compare.panel import Compare
 from ik_viewer.compare.targets_panel import MovingTargets
+from ik_viewer.drawing.description import describe
+from ik_viewer.key_frames.panel import KeyFramesPanel
 from ik_viewer.linkage.linkage_arm import RATE, Design, LinkageArm
 from ik_viewer.linkage.panel import LinkagePanel
 from ik_viewer.page.page import MakePart, Page
@@ -35,6 +39,8 @@ Camera = tuple[Sequence[float], Sequence[float]]
 """A point to look at, and from where, seen from there [m]."""
 ENOUGH = 200
 """Updates of the slowest in a race."""
+AT_THE_TOP = 66
+"""A frame of the jump."""
 FRAME_RATE = 30.0
 THERE = 6.0
 """[s] In which all goals of the pictures are reached."""
@@ -211,6 +217,18 @@ def following(chromium: Any, description: Description, path: Path) -> None:
         it.next_frame()
         panel = it.page.part(MovingTargets)
         it.until(lambda: panel.followers[0].standing.iterations > KEPT, 'the targets')
+        it.save(path)
+
+
+def jumping(chromium: Any, path: Path) -> None:
+    """The key frames of a jump, played."""
+    description = describe('human', floating_base=True)
+    with still(chromium, description, ((0.3, 0.0, 0.7), (2.4, -4.2, 0.9))) as it:
+        it.click('Key frames', 'tab')
+        panel, jump, robot = it.page.part(KeyFramesPanel), human_motion('jump'), description.robot
+        panel.keep(jump.times, Motion(jump.robot.joint_names, jump.poses, 1.0).positions_of(robot))
+        it.click('Play')
+        it.until(lambda: panel.shown_frame >= AT_THE_TOP, 'the jump')
         it.save(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,20 @@ class KeyFramesPanel:
             playhead.advance(passed)
             drawn.show(motion[playhead.frame])
 
+    @property
+    def shown_frame(self) -> int:
+        """The frame of the motion that is shown; 0 where none plays."""
+        return self._player[1].frame if self._player is not None else 0
+
     def remove(self) -> None:
         """Take it off the page."""
         self._stop()
         self._tab.remove()
+
+    def keep(self, times: Sequence[float] | Array, poses: Sequence[Array] | Array) -> None:
+        """Keep these poses (k, n) at times (k,) [s], in the place of all others."""
+        self.times, self.poses = list(times), list(poses)
+        self._describe()
 
     def key_frames(self) -> KeyFrames:
         """The kept poses. Raises InvalidMotion where there are fewer than two."""
@@ -132,8 +142,7 @@ class KeyFramesPanel:
             path = Path(folder, 'poses.csv')
             path.write_bytes(content)
             frames = KeyFrames.load(path, self._stage.robot)
-        self.times, self.poses = frames.times.tolist(), list(frames.poses)
-        self._describe()
+        self.keep(frames.times.tolist(), frames.poses)
 
     def _describe(self) -> None:
         count = len(self.times)
