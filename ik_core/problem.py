@@ -76,7 +76,7 @@ class IkProblem:
         binding as the limits; only the solvers bfgs and sqp support them, and not with `secondary`
         tasks. Cones of links that the problem does not move are reported only
     avoid : Collisions of this robot: an answer is free of them, or its status is COLLISION. Only
-        the solvers levenberg_marquardt and closed_form support it
+        the solvers levenberg_marquardt, closed_form, bfgs and sqp support it
     valid : a function of q (n,) that returns whether an answer may be used; likewise
     position_tolerance [m], orientation_tolerance [rad] : largest errors of a goal that is reached
     orientation_length [m/rad] : length that one radian counts as where a goal is out of reach: the
@@ -252,8 +252,8 @@ class IkProblem:
 
     @property
     def is_constrained(self) -> bool:
-        """Whether there are linear constraints or reach cones."""
-        return bool(self.constraints or self.cones)
+        """Whether there are linear constraints, or reach cones that the variables move."""
+        return bool(self.constraints or self.moved_cones)
 
     def check_without_constraints(self) -> None:
         """Raise UnsupportedProblem if there are constraints: for callers without them."""
@@ -362,12 +362,13 @@ class IkProblem:
 
     def check_without_avoid(self, who: str) -> None:
         """Raise UnsupportedProblem if there is anything to avoid: for callers that can't."""
-        if self.cones:
+        if self.moved_cones:
             self.check_without_constraints()
         if self.avoids:
             name = 'avoid' if self.avoid is not None else 'valid'
             raise UnsupportedProblem(
-                f'{who} does not support {name}=: solves by levenberg_marquardt and closed_form do'
+                f'{who} does not support {name}=: solves by levenberg_marquardt, closed_form, '
+                'bfgs and sqp do'
             )
 
     def configuration(self, x: Array) -> Array:

@@ -31,6 +31,7 @@ def preset_of(solver: str, settings: Mapping[str, Setting]) -> str | None:
     """The preset that a solver's options are equal to; None if there is none."""
     for preset in SOLVERS[solver].presets if solver in SOLVERS else ():
         values = preset_settings(solver, preset)
-        if all(settings[n].value == value for n, value in values.items() if n in settings):
+        known = [settings[name].value == values[name] for name in values if name in settings]
+        if known and all(known):
             return preset
     return None

@@ -53,7 +53,7 @@ BETWEEN = {
 PHASES, TURNED = 11, -25.0
 """Pictures of a cycle, and by how much [deg] they are seen from ahead."""
 FINE = 240.0
-"""[Hz] Of the motions that are drawn."""
+"""Frame rate [Hz] of the drawn motions."""
 LONG = 10.0
 """[s] Length of repeated cycles."""
 

@@ -17,13 +17,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..exceptions import InvalidMotion
 from ..retargeting.human_motions import MOTIONS, human_motion
 from ..robot.human import COMMENT, NAME, ROOT, human, human_joints, human_shapes
 from ..robot.mocap.asf_text import asf_text
 from ..robot.motion_files import check_suffix, save_motion
 from ..robot.urdf_text import urdf_text
-from .parser import REACHED, check_writable, new_parser
+from .parser import REACHED, UsageError, check_writable, new_parser
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -32,14 +31,17 @@ def add_parser(commands: Any, summary: str) -> None:
     add = parser.add_argument
     add('--stature', type=float, default=1.75, metavar='M', help='height [m] (default: 1.75)')
     add('--mass', type=float, metavar='KG', help='mass (default: 22 kg/m^2 times stature^2)')
-    add('--motion', choices=MOTIONS, help='write this motion in the place of the figure')
+    add('--motion', choices=MOTIONS, help='write this motion instead of the figure')
     add('--rate', type=float, default=60.0, metavar='HZ', help='frames per second (default: 60)')
     add('--out', type=Path, metavar='FILE', help='URDF or .asf; a motion: .csv or .npz')
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the figure or its motion; exit code 0. Raises InvalidOption, InvalidMotion."""
+    """Write the figure or its motion; exit code 0.
+
+    Raises InvalidOption, InvalidMotion, UsageError.
+    """
     if arguments.motion:
         return _write_motion(arguments)
     robot = human(arguments.stature, arguments.mass)
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _write_motion(arguments: argparse.Namespace) -> int:
     if not arguments.out:
-        raise InvalidMotion('--motion needs --out FILE, a .csv or .npz')
+        raise UsageError('--motion needs --out FILE, a .csv or .npz')
     check_suffix(arguments.out)
     check_writable(arguments.out)
     motion = human_motion(arguments.motion, arguments.stature).motion(arguments.rate)

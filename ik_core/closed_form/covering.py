@@ -2,8 +2,8 @@
 
 On a *piece*, an interval of the parameter, affine forms (`maths.affine`) bound the formulas of a
 branch for all goals within the tolerances. Either there is no solution, or a joint is beyond a
-limit, or the cosines and sines of all joints are known up to a little. Then so is where one link
-is, as another one sees it, directly or the other way round the loop.
+limit, or the cosines and sines of all joints are known up to a little. These bound the pose of one
+link relative to another, along the joints between them or the other way round the loop.
 
 At the middle a pair is deeper than its margin by d. The signed distance of convex shapes is the
 maximum over directions n of the gap between their support planes across n, and planes move by no
@@ -98,12 +98,12 @@ class Piece(NamedTuple):
     roots: Array
 
     def among(self, mask: NDArray[np.bool_]) -> Piece:
-        """Those of a mask (N,)."""
+        """Pieces selected by a mask (N,)."""
         return Piece(*(one[..., mask] for one in self))
 
     def halves(self, spread: Array) -> Piece:
-        """Two pieces for each: halves of the interval, or of the root by which a joint may be
-        anywhere within the most, of spread (SIGNS, N) [rad], if that is more."""
+        """Halve each piece: its interval, or, where `spread` (SIGNS, N) [rad] is more than FOLDED
+        times as wide, the range of the root with the largest spread."""
         halves = [Piece(*(one.copy() for one in self)) for _ in range(2)]
         sign, every = spread.argmax(axis=0), np.arange(len(self.low))
         by_root = spread.max(axis=0) > FOLDED * (self.high - self.low)
@@ -288,7 +288,8 @@ class Loop:
     def seen_around(
         self, turns: dict[int, Turn], v: Affine, offset: Array, j: int, i: int
     ) -> Affine:
-        """The same by the joints behind j, the goal, and the joints up to i."""
+        """Vectors of element j in the frame of element i, the other way round the loop: by the
+        joints behind j, the goal, and the joints up to i."""
         for k in range(j + 1, self.plan[JOINTS] + 1):
             v = self._into(turns, k, v, offset)
         v = _in_frame(self.numbers[HOME], _in_frame(self.numbers[TIP], v, offset), offset)
@@ -403,8 +404,8 @@ class Cover:
         return self._problem.is_solved(*self._problem.errors(q)) and self._problem.is_free(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
-        """How far [m] the pieces of one of two move from where they are at q (N, n), at most, as
-        the other one sees it."""
+        """Bound on the motion [m] of one link's pieces relative to the other link, from where they
+        are at q (N, n)."""
         i, j = (self._elements[1 + self._collisions.body_of(name)] for name in (first, second))
         if i > j:
             return self._moved(second, first, q, mask)
@@ -439,7 +440,8 @@ def can_cover(problem: IkProblem, form: ClosedForm) -> bool:
     if problem.avoid is None or form.redundant_joint is None or records is None:
         return False
     plan, numbers = records
-    turning = (numbers[1 : 1 + plan[JOINTS], SLIDES] == 0.0).all()
+    elements = numbers[1 : 1 + plan[JOINTS]]
+    turning = (elements[:, SLIDES] == 0.0).all() and (abs(elements[:, MULTIPLIER]) == 1.0).all()
     columns = plan[COLUMN : COLUMN + plan[JOINTS]].tolist()
     driven = problem.robot.tree[:, VARIABLE].tolist()
     alone = all(driven.count(column) == 1 for column in columns)

@@ -112,6 +112,7 @@ class MethodWorkspace(SearchRecords, Workspace):
             search['attempt'].item(),
             solve_time,
             history,
+            cone_violations=self.problem.cone_violations(q),
         )
 
     @property
@@ -228,7 +229,6 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
         result.note = self._note(result)
-        result.cone_violations = self.problem.cone_violations(result.q)
         return result
 
     def _note(self, result: IkResult) -> str:

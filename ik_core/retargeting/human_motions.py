@@ -15,7 +15,7 @@ from ..robot.shipped import shared_file
 from .key_frames import KeyFrames, load_goals
 
 STATURE = 1.75
-"""[m] Of the figure that the files are for."""
+"""Stature [m] for which the files of keys are written."""
 MOTIONS = {'reach': False, 'wave': False, 'throw': False, 'walk': True, 'run': True, 'jump': False}
 """The motions, and whether they are cycles, which stay on the spot as on a treadmill."""
 RELAXED = {'elbow': -25.0, 'hip/y': -8.0, 'knee': 15.0, 'ankle/y': -7.0, 'toe_joint': -12.0}

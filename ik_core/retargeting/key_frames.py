@@ -53,7 +53,7 @@ class KeyFrames:
         by inverse kinematics; a tip at one place in two poses stays there in between
     closed : whether the motion is a cycle, whose last pose is its first
 
-    Raises InvalidMotion, FrameNotFound.
+    Raises InvalidMotion, InvalidConfiguration, FrameNotFound.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class KeyFrames:
     ) -> None:
         self.robot, self.tips, self.closed = robot, tuple(tips), closed
         self.times = _checked_times(times)
-        self.poses = np.array([robot.checked(q, 'poses') for q in np.asarray(poses, float)])
+        self.poses = np.array([robot.checked(q, 'poses') for q in poses])  # type: ignore[union-attr]
         if len(self.poses) != len(self.times):
             raise InvalidMotion(f'{len(self.times)} times are given for {len(self.poses)} poses')
         outside = (self.poses < robot.lower - SAME) | (self.poses > robot.upper + SAME)
@@ -103,6 +103,9 @@ class KeyFrames:
         keys = [(link, *_checked_goals(link, *goals[link])) for link in goals]
         if not keys:
             raise InvalidMotion('goals: keys of one link at least are needed')
+        for link, _, path in keys:
+            if closed and np.abs(path[-1] - path[0]).max() > SAME:
+                raise InvalidMotion(f'a cycle needs a last goal of {link!r} that is its first')
         times = np.unique(np.concatenate([own for _, own, _ in keys]))
         targets = np.stack([_along(LINE, path, own, times, closed) for _, own, path in keys], 1)
         posture = robot.middle_configuration if rest is None else robot.checked(rest, 'rest')
@@ -331,7 +334,10 @@ def _angles(rotations: Any, order: str, first: Array) -> Array:
 
 
 def _checked_times(times: ArrayLike) -> Array:
-    array = np.array(times, float)
+    try:
+        array = np.array(times, float)
+    except (TypeError, ValueError):
+        raise InvalidMotion(f'times: {times!r} are not made of numbers') from None
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
         raise InvalidMotion('times: two at least are needed, all of them finite')
     if (np.diff(array) <= 0.0).any():

@@ -65,7 +65,7 @@ LIMB_MASSES = {
 EAR = 0.936
 """Height of the ear canal, where the centre of head and neck is; ours."""
 BODY_MASS_INDEX = 22.0
-"""[kg/m^2] Of a figure whose mass is not given; ours."""
+"""Body mass index [kg/m^2] that gives the default mass; ours."""
 
 COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
        Contini, ranges of motion of the AAOS, masses of Winter (docs/references.md), moments of

@@ -217,7 +217,7 @@ def _with_hint(name: str, known: Iterable[str]) -> str:
 
 
 def _with_preset(solver: str, preset: str, options: Any) -> Any:
-    """A preset's options, but for those that are not at their defaults.
+    """Options of a preset, overridden by each option that differs from its default.
 
     Raises InvalidOption where the solver does not have that preset.
     """

@@ -192,7 +192,7 @@ class MovingTargets:
         count = errors.shape[2]
         if count < 2:
             return
-        last = max(run.standing.iterations for run in followers)
+        last = last_of(followers)
         updates = np.arange(last - count + 1.0, last + 1.0)
         for plot, lines in zip(self._plots, errors, strict=True):
             plot.data = (updates, *lines)
@@ -216,13 +216,23 @@ class MovingTargets:
         self._plots = []
 
 
+def last_of(followers: Sequence[Follower]) -> int:
+    """The last update that all methods that did not fail have made."""
+    states = [run.standing for run in followers]
+    return min((s.iterations for s in states if s.state is not RunState.FAILED), default=0)
+
+
 def curves(followers: Sequence[Follower], split: bool) -> Array:
-    """Errors (plots, methods, updates) [mm] of the last updates that all methods have made.
+    """Errors (plots, methods, updates) [mm] of the last updates, up to `last_of`, that all have.
 
     split : a plot for each tip, else one of their mean. A method that failed stays at its last
     error.
     """
-    known = [np.array(list(run.errors)).reshape(-1, len(run.targets)) for run in followers]
+    known, end = [], last_of(followers)
+    for run in followers:
+        errors = np.array(list(run.errors)).reshape(-1, len(run.targets))
+        ahead = run.standing.iterations - end
+        known.append(errors[: len(errors) - ahead] if ahead > 0 else errors)
     running = [
         len(errors)
         for run, errors in zip(followers, known, strict=True)
@@ -234,7 +244,8 @@ def curves(followers: Sequence[Follower], split: bool) -> Array:
     for i, errors in enumerate(known):
         rows = errors if split else errors.mean(axis=1, keepdims=True)
         if len(rows) and count:
-            kept = np.concatenate([rows, np.repeat(rows[-1:], max(count - len(rows), 0), axis=0)])
+            behind = max(end - followers[i].standing.iterations, count - len(rows), 0)
+            kept = np.concatenate([rows, np.repeat(rows[-1:], min(behind, count), axis=0)])
             found[:, i] = np.maximum(1e3 * kept[-count:].T, SMALLEST)
     return found
 

@@ -21,7 +21,7 @@ from ..play.playhead import Playhead
 
 NAME = '/key_frames'
 RATE = 60.0
-"""[Hz] Of the motion."""
+"""Frame rate [Hz] of played and saved motions."""
 OPACITY = 0.6
 
 
@@ -135,7 +135,7 @@ class KeyFramesPanel:
         _send(client, 'motion.csv', lambda path: save_motion(motion, path))
 
     def _send_poses(self, client: Any) -> None:
-        _send(client, 'poses.csv', self.key_frames().save)
+        _send(client, 'poses.csv', KeyFrames(self._stage.robot, self.times, self.poses).save)
 
     def _load(self, content: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:

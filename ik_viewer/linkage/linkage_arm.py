@@ -68,6 +68,15 @@ class Design:
         lengths = (length if rod in (None, i) else old for i, old in enumerate(self.lengths))
         return replace(self, lengths=tuple(lengths))
 
+    def first_goal(self, tip: int) -> Array:
+        """The first goal (4, 4) of a tip, in reach; those of several are beside each other."""
+        angle, (x, y, z) = -BESIDE * tip, sum(self.lengths) * np.array(GOAL)
+        goal = np.eye(4)
+        goal[0, 3] = math.cos(angle) * x - math.sin(angle) * y
+        goal[1, 3] = math.sin(angle) * x + math.cos(angle) * y
+        goal[2, 3] = 0.0 if self.joint == 'hinge' else z
+        return goal
+
     def robot(self) -> Robot:
         """Make the robot. Raises InvalidOption."""
         return linkage(
@@ -103,7 +112,7 @@ class LinkageArm:
             'joint_limits.default.acceleration': 60.0,
         }
         self._arm = _arm_of(design, robot, q, values)
-        self._set_first_goals(self._arm, [])
+        _set_goals(self._arm, design, [])
 
     def change(self, design: Design) -> None:
         """Become another linkage; raises InvalidOption, and stays what it was.
@@ -123,34 +132,15 @@ class LinkageArm:
         assert moment is not None
         angles = dict(zip(before.joint_names, moment.q.tolist(), strict=True))
         q = np.array([angles.get(name, BENT) for name in robot.joint_names])
+        gone = set(before.joint_names) - set(robot.joint_names)
         values = {
             name: setting.value
             for name, setting in self._arm.settings.items()
-            if not any(name.startswith(f'joint_limits.{joint}.') for joint in before.joint_names)
+            if not any(name.startswith(f'joint_limits.{joint}.') for joint in gone)
         }
         arm = _arm_of(design, robot, np.clip(q, robot.lower, robot.upper), values)
-        self._set_first_goals(arm, moment.tips)
+        _set_goals(arm, design, moment.tips)
         return arm
-
-    def _set_first_goals(self, arm: LocalArm, before: Sequence[TipState]) -> None:
-        """Give the tips the goals that they had before, and other tips goals beside each other."""
-        moment = arm.look()
-        assert moment is not None
-        for i in range(len(moment.tips)):
-            if i < len(before):
-                goal, kind = before[i].goal, before[i].kind
-            else:
-                goal, kind = self._first_goal(i), GoalKind.POSITION
-            if goal is not None:
-                arm.set_goal(i, goal, kind)
-
-    def _first_goal(self, tip: int) -> Array:
-        angle, (x, y, z) = -BESIDE * tip, sum(self.design.lengths) * np.array(GOAL)
-        goal = np.eye(4)
-        goal[0, 3] = math.cos(angle) * x - math.sin(angle) * y
-        goal[1, 3] = math.sin(angle) * x + math.cos(angle) * y
-        goal[2, 3] = 0.0 if self.design.joint == 'hinge' else z
-        return goal
 
     @property
     def _robot(self) -> Robot:
@@ -213,3 +203,16 @@ class LinkageArm:
 def _arm_of(design: Design, robot: Robot, q0: Array, values: Mapping[str, Any]) -> LocalArm:
     values = {**values, **design.stiffness_settings(robot)}
     return LocalArm(Description(robot), rate=RATE, q0=q0, values=values)
+
+
+def _set_goals(arm: LocalArm, design: Design, before: Sequence[TipState]) -> None:
+    """Give the tips the goals that they had before, and other tips goals beside each other."""
+    moment = arm.look()
+    assert moment is not None
+    for i in range(len(moment.tips)):
+        if i < len(before):
+            goal, kind = before[i].goal, before[i].kind
+        else:
+            goal, kind = design.first_goal(i), GoalKind.POSITION
+        if goal is not None:
+            arm.set_goal(i, goal, kind)

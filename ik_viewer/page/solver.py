@@ -12,6 +12,8 @@ from ..presets import preset_of, preset_settings
 from .fields import Fields, hint_of
 from .stage import Stage
 
+PRESET = 'preset'
+"""The parameter of a node that a choice here takes the place of."""
 UPDATES = 'updates_per_tick'
 """The setting that decides whether a method's steps are the arm's, or only its answers."""
 
@@ -57,9 +59,9 @@ class Solver:
 
     def _choose(self, solver: str, preset: str | None) -> None:
         """Use a solver; with the options of a preset, or with its own in place of a preset's."""
-        settings, values = self._stage.arm.settings, {}
+        settings, values = self._stage.arm.settings, {PRESET: ''}
         if preset or preset_of(solver, settings):
-            values = preset_settings(solver, preset)
+            values |= preset_settings(solver, preset)
         self._shown = None  # what is refused is shown as it was
         self._stage.arm.set_settings(
             {'solver': solver, **{name: v for name, v in values.items() if name in settings}}
