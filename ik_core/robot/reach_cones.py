@@ -99,6 +99,8 @@ class ReachCone:
             )
         z = _directions(centre, 'centre')
         x = _directions(toward, 'toward')
+        if z.ndim != 1 or x.ndim != 1:
+            raise InvalidOption('centre and toward of a sinus cone are one direction (3,) each')
         x = _directions(x - (x @ z) * z, 'the part of `toward` across `centre`')
         each = -(-SMOOTH // len(angles))  # corners from one elevation to the next
         count = each * len(angles)

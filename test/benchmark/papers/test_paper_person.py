@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmark.papers import person
-from ik_core.retargeting.human_motions import MOTIONS
+from ik_core.retargeting.human_motions import MOTIONS, human_motion
 
 
 def test_clips_are_of_71_limited_angles_and_inside_their_limits():
@@ -30,5 +30,8 @@ def test_each_key_frame_of_the_jump_has_a_picture_with_its_goals():
     poses, goals = ([r for r in made if r['part'] == part] for part in ('pose', 'goal'))
     assert len(poses) == len(goals) == person.PHASES == 11
     ends = np.array(str(poses[5]['values']).split(), float).reshape(-1, 2)
-    for point in np.array(str(goals[5]['values']).split(), float).reshape(-1, 2):
-        assert np.linalg.norm(ends - point, axis=1).min() < 0.02
+    points = np.array(str(goals[5]['values']).split(), float).reshape(-1, 2)
+    links = human_motion('jump').tips
+    for link, point in zip(links, points, strict=True):
+        if not link.endswith('heel'):  # no bone leads there
+            assert np.linalg.norm(ends - point, axis=1).min() < 0.012

@@ -177,3 +177,11 @@ def test_cones_of_links_that_do_not_fit_the_robot_are_refused():
         ik.IkProblem(robot, [goal], constraints=[fixed])
     with pytest.raises(ik.InvalidOption, match='a ReachCone is needed'):
         ik.tasks.ReachConeTask(DOWN)
+
+
+def test_a_sinus_cone_has_one_centre():
+    rows = np.eye(3)[:2]
+    for wrong in ({'centre': rows}, {'toward': rows}):
+        given = {'centre': [0, 0, 1], 'toward': [1, 0, 0], **wrong}
+        with pytest.raises(ik.InvalidOption, match='one direction'):
+            ReachCone.sinus('a', 'b', [0, 0, 1], **given, elevations=0.5)
