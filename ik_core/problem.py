@@ -644,7 +644,7 @@ def _checked_levels(secondary: object) -> tuple[tuple[Task, ...], ...]:
     nested = [not isinstance(one, (Task, str)) and isinstance(one, Iterable) for one in given]
     if any(nested) and not all(nested):
         raise InvalidOption(
-            'secondary: tasks beside lists of tasks; all in lists are needed, as [[a], [b]], or none'
+            'secondary: tasks beside lists of tasks; put all of them in lists, as [[a], [b]]'
         )
     levels = [tuple(level) for level in given] if any(nested) else [tuple(given)]
     return tuple(level for level in levels if level)

@@ -25,7 +25,7 @@ from ..options import exact_number
 from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.joints import JointGroup
-from ..robot.motion import Motion
+from ..robot.motion import MAX_FRAMES, Motion
 from ..robot.motion_files import read_table
 from ..robot.robot import Robot
 from ..solvers import make_solver
@@ -135,7 +135,10 @@ class KeyFrames:
         number = exact_number(rate, float)
         if number is None or not 0.0 < number < math.inf:
             raise InvalidMotion(f'rate = {rate!r} [Hz]: a positive number is needed')
-        count = math.floor((self.times[-1] - self.times[0]) * number + 1e-9) + 1
+        span = (self.times[-1] - self.times[0]) * number
+        if not span < MAX_FRAMES:
+            raise InvalidMotion(f'rate = {rate!r} [Hz] makes more than {MAX_FRAMES} frames')
+        count = math.floor(span + 1e-9) + 1
         at = self.times[0] + np.arange(count) / number
         positions = self._between(at)
         if self.tips:
