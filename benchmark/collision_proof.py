@@ -1,4 +1,4 @@
-"""How often `prove_collisions` proves that no solution of an arm of seven joints is free.
+"""Rate at which `prove_collisions` proves that no solution of an arm of seven joints is free.
 
     python -m benchmark.collision_proof panda iiwa14 --count 1000
 

@@ -328,7 +328,7 @@ class Cover:
         self._spheres = self._spheres_of(start)
 
     def _slack_by_name(self) -> dict[str, float]:
-        """How much too large the depths of links and obstacles may be, by their cylinders [m]."""
+        """Errors [m] by which depths of links and obstacles may be too large: their cylinders'."""
         model, slack = self._collisions.model, dict[str, float]()
         radii = np.where(model['kind'] == CYLINDER, model['radius'], 0.0).tolist()
         for name, radius in zip(self._collisions.piece_names, radii, strict=True):

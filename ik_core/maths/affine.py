@@ -62,7 +62,7 @@ class Affine:
 
     @property
     def radius(self) -> Array:
-        """How far values are from the centre at most."""
+        """Largest distance of values from the centre."""
         radius: Array = abs(self.terms).sum(0) + self.rest
         return radius
 
@@ -90,7 +90,7 @@ class Affine:
         )
 
     def among(self, mask: NDArray[np.bool_]) -> Affine:
-        """The forms of some places of the last axis."""
+        """Forms selected by a mask of the last axis."""
         return Affine(self.centre[..., mask], self.terms[..., mask], self.rest[..., mask])
 
     def within(self, low: Array, high: Array) -> Affine:

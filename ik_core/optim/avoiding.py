@@ -147,8 +147,8 @@ def may_answer(search: Record, x: Array) -> bool:
 
 @inner
 def violation(search: Record, x: Array) -> float:
-    """How much nearer than its margin the worst pair is at x (n,) [m], or how far outside its cone
-    a direction [rad], whichever is more; at most 0 if x is free."""
+    """Largest violation at x (n,): of a pair's margin [m], or of a direction's cone [rad]; at most
+    0 if x is free."""
     avoided, worst = avoided_at(search.avoidance), -FAR
     _set_row(search.problem, x)
     if avoided.cones != 0:

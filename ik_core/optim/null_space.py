@@ -129,7 +129,7 @@ class HeldTask(Task):
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """See Task."""
+        """Pairs (link, base link) of the task."""
         return self.task.chains
 
     def residual(self, robot: Robot, q: ArrayLike) -> Array:
@@ -173,30 +173,34 @@ class SecondarySearch(Search):
         reached = self.primary.result()
         left = None if iterations is None else iterations - (reached.iterations - started)
         for _ in self.allowed_iterations(deadline, left):
-            if self._is_over(reached):
+            descent = self._ongoing(reached)
+            if descent is None:
                 break
             before = self.x
-            self.descents[-1].iterate()
+            descent.iterate()
             if self.problem.avoids and not self.problem.is_free(self.q):
                 self._stopped = before
                 break
-        if self._stopped is not None or self._is_over(reached):
+        if self._stopped is not None or self._ongoing(reached) is None:
             self.status = reached.status
 
-    def _is_over(self, reached: IkResult) -> bool:
-        """Whether all levels are done; begins the next one where only the last begun is."""
+    def _ongoing(self, reached: IkResult) -> Descent | None:
+        """The descent of the current level, begun if need be; None after the last level."""
+        while not self.descents or self.descents[-1].done:
+            if len(self.descents) == len(self.problem.levels):
+                return None
+            self.descents.append(self._next_descent(reached))
+        return self.descents[-1]
+
+    def _next_descent(self, reached: IkResult) -> Descent:
+        """Begin the descent of the next level, which holds those before it."""
         problem, begun = self.problem, len(self.descents)
-        while not begun or self.descents[-1].done:
-            if begun == len(problem.levels):
-                return True
-            x = self.descents[-1].x if begun else reached.q[problem.variables]
-            q = problem.configuration(x)
-            before = [task for level in problem.levels[:begun] for task in level]
-            held = [HeldTask(task, problem.robot, q) for task in before]
-            level = problem.holding(held, problem.levels[begun])
-            self.descents.append(self.descend(level, x, reached.status is IkStatus.REACHED))
-            begun += 1
-        return False
+        x = self.descents[-1].x if begun else reached.q[problem.variables]
+        q = problem.configuration(x)
+        before = [task for level in problem.levels[:begun] for task in level]
+        held = [HeldTask(task, problem.robot, q) for task in before]
+        level = problem.holding(held, problem.levels[begun])
+        return self.descend(level, x, reached.status is IkStatus.REACHED)
 
     @property
     def x(self) -> Array:

@@ -26,7 +26,7 @@ from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.joints import JointGroup
 from ..robot.motion import MAX_FRAMES, Motion
-from ..robot.motion_files import read_table
+from ..robot.motion_files import read_rows, read_table
 from ..robot.robot import Robot
 from ..solvers import make_solver
 from ..tasks import PositionTask, PostureTask
@@ -65,7 +65,7 @@ class KeyFrames:
         tips: Sequence[str] = (),
         closed: bool = False,
     ) -> None:
-        self.robot, self.tips, self.closed = robot, tuple(tips), closed
+        self.robot, self.closed = robot, closed
         self.times = _checked_times(times)
         self.poses = np.array([robot.checked(q, 'poses') for q in poses])  # type: ignore[union-attr]
         if len(self.poses) != len(self.times):
@@ -79,7 +79,7 @@ class KeyFrames:
             )
         if closed and np.abs(self.poses[-1] - self.poses[0]).max() > SAME:
             raise InvalidMotion('a cycle needs a last pose that is its first')
-        self._goals = [(tip, self.times, path) for tip, path in self._tip_paths()]
+        self._goals = self._goals_of(tuple(tips))
 
     def __repr__(self) -> str:
         kind = 'cycle' if self.closed else 'motion'
@@ -87,6 +87,11 @@ class KeyFrames:
             f'<KeyFrames: {len(self.times)} poses of {self.robot.name!r}, a {kind} of '
             f'{self.times[-1] - self.times[0]:g} s>'
         )
+
+    @property
+    def tips(self) -> tuple[str, ...]:
+        """The links that move on curves of their own."""
+        return tuple(tip for tip, _, _ in self._goals)
 
     @classmethod
     def from_goals(
@@ -123,7 +128,6 @@ class KeyFrames:
         if closed:  # the last begins near the cycle, the first at the posture
             poses[1] = poses[-1]
         frames = cls(robot, times, poses[1:], closed=closed)
-        frames.tips = tuple(goals)
         frames._goals = keys
         return frames
 
@@ -169,11 +173,12 @@ class KeyFrames:
         order = [names.index(joint) for joint in robot.joint_names]
         return cls(robot, numbers[:, 0], numbers[:, order], tips=tips, closed=closed)
 
-    def _tip_paths(self) -> list[tuple[str, Array]]:
-        if not self.tips:
+    def _goals_of(self, tips: tuple[str, ...]) -> list[tuple[str, Array, Array]]:
+        """Each tip, its times, and its places (k, 3) in the poses."""
+        if not tips:
             return []
-        paths = link_paths(self.robot, self.poses, self.tips)
-        return [(tip, paths[:, i]) for i, tip in enumerate(self.tips)]
+        paths = link_paths(self.robot, self.poses, tips)
+        return [(tip, self.times, paths[:, i]) for i, tip in enumerate(tips)]
 
     def _between(self, at: Array) -> Array:
         """The joints (frames, n) without regard to tips."""
@@ -248,12 +253,7 @@ def load_goals(path: str | Path) -> dict[str, tuple[Array, Array]]:
     Returns times (k,) and positions (k, 3) by link. Raises InvalidMotion, with the line.
     """
     path = Path(path)
-    try:
-        with path.open(newline='', encoding='utf-8-sig') as file:
-            reader = csv.reader(file)
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidMotion(f"can't read {str(path)!r}: {error}") from None
+    rows = read_rows(path)
     if not rows or rows[0][1] != COLUMNS:
         raise InvalidMotion(f'{path}, line 1: the columns should be {",".join(COLUMNS)}')
     found: dict[str, list[list[float]]] = {}
@@ -274,7 +274,7 @@ def load_goals(path: str | Path) -> dict[str, tuple[Array, Array]]:
 
 
 class Space(NamedTuple):
-    """How to get from one value to another, and by how much (..., k); arrays or rotations."""
+    """Difference of two values (..., k), and a value moved by one; for arrays or rotations."""
 
     difference: Callable[[Any, Any], Array]
     move: Callable[[Any, Array], Any]

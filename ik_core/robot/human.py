@@ -191,6 +191,12 @@ def _trunk(size: float) -> Iterator[Joint]:
     yield _fixed('head', 'head_top', (0.0, 0.0, size * (1.0 - heights[-1])))
 
 
+def _trunk_links() -> list[str]:
+    """The links of the trunk, upwards."""
+    lumbar = [f'lumbar_{k + 1}_link' for k in range(len(LUMBAR))]
+    return [ROOT, *lumbar, *(f'thoracic_{k + 1}_link' for k in range(len(THORACIC)))]
+
+
 def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
     """Arm and leg of one side, which is `sign` times the left one."""
     x, y, z = COLLARBONE
@@ -264,9 +270,7 @@ def _inertials(size: float, whole: float) -> dict[str, Inertial]:
         raise InvalidOption(f'mass = {whole!r} [kg]: a positive number is needed')
     found = {'head': (HEAD_AND_NECK, (0.0, 0.0, EAR - CERVICAL[-1]))}
     heights = [HIP, *LUMBAR, *THORACIC, SHOULDER]
-    links = [ROOT, *(f'lumbar_{k + 1}_link' for k in range(len(LUMBAR)))]
-    links += [f'thoracic_{k + 1}_link' for k in range(len(THORACIC))]
-    for link, (low, high) in zip(links, pairwise(heights), strict=True):
+    for link, (low, high) in zip(_trunk_links(), pairwise(heights), strict=True):
         fraction = (high - low) / (SHOULDER - HIP)
         found[link] = TRUNK * fraction, (0.0, 0.0, 0.5 * (high - low))
     below = {
@@ -306,8 +310,7 @@ def human_shapes(stature: float) -> dict[str, list[Solid]]:
 def _drawn_trunk() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
     heights = [HIP, *LUMBAR, *THORACIC, *CERVICAL]
     spans = [high - low for low, high in pairwise(heights)]
-    links = [ROOT, *(f'lumbar_{k + 1}_link' for k in range(len(LUMBAR)))]
-    links += [f'thoracic_{k + 1}_link' for k in range(len(THORACIC))]
+    links = _trunk_links()
     for link, span in zip(links, spans, strict=False):
         width, colour = (0.19, TROUSERS) if link == ROOT else (0.17, SHIRT)
         yield link, 'box', (0.115, width, span), (0.0, 0.0, 0.5 * span), colour

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidOption
-from ..maths.rotations import Array
+from ..maths.rotations import Array, matrix_from_rpy
 from ..options import exact_number, whole_number
 from .joints import Joint
 from .robot import Robot
@@ -150,8 +150,5 @@ def _along_x(distance: float) -> Array:
 
 def _about_z(angle: float) -> Array:
     transform = np.eye(4)
-    transform[:2, :2] = [
-        [math.cos(angle), -math.sin(angle)],
-        [math.sin(angle), math.cos(angle)],
-    ]
+    transform[:3, :3] = matrix_from_rpy((0.0, 0.0, angle))
     return transform

@@ -83,20 +83,28 @@ def _read_archive(path: Path) -> Motion:
         ) from None
 
 
-def read_table(path: Path) -> tuple[list[str], list[int], Array]:
-    """Names, 'time' first, of a CSV file, the line of each row, and the numbers (rows, names).
+def read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Rows of a CSV file that are not empty: the line, and the stripped cells.
 
     Raises InvalidMotion.
     """
     try:
         with path.open(newline='', encoding='utf-8-sig') as file:
             reader = csv.reader(file)
-            lines = [(reader.line_num, row) for row in reader if row]
+            return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidMotion(f'{path} is not a CSV file: {error}') from None
     except OSError as error:
         raise InvalidMotion(f"can't read {str(path)!r}: {error.strerror or error}") from None
-    names = [name.strip() for name in lines[0][1]] if lines else []
+
+
+def read_table(path: Path) -> tuple[list[str], list[int], Array]:
+    """Names, 'time' first, of a CSV file, the line of each row, and the numbers (rows, names).
+
+    Raises InvalidMotion.
+    """
+    lines = read_rows(path)
+    names = lines[0][1] if lines else []
     if names[:1] != ['time'] or len(names) < 2:
         raise InvalidMotion(f"{path}, line 1: 'time' and the names of joints should be there")
     if len(lines) < 3:

@@ -158,7 +158,8 @@ class Pseudoinverse(JacobianMethod):
         x, scale = vectors[HERE], vectors[SCALE]
         residual, jacobian = problem.secondary_at(x, begins)
         if self.options.null_space == 'extended':
-            search['dx'] += extended_step(problem, x, scale, v, search['dx'])
+            slope = scale * (jacobian.T @ residual)
+            search['dx'] += extended_step(problem, x, scale, v, search['dx'], slope)
             return
         free = jacobian * scale
         free -= (free @ v) @ v.T
@@ -166,19 +167,22 @@ class Pseudoinverse(JacobianMethod):
         search['dx'] += phi - v @ (phi @ v)
 
 
-def extended_step(problem: IkProblem, x: Array, scale: Array, v: Array, step: Array) -> Array:
+def extended_step(
+    problem: IkProblem, x: Array, scale: Array, v: Array, step: Array, slope: Array
+) -> Array:
     """The null-space part (n,) of a step of the extended Jacobian from variables x (n,).
 
     scale (n,) : x = scale y; steps are of y
     v (n, k) : columns that span the range of the goals' J'
     step (n,) : J+ e
+    slope (n,) : gradient of the secondary cost |r|^2 / 2 with respect to y
     """
     null = np.linalg.svd(v)[0][:, v.shape[1] :]
-    gradient = scale * _gradient(problem, x)
-    multipliers = safe.least_squares((problem.at(x).jacobian * scale).T, gradient, 1e-9)
+    multipliers = safe.least_squares((problem.at(x).jacobian * scale).T, slope, 1e-9)
 
     def lagrangian_gradient(at: Array) -> Array:
-        pull = _gradient(problem, at) - problem.at(at).jacobian.T @ multipliers
+        residual, jacobian = problem.secondary_at(at)
+        pull = jacobian.T @ residual - problem.at(at).jacobian.T @ multipliers
         result: Array = scale * pull
         return result
 
@@ -186,15 +190,9 @@ def extended_step(problem: IkProblem, x: Array, scale: Array, v: Array, step: Ar
     for row, direction in zip(rows, null.T, strict=True):
         way = DIFFERENCE * scale * direction
         row[:] = (lagrangian_gradient(x + way) - lagrangian_gradient(x - way)) / (2 * DIFFERENCE)
-    wanted = -(gradient @ null + rows @ step)
+    wanted = -(slope @ null + rows @ step)
     curvature, axes = np.linalg.eigh(0.5 * (rows @ null + (rows @ null).T))
     size = np.abs(curvature)  # down also where the cost is no valley
     size = np.maximum(size, LEAST_CURVATURE * max(size.max(initial=0.0), SMALLEST))
     result: Array = null @ (axes @ ((wanted @ axes) / size))
     return result
-
-
-def _gradient(problem: IkProblem, x: Array) -> Array:
-    """The gradient (n,) of the secondary cost |r|^2 / 2 at variables x (n,)."""
-    residual, jacobian = problem.secondary_at(x)
-    return jacobian.T @ residual

@@ -125,7 +125,7 @@ def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
 
 @inner
 def reach_of_stop(i: int, joints: Array, period: float) -> tuple[float, float]:
-    """How far out a joint may come: to its position limits, or to where its stop leads by now."""
+    """Bounds of a joint's way: its position limits, or farther, where its stop leads by now."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
     low, high = extent_of_stop(dq, ddq, mean, joints[ACCELERATION, i], joints[JERK, i], period)
     return min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)

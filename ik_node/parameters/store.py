@@ -223,8 +223,11 @@ def _with_preset(solver: str, preset: str, options: Any) -> Any:
     """
     if not preset:
         return options
-    given = {entry.name: getattr(options, entry.name) for entry in fields(options)}
-    changed = {e.name: given[e.name] for e in fields(options) if given[e.name] != e.default}
+    changed = {
+        entry.name: value
+        for entry in fields(options)
+        if (value := getattr(options, entry.name)) != entry.default
+    }
     return make_solver(solver, preset=preset, **changed).options
 
 

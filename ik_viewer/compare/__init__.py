@@ -3,5 +3,5 @@
 `contestants` names them, `start` is where all of them begin, `stepped_solve` is one of them on its
 way to a goal, `moving_targets` one that follows targets in motion. `race` is all together, none of
 which waits for another, and `director` gives it its pace. `panel` and `targets_panel` are the tabs
-on the page, of menus (`places`), tables and plots.
+on the page, of menus (`method_menus`), tables and plots.
 """

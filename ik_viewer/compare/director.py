@@ -39,7 +39,7 @@ class Director:
         start: Start,
         make: Callable[[Contestant, Start], Run] = Run,
     ) -> Race:
-        """Begin a race; the one before ends. make : see `Race`."""
+        """Begin a race of runs that `make` makes; the one before ends."""
         self.end()
         self.race = Race(contestants, start, make)
         self._wake.set()
@@ -72,5 +72,5 @@ class Director:
 
 
 def due_frames(frames: float) -> int:
-    """How many frames to make up for, where so many went by: a busy machine shows fewer."""
+    """Number of frames to make up for after so many went by: a busy machine shows fewer."""
     return min(max(round(frames), 1), MOST_DUE)

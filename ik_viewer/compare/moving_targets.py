@@ -29,8 +29,8 @@ DAMPED = 'damped_least_squares'
 
 @dataclass
 class Experiment:
-    """What can be changed at any time: the amplitude `size` [m] of the targets' sinusoids, and the
-    `damping` [m/rad] of `damped_least_squares`.
+    """Amplitude `size` [m] of the targets' sinusoids, and `damping` [m/rad] of
+    `damped_least_squares`; both may change at any time.
     """
 
     size: float

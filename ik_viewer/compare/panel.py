@@ -12,28 +12,25 @@ from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
+from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
-from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.stage import Stage
 from .contestants import COLOURS, LINE_SEARCH
 from .director import PACES, Director
-from .places import Places
-from .plot import add_plot
+from .method_menus import MethodMenus
+from .plot import PERIOD, add_plot
 from .race import Race
 from .start import Goal, Start, goals_of, stretched_arm
 from .stepped_solve import Run
 from .table import plotted, table
 
-PERIOD = 0.2
-"""[s] Between two pictures of the table and the curves."""
 AGAIN = 0.3
 """[s] Between two starts while a goal is dragged."""
 OPACITY = 0.75
 BALL, TRACE_STEP = 0.014, 0.001
 """Sizes, relative to the robot's size."""
-BLACK: Colour = (40, 44, 52)
 
 
 class Ghost:
@@ -111,7 +108,7 @@ class Compare:
                 hint='All begin at the current joints of the robot',
             )
             self._pace = gui.add_dropdown('Pace', tuple(PACES), initial_value='4 updates a frame')
-            self._add_places(gui)
+            self._add_menus(gui)
             self._table = gui.add_html('')
             self._plots: list[Any] = []
             self._clear = gui.add_button('Clear', icon='trash', color='gray')
@@ -120,13 +117,13 @@ class Compare:
         self._pace.on_update(stage.guarded(lambda _: self._set_pace()))
         self._clear.on_click(stage.guarded(lambda _: self._end()))
 
-    def _add_places(self, gui: Any) -> None:
+    def _add_menus(self, gui: Any) -> None:
         with gui.add_folder('Methods and options', expand_by_default=False):
             self._again = gui.add_checkbox(
                 'Restart when the goal moves', True, hint='From the same joints'
             )
             self._with_robot = gui.add_checkbox('Show the robot', False)
-            self._places = Places(gui, LINE_SEARCH)
+            self._menus = MethodMenus(gui, LINE_SEARCH)
 
     def _set_pace(self) -> None:
         self._director.updates = PACES[self._pace.value]
@@ -155,7 +152,7 @@ class Compare:
             self._begin(Start(self._stage.robot, self._q0, goals))
 
     def _begin(self, start: Start) -> None:
-        contestants = self._places.contestants()
+        contestants = self._menus.contestants()
         self._clear_scene()
         race = self._director.begin(contestants, start)
         self._q0, self._began, self._complete = start.q0, time.monotonic(), False
@@ -166,7 +163,7 @@ class Compare:
             self._stage.server.scene.add_icosphere(
                 f'/compare/goal_{i}',
                 radius=BALL * self._stage.size,
-                color=BLACK,
+                color=DARK,
                 position=goal.target[:3, 3],
                 cast_shadow=False,
             )

@@ -25,8 +25,13 @@ UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
 
 def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
     """A row for each contestant."""
-    heads = ''.join(f'<th style="text-align:right;font-weight:500">{head}</th>' for head in HEADS)
     rows = ''.join(_rows(run, colour) for run, colour in zip(runs, colours, strict=True))
+    return framed(HEADS, rows)
+
+
+def framed(names: Sequence[str], rows: str) -> str:
+    """An HTML table with the names of its columns above rows of HTML."""
+    heads = ''.join(f'<th style="text-align:right;font-weight:500">{name}</th>' for name in names)
     return (
         '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.75rem;'
         'font-variant-numeric:tabular-nums;border-collapse:collapse">'
@@ -36,8 +41,7 @@ def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
 
 def _rows(run: Run, colour: Colour) -> str:
     """The contestant's name over its numbers, and its status unless it succeeded."""
-    standing = run.standing
-    dot = f'<span style="color:{hex_of(colour)}">&#9632;</span>'
+    standing, dot = run.standing, dot_of(colour)
     name = f'<b>{html.escape(run.contestant.name)}</b>'
     cells = ''.join(
         f'<td style="text-align:right;white-space:nowrap">{cell}</td>'
@@ -48,6 +52,11 @@ def _rows(run: Run, colour: Colour) -> str:
         f'<span style="color:#6b7280">{html.escape(remark(standing))}</span></td></tr>'
         f'<tr>{cells}</tr>'
     )
+
+
+def dot_of(colour: Colour) -> str:
+    """A square in the colour of a method, as HTML."""
+    return f'<span style="color:{hex_of(colour)}">&#9632;</span>'
 
 
 def remark(standing: Standing) -> str:

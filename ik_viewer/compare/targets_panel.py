@@ -14,7 +14,7 @@ from ik_core.display import steady_length
 from ik_core.maths.rotations import Array
 
 from ..arm import GoalKind, Moment
-from ..drawing.colours import hex_of
+from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
@@ -22,12 +22,12 @@ from ..page.server import DISTANCE, VIEW, direction, look_at
 from ..page.stage import Stage
 from .contestants import COLOURS, Contestant
 from .director import PACES, Director
+from .method_menus import MethodMenus
 from .moving_targets import Experiment, Follower
-from .places import Places
-from .plot import add_plot
+from .plot import PERIOD, add_plot
 from .start import Goal, Start
 from .stepped_solve import RunState
-from .table import SMALLEST
+from .table import SMALLEST, dot_of, framed
 
 METHODS: Sequence[Contestant] = (
     Contestant('jacobian_transpose', 'buss_pure'),
@@ -37,15 +37,12 @@ METHODS: Sequence[Contestant] = (
     Contestant('selectively_damped_least_squares', 'buss_pure'),
 )
 """The methods that the source compares."""
-PERIOD = 0.2
-"""[s] Between two pictures of the table and the curves."""
 DAMPING = 0.4
 """[m/rad] For the double Y: clamped errors allow it, without the clamp it shakes."""
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
 """First amplitude, distance between two methods, and ball, relative to the robot's size."""
-BLACK: Colour = (40, 44, 52)
 WIDER = 0.28
-"""How much farther away one looks for each method, relative to the usual distance."""
+"""Extra distance of the camera for each method, relative to the usual one."""
 RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)
 """Direction to the right, as one looks at first; z is up."""
 MOST_PLOTS = 4
@@ -64,7 +61,7 @@ class Drawn:
         )
         self._balls = [
             scene.add_icosphere(
-                f'{name}/target_{k}', radius=BALL * stage.size, color=BLACK, cast_shadow=False
+                f'{name}/target_{k}', radius=BALL * stage.size, color=DARK, cast_shadow=False
             )
             for k in range(len(run.targets))
         ]
@@ -131,7 +128,7 @@ class MovingTargets:
             self._pace = gui.add_dropdown('Pace', tuple(PACES)[:-1])
             with gui.add_folder('Methods', expand_by_default=False):
                 self._apart = gui.add_checkbox('Side by side', True)
-                self._places = Places(gui, METHODS)
+                self._menus = MethodMenus(gui, METHODS)
             self._table = gui.add_html('')
             self._clear = gui.add_button('Clear', icon='trash', color='gray')
         start.on_click(stage.guarded(lambda _: self._start()))
@@ -145,7 +142,7 @@ class MovingTargets:
         self._director.updates = PACES[self._pace.value]
 
     def _start(self) -> None:
-        contestants = self._places.contestants()
+        contestants = self._menus.contestants()
         robot, q = self._stage.robot, self._moment.q.copy()
         goals = tuple(
             Goal(t.link, robot.forward_kinematics(q, t.link) @ t.tool, GoalKind.POSITION, t.tool)
@@ -252,26 +249,18 @@ def curves(followers: Sequence[Follower], split: bool) -> Array:
 
 def table(followers: Sequence[Follower]) -> str:
     """A row for each method: its error now and on the mean, over all tips."""
-    heads = ''.join(
-        f'<th style="text-align:right;font-weight:500">{head}</th>' for head in ('', 'now', 'mean')
-    )
     rows = ''.join(_row(run, COLOURS[i]) for i, run in enumerate(followers))
-    return (
-        '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.75rem;'
-        'font-variant-numeric:tabular-nums;border-collapse:collapse">'
-        f'<tr style="color:#6b7280">{heads}</tr>{rows}</table>'
-    )
+    return framed(('', 'now', 'mean'), rows)
 
 
 def _row(run: Follower, colour: Colour) -> str:
-    dot = f'<span style="color:{hex_of(colour)}">&#9632;</span>'
     now = steady_length(float(run.errors[-1].mean())) if run.errors else ''
     if run.standing.state is RunState.FAILED:
         now = f'failed: {html.escape(run.standing.text)}'
     cells = ''.join(
         f'<td style="text-align:right">{cell}</td>' for cell in (now, steady_length(run.mean))
     )
-    return f'<tr><td>{dot} {html.escape(run.contestant.name)}</td>{cells}</tr>'
+    return f'<tr><td>{dot_of(colour)} {html.escape(run.contestant.name)}</td>{cells}</tr>'
 
 
 def _scales(first: float, last: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ RED: Colour = (213, 94, 0)
 PURPLE: Colour = (204, 121, 167)
 SKY: Colour = (86, 180, 233)
 GREY: Colour = (140, 146, 156)
+DARK: Colour = (40, 44, 52)
 
 LOST = 'no arm'
 """Shown in place of a code where there is no arm to tell one."""

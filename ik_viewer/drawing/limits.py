@@ -92,8 +92,8 @@ class Arcs:
 
 
 def _pointing(robot: Robot) -> Array:
-    """Where what each joint carries points (K, 3), in the frame of its body, across the axis z: to
-    the next joint or link farther on; along x where that is nowhere.
+    """Directions (K, 3) across each joint's axis z, in the frame of its body, to the next joint or
+    link farther on; x if there is none.
     """
     ends = np.zeros((len(robot.tree), 3))
     for place in robot.places.values():
@@ -111,7 +111,7 @@ def _pointing(robot: Robot) -> Array:
 
 
 def _stacked(robot: Robot) -> NDArray[np.int64]:
-    """How many joints (K,) each has at its place before it, as in a ball joint."""
+    """Numbers (K,) of joints before each with the same origin, as in a ball joint."""
     count = np.zeros(len(robot.tree), np.int64)
     for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
         if parent >= 0 and np.linalg.norm(robot.geometry[k, 9:12]) <= SHORTEST:

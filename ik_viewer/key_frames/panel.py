@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ik_core import KeyFrames
+from ik_core.display import counted
 from ik_core.maths.rotations import Array
 from ik_core.motion import Motion, save_motion
 
@@ -146,10 +147,11 @@ class KeyFramesPanel:
 
     def _describe(self) -> None:
         count = len(self.times)
-        poses = f'{count} pose{"" if count == 1 else "s"}'
         span = f', {self.times[-1] - self.times[0]:.2f} s' if count else ''
         advice = '' if count > 1 else '. Drag the tips, and keep poses: two at least are needed'
-        self._text.content = f'<div style="padding:0 0.6rem">{poses}{span}{advice}</div>'
+        self._text.content = (
+            f'<div style="padding:0 0.6rem">{counted(count, "pose")}{span}{advice}</div>'
+        )
 
 
 def _send(client: Any, name: str, save: Callable[[Path], None]) -> None:

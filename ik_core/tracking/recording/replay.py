@@ -75,7 +75,7 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     failure = ''
     try:
         for _, command in run_segment(robot, segment, columns, clock):
-            ran.append(command.status.value)
+            ran.append(command.status.value)  # raises for a damaged state
             commands.append(command)
     except Exception as error:  # what a damaged segment holds may fail anywhere
         failure = ' '.join(f'{type(error).__name__}: {error}'.split())
@@ -84,7 +84,7 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
     statuses = [STATUSES[i].value for i in columns['status'].tolist()]
     differs = (recorded[: len(replayed)] != replayed).any(axis=1)
     pairs = tuple(zip(statuses, ran, strict=False))
-    differs |= np.array([recorded != now for recorded, now in pairs], bool)  # there may be none
+    differs |= np.array([before != again for before, again in pairs], bool)  # there may be none
     differs |= columns['iterations'][: len(commands)] != [c.iterations for c in commands]
     first = int(np.argmax(differs)) if differs.any() else None
     return Replay(

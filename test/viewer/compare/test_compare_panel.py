@@ -17,8 +17,8 @@ pytest.importorskip('viser')
 
 from ik_viewer.compare import panel as panel_module
 from ik_viewer.compare.director import due_frames
+from ik_viewer.compare.method_menus import NO_METHOD
 from ik_viewer.compare.panel import Compare
-from ik_viewer.compare.places import NOBODY
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
@@ -113,8 +113,8 @@ def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage)
     panel.show(moment_of(stage))
     with pytest.raises(ValueError, match='no goal yet'):
         panel._from_here()
-    for menu in panel._places.menus:
-        menu.value = NOBODY
+    for menu in panel._menus.menus:
+        menu.value = NO_METHOD
     with pytest.raises(ValueError, match='no method is chosen'):
         panel._stretch()
 

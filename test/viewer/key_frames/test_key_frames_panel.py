@@ -12,22 +12,15 @@ from ik_core.motion import InvalidMotion, load_motion
 from ik_viewer.arm import Description, Moment, TipState
 from ik_viewer.key_frames import panel as panel_module
 from ik_viewer.key_frames.panel import KeyFramesPanel
-from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
 ROBOT = robots.shipped('panda')
 TIP = robots.tip_of(ROBOT)
 
 
-@pytest.fixture(scope='module')
-def server():
-    server = start_server('127.0.0.1', 0)
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def panel(server):
+def panel(viser_server):
+    server = viser_server
     tabs, notices = server.gui.add_tab_group(), Notices(server)
     stage = Stage(server, None, Description(ROBOT), notices, Requests(notices), tabs, 1.0)
     it = KeyFramesPanel(stage, moment(0))

@@ -9,23 +9,23 @@ from ik_core.exceptions import InvalidOption
 
 from .contestants import COLOURS, Contestant, all_contestants, contestant_named
 
-NOBODY = '(none)'
+NO_METHOD = '(none)'
 
 
-class Places:
+class MethodMenus:
     """Menus in the GUI container that is open; at first they show the `chosen` methods."""
 
     def __init__(self, gui: Any, chosen: Sequence[Contestant]) -> None:
-        names = (NOBODY, *(contestant.name for contestant in all_contestants()))
+        names = (NO_METHOD, *(contestant.name for contestant in all_contestants()))
         shown = [contestant.name for contestant in chosen]
-        shown += [NOBODY] * (len(COLOURS) - len(shown))
+        shown += [NO_METHOD] * (len(COLOURS) - len(shown))
         self.menus = [
             gui.add_dropdown(f'{i + 1}', names, initial_value=name) for i, name in enumerate(shown)
         ]
 
     def contestants(self) -> list[Contestant]:
         """The chosen methods. Raises InvalidOption where there is none."""
-        names = [menu.value for menu in self.menus if menu.value != NOBODY]
+        names = [menu.value for menu in self.menus if menu.value != NO_METHOD]
         if not names:
             raise InvalidOption('no method is chosen: choose at least one')
         return [contestant_named(name) for name in names]
