@@ -123,11 +123,12 @@ class Alignment:
                 self.apply(instruction)
             except IkError as error:
                 refused.append((instruction, error))
+        self.governor.begin_tick()
         self._step()
         try:
             return self._command(tuple(refused))
         except Exception:
-            self.governor.undo_step()  # the caller takes another one
+            self.governor.undo_tick()  # the caller takes another one
             raise
 
     def _command(self, refused: tuple[tuple[Instruction, IkError], ...]) -> Command:
@@ -144,9 +145,9 @@ class Alignment:
         else:
             self._step()
 
-    def undo_step(self) -> None:
-        """Undo the last step."""
-        self.governor.undo_step()
+    def undo_tick(self) -> None:
+        """Undo all steps since the last tick began."""
+        self.governor.undo_tick()
 
     def _step(self) -> None:
         brakes, self._brakes = self._brakes or not self.is_on, False

@@ -35,8 +35,8 @@ class Mover(Protocol):
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come."""
 
-    def undo_step(self) -> None:
-        """Undo the last step."""
+    def undo_tick(self) -> None:
+        """Undo all steps since the last tick began, that of this tick included."""
 
 
 class CommittedSteps:
@@ -58,12 +58,12 @@ class CommittedSteps:
         """Whether no joint is commanded to move."""
         return self._mover.at_rest
 
-    def undo_step(self) -> None:
+    def undo_tick(self) -> None:
         """See Tracker."""
         try:
-            self._mover.undo_step()
+            self._mover.undo_tick()
         except Exception:
-            self.governor.undo_step()
+            self.governor.undo_tick()
             self._failed(traceback.format_exc())
 
     def skip_tick(self, *, braking: bool) -> None:

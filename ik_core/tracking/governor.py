@@ -121,8 +121,8 @@ class Governor:
         asked = _rows_of(limits)
         self._joints = np.zeros((ROWS, asked.shape[1]))
         self._joints[: len(asked)] = asked
-        self._before = self._joints.copy()  # the last step
-        # Accelerations (n,) of the stop that is told, once it is; and that of the step before.
+        self._before = self._joints.copy()  # at the beginning of the last tick
+        # Accelerations (n,) of the stop that is told, once it is; and those of the stop before.
         self._told: Array | None = None
         self._told_before: Array | None = None
         shown = self._joints.view()
@@ -263,8 +263,12 @@ class Governor:
         advance(self._joints, False, self.period)
         self._joints[ACCELERATION] = most
 
-    def undo_step(self) -> None:
-        """Undo the last step, which nobody heard of: the next begins where that one did."""
+    def begin_tick(self) -> None:
+        """Keep the state that `undo_tick` restores."""
+        self._before[:], self._told_before = self._joints, self._told
+
+    def undo_tick(self) -> None:
+        """Undo all steps since the last `begin_tick`, which were not published."""
         self._joints[:] = self._before
         self._adopted, self._told = False, self._told_before
 
@@ -326,8 +330,7 @@ class Governor:
         return self._told
 
     def _begin_step(self, *, adopting: bool = True) -> None:
-        self._told_before, self._told = self._told, None
-        self._before[:] = self._joints
+        self._told = None
         if adopting and not self._adopted:
             self._adopted = adopt(self._joints, self._asked, self.period)
 

@@ -354,15 +354,15 @@ class SkipTick(Instruction):
 
 
 @dataclass(eq=False)
-class UndoStep(Instruction):
-    """Undo the last step of the joints, whose command reaches the robot too late.
+class UndoTick(Instruction):
+    """Undo the steps of the joints since the last tick began, whose commands were not published.
 
-    The goals stay as they are.
+    These are the step of that tick and those of `skip_tick` after it. The goals stay as they are.
     """
 
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
-        state.motion.governor.undo_step()
+        state.motion.governor.undo_tick()
 
 
 @dataclass(eq=False)

@@ -16,6 +16,7 @@ from .tips import Allowance, Tip
 def advance(state: TrackerState, now: float) -> Command:
     """Move the state on by one period; return the command."""
     state.solver.begin_tick()
+    state.motion.governor.begin_tick()
     if state.brakes:
         brake_for_one_tick(state)
         return command_of(state, state.is_following)

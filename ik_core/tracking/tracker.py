@@ -89,7 +89,7 @@ from .instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    UndoStep,
+    UndoTick,
     check_time,
 )
 from .motion_limits import MotionLimits, checked_limits
@@ -290,7 +290,7 @@ class Tracker:
     stop = instructed(Stop)
     brake = instructed(Brake)
     skip_tick = instructed(SkipTick)
-    undo_step = instructed(UndoStep)
+    undo_tick = instructed(UndoTick)
     reset = instructed(Reset)
 
     def apply(self, instruction: Instruction) -> None:

@@ -25,8 +25,9 @@ long as a message is not longer on its way, the controller's own period included
 What is sent can't be taken back: where ticks did not come, the controller went on, into the stop
 in the end. `make_up` lets the commanded joints do the same, so that the next message goes on from
 there, and not from where the joints were long ago. That is why it comes last in a tick, which may
-have been held up itself. A message that was held up while it was written is not published, but
-written anew: it tells of a stop that the controller is not in.
+have been held up itself. A message that was held up before it was sent (`latest`) is dropped: the
+controller is in the stop of the message before, not in this one's. Joints and window go back to
+where they were when that was sent, and all ticks since then are made up anew.
 """
 
 from __future__ import annotations
@@ -75,21 +76,21 @@ class Window:
         self.count = 0
         self.times = np.full(self.capacity, BEGINNING)
         self.positions, self.velocities = np.zeros((2, self.capacity, rows.size))
-        self._keep()
+        self.keep()
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
+        """Keep the points as they are now, for `take_back`."""
         rows = self.times, self.positions, self.velocities
         self._kept = self.count, tuple(row.copy() for row in rows)
 
     def take_back(self) -> None:
-        """Undo the last `add`."""
+        """Undo each `add` since the last `keep`."""
         self.count, rows = self._kept
         for row, kept in zip((self.times, self.positions, self.velocities), rows, strict=True):
             row[:] = kept
 
     def add(self, governor: Governor, due: int) -> None:
         """Add the command of the tick at `due`."""
-        self._keep()
         ticks, q, dq = governor.stop_knots()
         is_first, self.count = self.count == 0, self._newest + len(ticks) + 1
         for rows in (self.times, self.positions, self.velocities):
@@ -132,13 +133,15 @@ class JointTrajectoryWriter(Output):
         self.lag = 1e-9 * lag
         self._rows = JointRows(robot, names)
         most_knots = 1 + MOST * (robot.n + len(robot.mimic_joints))  # of which some may be alone
+        self._ticks_in_time = self._delay // (2 * self._period) + 1  # one missed more is too late
         self._window = Window(self._rows, most_knots, self._period, lag)
         self._bytes = TrajectoryBytes(names, self._window.capacity)
         self._last_due: int | None = None
-        self._due_before: int | None = None  # of the message before the last one
-        self._made_up = False  # other ticks than that of the last message
+        self._sent_due: int | None = None
 
-    def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
+    def make_up(
+        self, steps: CommittedSteps, due: int, now: int, *, has_stepped: bool = True
+    ) -> int:
         """Repeat, for ticks that did not come, the motion that the controller makes meanwhile.
 
         Where it may have gone into the stop, after half of the delay, they brake, instead of the
@@ -146,13 +149,14 @@ class JointTrajectoryWriter(Output):
         """
         due += self._period * max((now - due) // self._period, 0)
         missed, tick = self._missed(due), 0
-        braking, self._made_up = self._braking(missed), missed > 0
-        if braking:
-            steps.undo_step()
+        braking = self._braking(missed)
+        if braking and has_stepped:
+            steps.undo_tick()
+            has_stepped = False
         while tick <= missed:
             if tick < braking and steps.at_rest:  # only what a message still tells of
                 tick = max(tick, min(braking, missed - self._window.certain))
-            if braking or tick:  # else it is the step that was taken
+            if tick or not has_stepped:
                 steps.skip_tick(braking=tick < braking)
             if tick < missed:
                 self._add(steps.governor, due - self._period * (missed - tick))
@@ -161,21 +165,22 @@ class JointTrajectoryWriter(Output):
 
     def _braking(self, missed: int) -> int:
         """The number of missed ticks in which the controller may have been braking."""
-        return min(max(math.ceil(missed - 0.5 * self._delay / self._period), 0), missed)
+        return max(missed - self._ticks_in_time + 1, 0)
 
-    def take_back(self, now: int) -> bool:
-        """See Output. One that tells of other ticks, too, stays: their steps can't be undone."""
-        if self._last_due is None or self._made_up:
-            return False
-        if not self._braking((now - self._last_due) // self._period):
-            return False
+    def drop(self, steps: CommittedSteps) -> None:
+        """See Output."""
         self._window.take_back()
-        self._last_due = self._due_before
-        return True
+        self._last_due = self._sent_due
+        steps.undo_tick()
+
+    def sent(self) -> None:
+        """See Output."""
+        self._window.keep()
+        self._sent_due = self._last_due
 
     def _add(self, governor: Governor, due: int) -> None:
         self._window.add(governor, due)
-        self._due_before, self._last_due = self._last_due, due
+        self._last_due = due
 
     def _missed(self, due: int) -> int:
         """How many ticks did not come since the last message."""
@@ -186,6 +191,8 @@ class JointTrajectoryWriter(Output):
     def write(self, governor: Governor, moment: Moment) -> bytes:
         """See Output."""
         self._add(governor, moment.due)
+        if self._sent_due is not None:  # then the controller goes into a stop
+            self.latest = moment.due + self._period * self._ticks_in_time
         window, end = self._window, self._window.count
         times = window.times[:end] + (moment.stamp - moment.due)
         begin = int(np.searchsorted(times, 1)) - 1  # after 0 only where simulated time just began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -19,11 +20,17 @@ class Output(ABC):
     topic: ClassVar[str]
     lag = 0.0
     """[s] How long after its tick the joints are where it commanded them."""
+    latest: float = math.inf
+    """[ns] The last message written must be published before this time, or dropped."""
 
-    def make_up(self, steps: CommittedSteps, due: int, now: int) -> int:
-        """Handle ticks that did not come, after the step of the tick that was `due` [ns].
+    def make_up(
+        self, steps: CommittedSteps, due: int, now: int, *, has_stepped: bool = True
+    ) -> int:
+        """Handle ticks that did not come, up to now [ns], in the tick that was `due` [ns].
 
-        Those until now [ns] are meant, too. Returns when the tick was due that is published.
+        has_stepped : the joints have taken the step of this tick; False after `drop`
+
+        Returns when the tick was due that is published.
         """
         return due
 
@@ -31,9 +38,11 @@ class Output(ABC):
     def write(self, governor: Governor, moment: Moment) -> Any:
         """The message for what is commanded in the tick at a moment."""
 
-    def take_back(self, now: int) -> bool:
-        """Forget the last message written, if it is too late [ns] to publish it; whether it is."""
-        return False
+    def drop(self, steps: CommittedSteps) -> None:
+        """Undo all messages written since `sent`, and the steps of the joints for them."""
+
+    def sent(self) -> None:
+        """Keep the last message written: the next one goes on from it."""
 
     def write_return(self, q: Array, seconds: float, moment: Moment) -> Any:
         """A message that sends the joints to rest at q (n,), in so many seconds from a moment."""

@@ -65,6 +65,7 @@ class Bench:
     def __init__(self, model):
         self.samples = []
         self.take(model)
+        self.before_tick = len(self.samples)
 
     def take(self, model):
         """Move this model from now on."""
@@ -81,6 +82,7 @@ class Bench:
     def tick(self):
         """One tick."""
         self.model.end_alignment()
+        self.before_tick = len(self.samples)
         self.model.mover.tick(len(self.samples) / RATE)
         self.publish()
 
@@ -117,8 +119,8 @@ def act(bench, random, changes_limits):
     elif what == 3:
         model.tracker.stop()
     elif what == 4:
-        model.mover.undo_step()  # and the step of this tick is not published
-        bench.samples.pop()
+        model.mover.undo_tick()  # and what was commanded since it began is not published
+        del bench.samples[bench.before_tick :]
         bench.tick()
     elif what == 5:
         q = random.uniform(-1.5, 1.5, model.robot.n)

@@ -372,11 +372,12 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
             governor.set_limits(lower)
             other.set_limits(lower)
         state = other.state
+        governor.begin_tick()
         if tick % 2:
             governor.follow(-target, target, not synchronized)
         else:
             governor.brake()
-        governor.undo_step()
+        governor.undo_tick()
         np.testing.assert_array_equal(governor.state, state)
         for each in (governor, other):
             each.follow(target, None, synchronized)

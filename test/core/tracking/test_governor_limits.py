@@ -225,8 +225,9 @@ def test_a_stop_that_was_told_is_not_changed_by_limits_asked_for_since(share, je
         for each in (governor, other):
             each.follow(np.array([1.0, -1.0, 0.5, 0.01]))
     governor.set_limits(changed)
+    governor.begin_tick()
     governor.follow(np.ones(4))
-    governor.undo_step()
+    governor.undo_tick()
     for _ in range(10):
         governor.brake(as_told=True)
         other.brake(as_told=True)

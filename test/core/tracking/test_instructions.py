@@ -30,7 +30,7 @@ from ik_core.tracking.instructions import (
     SetTwist,
     SkipTick,
     Stop,
-    UndoStep,
+    UndoTick,
 )
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.leading import Leading
@@ -82,7 +82,7 @@ def calls(robot, goal, q):
         (lambda t: t.brake(), Brake()),
         (lambda t: t.skip_tick(braking=False), SkipTick(braking=False)),
         (lambda t: t.skip_tick(braking=True), SkipTick(braking=True)),
-        (lambda t: t.undo_step(), UndoStep()),
+        (lambda t: t.undo_tick(), UndoTick()),
         (lambda t: t.set_twist(0, along, about, 0.2), SetTwist(0, along, about, 0.2)),
         (lambda t: t.stop(), Stop()),
         (lambda t: t.reset(q, keep_goals=True), Reset(q, keep_goals=True)),

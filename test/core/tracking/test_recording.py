@@ -82,7 +82,7 @@ def meddle(tracker, k, robot):
         410: lambda: tracker.brake(),
         415: lambda: tracker.skip_tick(braking=True),
         420: lambda: tracker.skip_tick(braking=False),
-        425: lambda: tracker.undo_step(),
+        425: lambda: tracker.undo_tick(),
         450: lambda: tracker.set_twist(0, [0.1, 0.0, 0.0], [0.0, 0.0, 0.2], k / RATE),
     }
     acts.get(k, lambda: None)()

@@ -141,7 +141,7 @@ def test_a_tick_that_is_taken_back_and_skipped_is_as_if_it_had_not_come():
     stream, other = moving(), moving()
     for _ in range(10):
         stream.tick()
-        stream.tracker.undo_step()
+        stream.tracker.undo_tick()
         stream.tracker.skip_tick(braking=True)
         other.tracker.skip_tick(braking=True)
         np.testing.assert_array_equal(stream.tracker.q, other.tracker.q)

@@ -55,8 +55,8 @@ class Driver:
         else:
             self.move()
 
-    def undo_step(self):
-        self.governor.undo_step()
+    def undo_tick(self):
+        self.governor.undo_tick()
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,11 @@ def stream(
         if number in shares:
             acceleration = shares[number] * limits.acceleration
             driver.governor.set_limits(replace(limits, acceleration=acceleration))
+        driver.governor.begin_tick()
         driver.move()
         due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
+        writer.sent()
         ticks.append(due)
         messages.append(Trajectory.read(message))
         q.append(driver.governor.q[:7].copy())

@@ -9,12 +9,12 @@ from support.controlled_arm import ARM, START, Arm, controlled
 from support.node_harness import load, reachable_goal, snapshot
 from support.panda_world import TIP
 
-from ik_core.tracking.instructions import UndoStep
+from ik_core.tracking.instructions import UndoTick
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.state import TrackerState
 from ik_node.committed_steps import CommittedSteps
 from ik_node.control_loop import ControlLoop
-from ik_node.inputs.joint_states import StartState
+from ik_node.inputs.joint_states import FeedbackMonitor
 from ik_node.outputs.diagnostics import Diagnostics
 from ik_node.robot_model import Model
 
@@ -45,7 +45,7 @@ def tick(motion, due):
 
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
-    [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (StartState, 'compare', False)],
+    [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (FeedbackMonitor, 'compare', False)],
 )
 def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
     with controlled('joint_trajectory') as node:
@@ -97,7 +97,7 @@ def test_a_step_is_taken_back_whatever_raises(monkeypatch):
     for tick in range(20):
         before = tracker.governor.q.copy()
         tracker.tick(0.01 * tick)
-    let_fail(monkeypatch, UndoStep, 'apply', late=True)
-    CommittedSteps(tracker, told.append).undo_step()
+    let_fail(monkeypatch, UndoTick, 'apply', late=True)
+    CommittedSteps(tracker, told.append).undo_tick()
     np.testing.assert_array_equal(tracker.governor.q, before)
     assert 'Injected' in told[0]
