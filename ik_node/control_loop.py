@@ -25,7 +25,7 @@ from .committed_steps import CommittedSteps
 from .conversions import Refused
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
-from .inputs.joint_states import StartState
+from .inputs.joint_states import FeedbackMonitor
 from .inputs.tf_frames import TfFrames
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
@@ -33,7 +33,7 @@ from .outputs.other_publishers import other_publishers
 from .outputs.output import Output
 from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
-from .robot_model import STOP_MARGIN, Model
+from .robot_model import Model
 from .services.recording import RecordService
 from .texts import EVERY_MESSAGE
 from .ticker import SimulatedTicker, Ticker, Worker
@@ -42,6 +42,8 @@ LONG_STOP = 1.0
 """[s] A stop that takes longer is announced."""
 PATIENCE = 2.0
 """[s] How long goals wait until a robot rests that somebody else moves."""
+ATTEMPTS = 5
+"""Messages that are written for one tick where each is held up; then none is published."""
 LED_BY_OTHERS = Refused(
     'led_by_others',
     f'others move the robot, and it did not rest within {PATIENCE:g} s',
@@ -54,8 +56,8 @@ class ControlLoop:
     """Moves a model, and publishes where its joints are to be.
 
     Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
-    holder of `lock` calls its methods. Each tick asks `start_state` and `goals` what is new, and
-    hands what came of it to `start_state` and `recording`.
+    holder of `lock` calls its methods. Each tick asks `feedback` and `goals` what is new, and
+    hands what came of it to `feedback` and `recording`.
     """
 
     def __init__(
@@ -68,12 +70,12 @@ class ControlLoop:
         frames: TfFrames,
         goals: Goals,
         examples: Examples,
-        start_state: StartState,
+        feedback: FeedbackMonitor,
         recording: RecordService,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
-        self._goals, self._start_state, self._recording = goals, start_state, recording
+        self._goals, self._feedback, self._recording = goals, feedback, recording
         self._examples = examples
         self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
@@ -121,7 +123,7 @@ class ControlLoop:
         model = self.model
         if model is None or self._ticker is not None:
             return self._ticker is not None
-        is_known, due = self._start_state.begin(model)
+        is_known, due = self._feedback.begin(model)
         if not is_known:
             return False
         model.apply(*due)
@@ -196,13 +198,12 @@ class ControlLoop:
         model, command = self.model, self._command
         if model is None:
             return due
-        due = self._last_due = self._make_up(model, due)
         try:
             due = self._last_due = self._send(model, due)
             if command is not None:
                 self._report(model, command)
                 now = self._clock.seconds()
-                model.apply(*self._start_state.compare(model, command, 1e-9 * due, now))
+                model.apply(*self._feedback.compare(model, command, 1e-9 * due, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
         return due
@@ -242,10 +243,12 @@ class ControlLoop:
         self._last_tick = now
         self._change_solver(model)
         self._examples.give(model)
-        if not self._start_state.led_by_others:
-            return model.tick(1e-9 * now, self._goals.take())
-        self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
-        return model.tick(1e-9 * now)
+        if self._feedback.moved_externally:
+            self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
+            return model.tick(1e-9 * now, [Brake()])
+        if self._feedback.holds:
+            return model.tick(1e-9 * now, [*self._goals.take(), Brake()])
+        return model.tick(1e-9 * now, self._goals.take())
 
     def _report(self, model: Model, command: Command) -> None:
         """Keep the command for status messages, and refuse the goals that did not fit."""
@@ -272,13 +275,6 @@ class ControlLoop:
         except Exception:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 
-    def _make_up(self, model: Model, due: int) -> int:
-        """Return when the published tick was due: this one, or the last that should have come."""
-        if self._output is None:
-            return due
-        steps = CommittedSteps(model.mover, self._failed)
-        return self._output.make_up(steps, due, self._now(due))
-
     def _now(self, due: int) -> int:
         """The time in the tick that was due then [ns]."""
         return due if self._clock.simulated else self._clock.now()
@@ -291,20 +287,17 @@ class ControlLoop:
         try:
             return model.tick(self._clock.seconds(), [Brake()])
         except Exception:
+            model.governor.begin_tick()
             model.governor.brake()
         return None
 
     def _tick_until_rest(self, model: Model) -> None:
-        """Tick on, on this thread, for as long as the limits need to stop."""
+        """Tick on, on this thread, until the joints rest; on a busy machine that takes longer."""
         wake, period = time.monotonic(), model.tracker.period
         seconds = model.mover.stopping_time
-        deadline = wake + model.longest_stop
         if seconds > LONG_STOP:
             self._node.get_logger().info(f'coming to rest takes up to {seconds:.1f} s')
         while not self.is_at_rest:
-            if time.monotonic() > deadline:
-                self._give_up(model, seconds)
-                return
             wake += period
             time.sleep(max(wake - time.monotonic(), 0.0))
             try:
@@ -313,42 +306,55 @@ class ControlLoop:
             except Exception:  # of what goes with a tick; its step was taken
                 self._health.error('thread', traceback.format_exc())
 
-    def _give_up(self, model: Model, seconds: float) -> None:
-        """Publish no more, although the joints do not rest: ticks took too long.
-
-        What is commanded next begins at rest, where this one ends.
-        """
-        steps, q = CommittedSteps(model.mover, self._failed), model.governor.q.copy()
-        self._health.error(
-            'stop',
-            f'not at rest after {seconds + STOP_MARGIN:.1f} s, {seconds:.1f} s are enough: too '
-            f'slow for {model.parameters.node.rate:g} ticks a second; commands end in motion',
-        )
-        while not steps.at_rest:
-            steps.skip_tick(braking=True)
-        model.rest_at(q)
-        model.tracker.stop()
-
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
         self._frames.renew()  # what it knows is of the time before
 
     def _send(self, model: Model, due: int) -> int:
-        """Publish what was commanded for the tick that was due then [ns], or a later one."""
+        """Publish what was commanded for the tick that was due then [ns], or a later one.
+
+        A message that was held up on its way to the middleware is dropped, and made anew. After an
+        exception nothing is published, and the joints are where the last message left them.
+        """
         output = self._output
         if output is None:
             return due
-        moment = self._clock.moment(due)
-        message = output.write(model.governor, moment)
-        if output.take_back(self._now(due)):  # the process stood still meanwhile
-            due = self._make_up(model, due)
+        steps = CommittedSteps(model.mover, self._failed)
+        has_stepped, finished = True, 0
+        try:
+            for _ in range(ATTEMPTS):
+                due = output.make_up(steps, due, self._now(due), has_stepped=has_stepped)
+                message = output.write(model.governor, self._clock.moment(due))
+                if not self._feedback.may_publish(model, self._rested):
+                    break
+                # Nothing comes between the clock and the middleware: a stall there would be unseen.
+                if self._now(due) < output.latest:
+                    self._publisher.publish(message)
+                    finished = self._now(due)
+                    break
+                output.drop(steps)
+                has_stepped = False
+            else:
+                return due  # the controller stays in its stop, as the next message will tell
+        except Exception:
+            output.drop(steps)
+            raise
+        output.sent()
+        if finished >= output.latest:
+            self._note_held_up()
+        lead = self._feedback.due_return(model)
+        if lead is not None:
             moment = self._clock.moment(due)
-            message = output.write(model.governor, moment)
-        if self._start_state.may_publish(model, self._rested):
-            self._publisher.publish(message)
-        sent = self._start_state.due_return
-        if sent is not None:
-            self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
-            self._start_state.note_return_sent()
+            self._publisher.publish(output.write_return(lead.q, lead.seconds, moment))
+            self._feedback.note_return_sent()
         return due
+
+    def _note_held_up(self) -> None:
+        """Count a message that the middleware may have held up: it can't be taken back."""
+        self._health.held_up += 1
+        self._health.warn(
+            'held_up',
+            'this process stood still while a message was published: if it came too late, joints '
+            'moved faster than their limits for one update',
+        )

@@ -12,7 +12,7 @@ from ik_core import Robot
 from .control_loop import ControlLoop
 from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
-from .inputs.joint_states import StartState
+from .inputs.joint_states import FeedbackMonitor
 from .outputs.diagnostics import Diagnostics
 from .parameters.store import Parameters
 from .robot_model import Model, goal_topic, tip_links, twist_topic
@@ -29,12 +29,12 @@ class Installation:
         health: Diagnostics,
         motion: ControlLoop,
         goals: Goals,
-        start_state: StartState,
+        feedback: FeedbackMonitor,
         interactive: InteractiveGoals,
     ) -> None:
         self._node, self._settings, self._health = node, settings, health
         self._motion, self._goals = motion, goals
-        self._start_state, self._interactive = start_state, interactive
+        self._feedback, self._interactive = feedback, interactive
 
     def check_topics(self, robot: Robot) -> None:
         """Raise InvalidTopicNameException, before anything changes, for links with long names."""
@@ -63,7 +63,7 @@ class Installation:
         with ExitStack() as last_to_first:
             last_to_first.callback(self._settings.undeclare_robot)
             last_to_first.callback(self._interactive.close)
-            last_to_first.callback(self._start_state.close)
+            last_to_first.callback(self._feedback.close)
             last_to_first.callback(self._goals.close_tips)
             last_to_first.callback(self._health.show, None)
             last_to_first.callback(self._motion.show, None)
@@ -72,7 +72,7 @@ class Installation:
         self._motion.show(model)
         self._health.show(model)
         self._goals.open_tips(model)
-        self._start_state.open(model)
+        self._feedback.open(model)
         self._interactive.open(model)
 
     def _introduce(self, model: Model) -> None:

@@ -14,6 +14,9 @@ from ik_core.tracking import MotionLimits
 
 from .parameters.node_options import Limits, NodeParameters
 
+LEAST_TOLERANCE = 1e-3
+"""[rad or m] States of a robot at rest may differ this much, even with a tolerance of 0."""
+
 
 def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:
     """Append the own limits of mimic joints to `limits.rows` (5, n): (5, n + m).
@@ -87,6 +90,16 @@ def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
     names = (*robot.joint_names, *robot.mimic_joints)
     own = np.array([parameters.joint_limits.get(name, Limits()).following_error for name in names])
     return np.where(np.isfinite(own), own, parameters.default_limits.following_error)
+
+
+def state_tolerances(robot: Robot, parameters: NodeParameters) -> Array:
+    """Return how much the states (n + m,) of a robot at rest may differ [rad or m], mimics last.
+
+    Each is the joint's own tolerance, or else the one of all joints.
+    """
+    names = (*robot.joint_names, *robot.mimic_joints)
+    default, own = parameters.node.state_tolerance, parameters.state_tolerances
+    return np.maximum([own.get(name, default) for name in names], LEAST_TOLERANCE)
 
 
 def missing_limits(robot: Robot, parameters: NodeParameters) -> list[str]:

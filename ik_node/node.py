@@ -38,7 +38,7 @@ from .guarded import GuardedNode
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
-from .inputs.joint_states import StartState
+from .inputs.joint_states import FeedbackMonitor
 from .inputs.robot_description import TOPIC as DESCRIPTION
 from .inputs.robot_description import Description
 from .inputs.tf_frames import TfFrames
@@ -99,7 +99,7 @@ class IkNode(GuardedNode):
             self, self._health, self._settings, self._stopping, self._keep_house
         )
         seconds = self._clock_source.seconds
-        self._start_state = StartState(self, self._health, seconds)
+        self._feedback = FeedbackMonitor(self, self._health, seconds)
         self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
         self._examples = Examples(self, self._health, self._ready)
 
@@ -114,7 +114,7 @@ class IkNode(GuardedNode):
             self._tf,
             self._goals,
             self._examples,
-            self._start_state,
+            self._feedback,
             self._recording,
         )
         self.step, self.publish = self._motion.step, self._motion.publish  # of a ticker.Worker
@@ -127,7 +127,7 @@ class IkNode(GuardedNode):
             self._moved,
             self._motion.come_to_rest,
             self._goals.go_home,
-            self._start_state,
+            self._feedback,
         )
         menu = {
             'Reset: drop the goals': self._controls.reset,
@@ -142,7 +142,7 @@ class IkNode(GuardedNode):
             self._health,
             self._motion,
             self._goals,
-            self._start_state,
+            self._feedback,
             self._interactive,
         )
         self._compute_ik = ComputeIk(self, self._moved, self._tf, self._collisions)
@@ -348,7 +348,7 @@ class IkNode(GuardedNode):
     def prepare(self) -> None:
         """Handle the messages that came."""
         self._description.poll()
-        self._start_state.poll()
+        self._feedback.poll()
         self._examples.poll()
         self._goals.poll()
 
@@ -401,4 +401,4 @@ class IkNode(GuardedNode):
             return StatusCode.INACTIVE
         if self._swapping:
             return StatusCode.MODEL_SWAP
-        return self._start_state.obstacle or StatusCode.ACTIVE
+        return self._feedback.obstacle or StatusCode.ACTIVE

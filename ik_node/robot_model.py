@@ -39,7 +39,7 @@ from .alignment import Alignment, align
 from .committed_steps import Mover
 from .example_following import ExampleFollowing, drawing
 from .jobs import Job
-from .joint_limits import following_errors, missing_limits, motion_limits
+from .joint_limits import following_errors, missing_limits, motion_limits, state_tolerances
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut
 
@@ -146,6 +146,7 @@ class Model:
         self._next_solver: Job[Solver] | None = None
         self.limits = motion_limits(robot, parameters)
         self.following_errors = following_errors(robot, parameters)
+        self.state_tolerances = state_tolerances(robot, parameters)
         self.moved_joints = self._moved_joints()
         self.command_joints = self._command_joints()
         self._demonstration = self._demonstration_in_file()
@@ -252,13 +253,6 @@ class Model:
             self.tracker.reset(alignment.goal_q, keep_goals=True)
         self._alignment = None
 
-    def rest_at(self, q: Array) -> None:
-        """Begin the next motion at `governor.q` of a moment ago, at rest. Not in motion."""
-        if self._alignment is not None:
-            self._alignment.governor.restart(q)
-        else:
-            self.tracker.reset(q)
-
     def _restart_alignment(self, mimics: Mapping[str, float]) -> None:
         """Begin again with the tracker: mimic joints that are out of line go on from there.
 
@@ -323,6 +317,7 @@ class Model:
         self.tracker.set_limits(limits)
         before, self.parameters, self.limits = self.parameters, parameters, limits
         self.following_errors = following_errors(self.robot, parameters)
+        self.state_tolerances = state_tolerances(self.robot, parameters)
         if _problem_options(parameters) != _problem_options(before):
             self.tracker.set_problem(self.problem(self._goals()))
         if parameters.tracker != before.tracker:

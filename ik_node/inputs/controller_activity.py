@@ -1,4 +1,4 @@
-"""Whether the controller that gets our trajectories is active, as the controller manager reports.
+"""Whether the controller that gets our commands is active, as the controller manager reports.
 
 For where controller_manager_msgs is installed; elsewhere the states of the robot have to show it.
 """
@@ -6,6 +6,8 @@ For where controller_manager_msgs is installed; elsewhere the states of the robo
 from __future__ import annotations
 
 import importlib
+import math
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
@@ -23,12 +25,14 @@ LARGEST_ACTIVITY = 200_000
 class ControllerActivity:
     """Listens to a controller manager while open."""
 
-    def __init__(self, node: Node, health: Diagnostics) -> None:
-        self._node = node
+    def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
+        self._node, self._seconds = node, seconds
         self._input = Inputs(node, health)
         self._controller = ''
         self.is_off = False
         """Whether the controller is known, and not active."""
+        self.active_since = -math.inf
+        """[s] When the controller was found active again."""
 
     def open(self, topic: str) -> None:
         """Listen for the controller whose topic this is, in place of the one before."""
@@ -50,8 +54,10 @@ class ControllerActivity:
     def close(self) -> None:
         """Stop listening, and forget what came."""
         self._input.close()
-        self.is_off = False
+        self.is_off, self.active_since = False, -math.inf
 
     def _take(self, message: Any) -> None:
         labels = {each.name: each.state.label for each in message.controllers}
-        self.is_off = labels.get(self._controller, 'active') != 'active'
+        was_off, self.is_off = self.is_off, labels.get(self._controller, 'active') != 'active'
+        if was_off and not self.is_off:
+            self.active_since = self._seconds()

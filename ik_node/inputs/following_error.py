@@ -6,8 +6,8 @@ that is no error, at any speed, while a joint that stays behind for good has one
 
 A robot that is switched off in motion is noticed much earlier: it stands still, although it was
 commanded to be elsewhere for longer than it usually takes to get there. How long that is, its
-lag, is learned from its motion. How far off it was when it moved last, as where it sags, does not
-count.
+lag, is learned from its motion. How far off it was when it moved last, or where it rested, as
+where it sags, does not count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STILL = 1e-3
 LEFT = 5e-3
 """[rad or m] although its command has moved on by more than this."""
 FIRST_LAG = 0.05
-"""[s] The lag of a robot that has not moved yet,"""
+"""[s] The lag of a robot that has not moved yet, besides that of its trajectories,"""
 LAG_TIME = 0.5
 """Time of motion over which the lag is learned,"""
 FAST = 4.0 * LEFT
@@ -132,8 +132,8 @@ class UsualLag:
     It is the longest lag in the last whole LAG_TIME of motion.
     """
 
-    def __init__(self) -> None:
-        self.seconds = FIRST_LAG
+    def __init__(self, delay: float) -> None:
+        self.seconds = FIRST_LAG + delay
         self._longest, self._time = 0.0, 0.0
 
     def learn(self, lag: float, duration: float) -> None:
@@ -149,12 +149,17 @@ class Following:
     continuous (k,) : joints with endless turns, of all k
     commanded : indices of the joints that commands are published for
     period : [s] between commands
+    delay : [s] how much later than commanded the trajectories have the joints there
 
     Times [s] are of one clock: of commands when they hold, of samples when they were measured.
     """
 
     def __init__(
-        self, continuous: NDArray[np.bool_], commanded: Sequence[int], period: float
+        self,
+        continuous: NDArray[np.bool_],
+        commanded: Sequence[int],
+        period: float,
+        delay: float = 0.0,
     ) -> None:
         n = continuous.size
         self._history = CommandHistory(n, WINDOW + PERIODS * period, period)
@@ -164,12 +169,14 @@ class Following:
         self._watched = np.zeros(n, bool)
         self._counts = np.zeros(n, np.intp)
         self._since = np.full(n, math.inf)  # the first sample of each run beyond
-        self._lag = UsualLag()
+        self._lag = UsualLag(delay)
         self._still: tuple[Array, float] | None = None  # where joints stand, since when
-        self._sag = np.zeros(n)  # how far off they were then
+        self._off_then = np.zeros(n)  # how far off they were then
         # Where they stood; when they had to leave; when they were still there.
         self._stood: tuple[Array, float, float] | None = None
         self._latest = math.inf
+        self.sag = np.zeros(n)
+        """[rad or m] How far (n,) joints are from their command where both rest."""
         self.errors = np.zeros(n)
         """[rad or m] The last following error of each joint."""
         self.behind: list[int] = []
@@ -249,8 +256,9 @@ class Following:
         recent = commanded.since(late)
         if self._still is None or (np.abs(q - self._still[0]) > STILL)[watched].any():
             self._still = q.copy(), time
-            self._sag = self._off(q, recent)[0]
-        is_late = (np.abs(self._off(q - self._sag, recent)[0]) > LEFT)[watched].any()
+            self._off_then = self._off(q, recent)[0]
+        off = [np.abs(self._off(q - sag, recent)[0]) for sag in (self._off_then, self.sag)]
+        is_late = (np.minimum(*off) > LEFT)[watched].any()
         was_led = (commanded.range_since(WINDOW) > LEFT)[watched].any()
         self.stands = bool(is_late and was_led and time - self._still[1] >= LATE)
         self._stood = (q.copy(), time - late, time) if self.stands else None
@@ -265,6 +273,7 @@ class Following:
         is_fast = (commanded.range_since(FAST_TIME) > FAST)[watched].any()
         if self.stands or not is_fast or not 0.0 < duration < LONGEST_STEP:
             return
-        fits = np.flatnonzero((np.abs(self._off(q, commanded)) <= LEFT)[:, watched].all(axis=1))
+        off = np.abs(self._off(q - self.sag, commanded))[:, watched]
+        fits = np.flatnonzero((off <= LEFT).all(axis=1))
         if fits.size:  # else it is nowhere where it was commanded to be
             self._lag.learn(float(commanded.ages[fits[0]]), duration)

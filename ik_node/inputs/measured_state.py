@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 
-from ..joint_limits import mimic_unit
+from ..joint_limits import LEAST_TOLERANCE, mimic_unit
 
 REST_TIME = 0.2
 """[s] Over at least this time the samples of a joint at rest agree,"""
@@ -42,8 +42,6 @@ JUMPED = 5
 """This many samples in a row, over JUMP_TIME [s], prove that a joint is where it could not have
 come to."""
 JUMP_TIME = 0.05
-LEAST_TOLERANCE = 1e-3
-"""[rad or m] Samples that agree may differ this much, even with a tolerance of 0."""
 HALF_A_TURN = math.pi
 """[rad] A joint that turns may be so far outside its limits: a description may allow less than the
 robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at least.
@@ -95,7 +93,7 @@ class Runs:
         self._count = np.zeros(n, np.intp)
         self._times = np.full((2, n), math.inf)  # of the first and the last sample
 
-    def add(self, joints: Joints, q: Array, now: float, tolerance: float) -> None:
+    def add(self, joints: Joints, q: Array, now: float, tolerance: Array) -> None:
         """Take samples; one farther than the tolerance from the first of its run begins anew."""
         apart = np.abs(self._differences.between(q, self._first[joints], joints))
         new = (apart > tolerance) | np.isinf(self._times[0, joints])
@@ -134,8 +132,8 @@ class Rest:
         """Begin anew with the next samples of these joints."""
         self._times[joints], self._counts[joints] = -math.inf, 0
 
-    def joints(self, joints: Joints, tolerance: float) -> NDArray[np.bool_]:
-        """Mask of joints that rest."""
+    def joints(self, joints: Joints, tolerance: Array) -> NDArray[np.bool_]:
+        """Mask of joints that rest, by a tolerance of each."""
         times, counts = self._times[joints], self._counts[joints]
         newest = times.max(axis=1)
         last_few = times[np.arange(joints.size), (counts - REST_SAMPLES) % REMEMBERED]
@@ -161,7 +159,7 @@ class MeasuredState:
     mimics : the mimic joints whose positions count, too, where they are measured
 
     Times [s] are of one clock; `tolerance` [rad or m] is how much samples of a robot at rest may
-    differ.
+    differ, a number or one for each joint (n + m,).
     """
 
     def __init__(
@@ -199,6 +197,8 @@ class MeasuredState:
         self._differences = Differences(self.continuous)
         self._rest = Rest(n)
         self._elsewhere = Runs(self._differences, n)
+        self.others: set[str] = set()
+        """Names of joints that came in messages without any joint of this robot."""
 
     @property
     def joints(self) -> Mapping[str, int]:
@@ -231,7 +231,7 @@ class MeasuredState:
         self,
         positions: Mapping[str, float],
         now: float,
-        tolerance: float,
+        tolerance: float | Array,
         time: float | None = None,
     ) -> tuple[Joints, list[str]]:
         """Take finite samples by name: which joints are believed, and doubts of others.
@@ -241,7 +241,6 @@ class MeasuredState:
         """
         self._follow_clock(now)
         time = now if time is None else time
-        tolerance = max(tolerance, LEAST_TOLERANCE)
         joints = np.array([self._index[name] for name in positions], np.intp)
         q = np.array(list(positions.values()), float)
         possible = (q >= self._lowest[joints]) & (q <= self._highest[joints])
@@ -249,7 +248,7 @@ class MeasuredState:
         if not possible.all():
             doubts += [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
             joints, q = joints[possible], q[possible]
-        believed = self._is_there(joints, q, time, tolerance)
+        believed = self._is_there(joints, q, time, self._of(tolerance, joints))
         if not believed.all():
             doubts += [self._too_far(i, value, time) for i, value in _pairs(joints, q, ~believed)]
             self._rest.forget(joints[~believed])
@@ -265,9 +264,18 @@ class MeasuredState:
         self._follow_clock(now)
         return now - float(self._received[self._needed].min(initial=now))
 
-    def rests(self, tolerance: float) -> bool:
+    def rests(self, tolerance: float | Array) -> bool:
         """Whether all needed joints rest, and the mimic joints that are measured."""
-        return bool(self._rest.joints(self._moving, max(tolerance, LEAST_TOLERANCE)).all())
+        joints = self._moving
+        return bool(self._rest.joints(joints, self._of(tolerance, joints)).all())
+
+    def _of(self, tolerance: float | Array, joints: Joints) -> Array:
+        """The tolerances of some joints."""
+        return np.maximum(np.broadcast_to(tolerance, self._q.shape)[joints], LEAST_TOLERANCE)
+
+    def never_heard(self, names: Sequence[str]) -> list[str]:
+        """Those of some joints that no message has had."""
+        return [name for name in names if self._received[self._index[name]] == -math.inf]
 
     @property
     def _moving(self) -> Joints:
@@ -282,11 +290,13 @@ class MeasuredState:
         """Count the rest of all joints from their next samples on."""
         self._rest.forget(np.arange(self._q.size))
 
-    def unknown(self, now: float, timeout: float, tolerance: float) -> tuple[str, ...]:
+    def unknown(
+        self, now: float, timeout: float, tolerance: float | Array
+    ) -> tuple[str, ...]:
         """Name the joints that should rest but do not, or have no sample for that long [s]."""
         self._follow_clock(now)
         joints = self._moving
-        known = self._rest.joints(joints, max(tolerance, LEAST_TOLERANCE))
+        known = self._rest.joints(joints, self._of(tolerance, joints))
         known &= now - self._received[joints] <= timeout
         return tuple(self.names[i] for i in joints[~known])
 
@@ -307,17 +317,17 @@ class MeasuredState:
         return away
 
     def _is_there(
-        self, joints: Joints, q: Array, now: float, tolerance: float
+        self, joints: Joints, q: Array, now: float, tolerance: Array
     ) -> NDArray[np.bool_]:
         """Mask of joints that could have come to q, or are there, by several samples in a row."""
         apart = np.abs(self._differences.between(q, self._q[joints], joints))
-        seconds = now - self._times[joints] + BUNCHED
+        seconds = np.maximum(now - self._times[joints], 0.0) + BUNCHED
         there = apart <= FASTER * self._velocity[joints] * seconds + tolerance
         if there.all():
             self._elsewhere.end(joints)
             return there
         others = joints[~there]
-        self._elsewhere.add(others, q[~there], now, tolerance)
+        self._elsewhere.add(others, q[~there], now, tolerance[~there])
         there[~there] = self._elsewhere.last(others, JUMPED, JUMP_TIME)
         self._elsewhere.end(joints[there])
         return there

@@ -32,7 +32,9 @@ class Diagnostics:
 
     `state` is what the node is doing; ACTIVE means whatever the tracker says.
     `concerns` is what that is about: the joints that are waited for, or what is wrong with them.
-    `on_the_way`: the command is at the goal, but the robot is not yet.
+    `on_the_way`: the command is at the goal, but the robot is not yet. `moved_externally`: others
+    move the robot. `not_following` counts the stops of a robot that did not follow, `held_up` the
+    messages that came out of the middleware too late.
     """
 
     def __init__(self, node: Node, state: Callable[[], StatusCode]) -> None:
@@ -54,7 +56,8 @@ class Diagnostics:
         self._solves = Ring()
         self._state = state
         self.concerns: tuple[str, ...] = ()
-        self.on_the_way = False
+        self.on_the_way = self.moved_externally = False
+        self.not_following = self.held_up = 0
         self.command: Command | None = None
         self._model: Model | None = None
         self._hazards = Hazards()
@@ -157,6 +160,8 @@ class Diagnostics:
         model = self._model
         if state is not StatusCode.ACTIVE or self.command is None:
             return state
+        if self.moved_externally:
+            return StatusCode.MOVED_EXTERNALLY
         if model is not None and model.is_aligning:
             return StatusCode.ALIGNING
         code = StatusCode[self.command.status.name]
@@ -235,6 +240,8 @@ class Diagnostics:
         yield 'rate_since_last [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
         yield 'ticks', self.meter.ticks
         yield 'errors', self.errors
+        yield 'not_following_total', self.not_following
+        yield 'messages_held_up', self.held_up
         yield 'restarts_total', self._restarts.total
         yield 'slowest_tick_solve_since_last [us]', f'{1e6 * self._slowest_tick:.1f}'
         yield 'percentiles_of_last [ticks]', self.meter.durations.size

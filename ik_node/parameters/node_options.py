@@ -53,6 +53,12 @@ class NodeOptions:
         choices=('joint_state', 'joint_trajectory', 'position_command'),
         static=True,
     )
+    start_state_topic: str = option(
+        '',
+        'with output joint_state: topic with the measured sensor_msgs/JointState of a robot, at '
+        'which the command begins; empty: it begins in the middle of the limits',
+        static=True,
+    )
     command_joints: tuple[str, ...] = option(
         (),
         'joints to publish, in this order; empty: all joints in a joint_state, otherwise those '
@@ -93,16 +99,16 @@ class NodeOptions:
     )
     state_tolerance: float = option(
         0.02,
-        'with measured states: largest difference between states of a robot at rest; if a robot '
-        'at rest without a goal is farther from its command, it was moved, and the command '
-        'continues from its new position',
+        'with measured states: largest difference between states of a robot at rest, and between '
+        'a robot at rest and its command; state_tolerance.<joint> is that of one joint',
         unit='rad or m',
         bounds=(0.0, math.inf),
     )
     after_not_following: str = option(
         'return',
         'reaction of the command to a robot that did not follow, once it rests; return: move to '
-        'the position of the robot, within all limits; wait: stay until ~/reset is called',
+        'the position of the robot, within all limits, once for the same difference; wait: stay '
+        'until ~/reset is called',
         choices=('return', 'wait'),
     )
     interactive_markers: str = option(
@@ -224,7 +230,7 @@ class Limits:
 class NodeParameters:
     """All parameters at one moment, checked.
 
-    `joint_limits` and `home` are by joint name, `tools` and `goal_kinds` by tip.
+    `joint_limits`, `home` and `state_tolerances` are by joint name, `tools` and `goal_kinds` by tip.
     """
 
     node: NodeOptions
@@ -237,3 +243,4 @@ class NodeParameters:
     example: ExampleOptions = ExampleOptions()
     goal_kinds: Mapping[str, str] = field(default_factory=dict)
     home: Mapping[str, float] = field(default_factory=dict)
+    state_tolerances: Mapping[str, float] = field(default_factory=dict)

@@ -2,8 +2,8 @@
 
 A field of an option dataclass becomes one ROS parameter: the node's own options under their own
 names, the tracker's too, every solver's as `<solver>.<option>`, the limits of every joint of the
-loaded robot as `joint_limits.<joint>.<limit>`, their home as `home.<joint>`, the tools of its tips
-as `tools.<tip>.<part>`, and what counts of their goals as `goal_kind.<tip>`.
+loaded robot as `joint_limits.<joint>.<limit>`, their home as `home.<joint>`, their tolerance at
+rest as `state_tolerance.<joint>`, the tools of its tips as `tools.<tip>.<part>`, and what counts of their goals as `goal_kind.<tip>`.
 A new option or a new solver needs no line here.
 """
 
@@ -238,6 +238,22 @@ def following_error_specs(robot: Robot) -> list[Spec]:
             doc=f'largest deviation of {joint} from its commands; inf: {default}',
             unit=unit,
             bounds=(SLOWEST, math.inf),
+        )
+        for joint, unit in zip(robot.joint_names, robot.joint_units, strict=True)
+    ]
+
+
+def state_tolerance_specs(robot: Robot) -> list[Spec]:
+    """How much the states of every joint of a robot at rest may differ."""
+    return [
+        Spec(
+            name=f'state_tolerance.{joint}',
+            kind=float,
+            default=math.inf,
+            doc=f'largest difference of {joint} at rest from its states before and from its '
+            'command; inf: state_tolerance',
+            unit=unit,
+            bounds=(0.0, math.inf),
         )
         for joint, unit in zip(robot.joint_names, robot.joint_units, strict=True)
     ]

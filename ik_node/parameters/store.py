@@ -32,6 +32,7 @@ from .specs import (
     goal_kind_specs,
     home_specs,
     limit_specs,
+    state_tolerance_specs,
     tool_specs,
 )
 
@@ -71,7 +72,7 @@ class Parameters:
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
         """Declare what is of the joints and of the tips, in place of that of those before."""
         tips = tuple(dict.fromkeys(tip_links))
-        of_joints = limit_specs, following_error_specs, home_specs
+        of_joints = limit_specs, following_error_specs, state_tolerance_specs, home_specs
         of_tips = tool_specs, goal_kind_specs
         specs = [s for make in of_joints for s in make(robot)]
         specs += [s for make in of_tips for s in make(tips)]
@@ -201,14 +202,20 @@ class Parameters:
             ),
             example=_make(ExampleOptions, read, 'example.'),
             goal_kinds=MappingProxyType({tip: read[f'goal_kind.{tip}'] for tip in self._tips}),
-            home=MappingProxyType(
-                {
-                    name.removeprefix('home.'): value
-                    for name, value in read.items()
-                    if name.startswith('home.') and math.isfinite(value)
-                }
-            ),
+            home=_of_joints(read, 'home.'),
+            state_tolerances=_of_joints(read, 'state_tolerance.'),
         )
+
+
+def _of_joints(values: Values, prefix: str) -> Mapping[str, float]:
+    """The finite parameters that start with `prefix`, by joint."""
+    return MappingProxyType(
+        {
+            name.removeprefix(prefix): value
+            for name, value in values.items()
+            if name.startswith(prefix) and math.isfinite(value)
+        }
+    )
 
 
 def _with_hint(name: str, known: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from ..clocks import NodeClock
 from ..conversions import Refused
-from ..inputs.joint_states import StartState
+from ..inputs.joint_states import FeedbackMonitor
 from ..robot_model import Model
 
 ANSWER_PERIOD = 0.02
@@ -58,12 +58,12 @@ class Controls:
         model: Callable[[], Model | None],
         drop_goals: Callable[[], None],
         go_home: Callable[[], None],
-        start_state: StartState,
+        feedback: FeedbackMonitor,
     ) -> None:
         self._node, self._clock = node, clock
         self._model = model
         self._drop_goals, self._go_home = drop_goals, go_home
-        self._start_state = start_state
+        self._feedback = feedback
         self._services: list[Any] = []
         self._waiting: list[Waiting] = []
 
@@ -91,7 +91,7 @@ class Controls:
         model = self._model()
         if model is not None:
             self._drop_goals()
-            self._start_state.take_again()
+            self._feedback.reset()
         return model is not None
 
     def pause(self, paused: bool) -> bool:
@@ -101,8 +101,6 @@ class Controls:
         """
         model = self._model()
         if model is not None:
-            if not paused:
-                model.apply(*self._start_state.before_going_on(model))
             model.tracker.pause(paused)
         return model is not None
 

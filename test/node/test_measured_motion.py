@@ -3,7 +3,9 @@
 Judged by what reaches the hardware, by differences from cycle to cycle.
 """
 
+import linecache
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,13 +97,12 @@ def test_a_start_from_wrapped_angles_keeps_the_turns_of_the_command(output, how)
     robot, it = turned_to_four(output)
     if how == 'reset':
         it.motion.come_to_rest()
-        it.states.take_again()
+        it.states.reset()
     elif how == 'stop':  # as where goals time out
         it.tracker.stop()
     else:
         it.model.tracker.pause(True)
         it.run(1500)
-        it.model.apply(*it.states.before_going_on(it.model))
         it.model.tracker.pause(False)
     positions = it.run(2000)
     assert it.states.obstacle is None
@@ -198,7 +199,7 @@ def test_a_robot_that_did_not_follow_may_wait_for_a_reset(panda):
     it.run(3000)
     np.testing.assert_array_equal(it.tracker.q, stopped)
     it.motion.come_to_rest()
-    it.states.take_again()
+    it.states.reset()
     it.until(lambda: it.states.obstacle is None)
     np.testing.assert_allclose(it.tracker.q[:7], it.frozen[:7], atol=1e-6)
     assert_no_jump(panda, np.array(it.hardware))
@@ -232,7 +233,8 @@ def test_after_a_stall_in_the_middle_of_a_tick_the_goal_is_kept(panda, lag):
         it.until(lambda: fast(it, 1.2))
         it.hang = 160
         it.until(lambda: reached(it))
-    assert not it.health.warnings
+    assert [kind for kind, _ in it.health.warnings] == ['held_up'] * 3
+    assert it.health.held_up == 3
 
 
 @pytest.mark.parametrize('lag', [0, 5])
@@ -283,6 +285,82 @@ def test_a_message_that_is_held_up_while_it_is_written_makes_no_joint_jump(panda
     acceleration = np.diff(np.array(it.hardware), 2, axis=0) / CYCLE**2
     assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
     assert not it.health.warnings
+
+
+TRACED = ('control_loop.py', 'joint_trajectories.py', 'committed_steps.py')
+
+
+class StallAtLine:
+    """Stalls a world, when it moves fast, at a line of the code that makes a message.
+
+    aim : file and number of the line; before : an ordinary stall [ms] before it, so that the
+        message tells of other ticks, too; `lines`: those that were executed
+    """
+
+    def __init__(self, it, seconds):
+        self.it, self.seconds, self.lines = it, seconds, set()
+        self.aim = self.hit = None
+        self.before = 0
+        self._tick, it._tick = it._tick, self.tick
+
+    def arm(self, aim, before=0):
+        self.aim, self.hit, self.before = aim, None, before
+
+    def tick(self):
+        if self.before and fast(self.it, 1.0):
+            milliseconds, self.before = self.before, 0
+            self.stall(milliseconds)
+        traces = not self.before and (self.aim is None or self.hit is None)
+        sys.settrace(self.trace if traces else None)
+        try:
+            self._tick()
+        finally:
+            sys.settrace(None)
+
+    def stall(self, milliseconds):
+        self.it.stalled = True
+        self.it.run(milliseconds)
+        self.it.stalled = False
+
+    def trace(self, frame, event, argument):
+        name = frame.f_code.co_filename.rsplit('/', 1)[-1]
+        if name not in TRACED:
+            return None
+        line = name, frame.f_lineno
+        self.lines.add(line)
+        if event == 'line' and line == self.aim and self.hit is None and fast(self.it, 1.0):
+            self.hit = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            sys.settrace(None)
+            self.stall(self.seconds)
+        return self.trace
+
+
+@pytest.mark.parametrize(
+    ('stall', 'before'),
+    [(100, 0), *(pytest.param(*x, marks=pytest.mark.thorough) for x in ((28, 0), (100, 48)))],
+)
+def test_a_stall_at_any_line_before_the_middleware_drops_the_message(panda, stall, before):
+    it = world(panda)
+    stalls = StallAtLine(it, stall)
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    held_up, hit = [], 0
+    for number, line in enumerate(sorted(stalls.lines)):
+        stalls.arm(line, before)
+        begin = len(it.hardware)
+        it.goal(reachable_goal(panda, TIP, number % 7 + 1))
+        it.until(lambda: reached(it))
+        if it.health.held_up:
+            held_up.append(stalls.hit)
+            it.health.held_up = 0
+        else:
+            acceleration = np.diff(np.array(it.hardware[begin:]), 2, axis=0) / CYCLE**2
+            assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6), stalls.hit
+        hit += stalls.hit is not None
+    assert hit > 80
+    assert {kind for kind, _ in it.health.warnings} <= {'held_up'}
+    # In the call itself, and between its return and the clock.
+    assert held_up == ['self._publisher.publish(message)', 'finished = self._now(due)']
 
 
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
@@ -397,9 +475,7 @@ def test_a_robot_that_lags_much_stops_once_at_most_until_that_is_known(panda, la
 def test_a_robot_that_sags_follows_and_makes_no_jump_when_its_controller_was_off(panda, sag, lag):
     it = World(panda, whole(panda), tip_links=(TIP,), lag=lag)
     it.sag[:7] = -sag
-    it.goal(reachable_goal(panda, TIP, 0))
-    it.until(lambda: reached(it))
-    for number in (1, 2):
+    for number in range(3):
         it.goal(reachable_goal(panda, TIP, number))
         it.until(lambda: reached(it))
         it.run(500)
@@ -526,7 +602,6 @@ def test_at_rest_others_may_move_the_robot(panda, paused, held):
     goal = reachable_goal(panda, TIP, 2)
     it.goal(goal)
     if paused:
-        it.model.apply(*it.states.before_going_on(it.model))
         it.model.tracker.pause(False)
     it.until(lambda: reached(it))
     it.run(100)
@@ -550,7 +625,7 @@ def test_a_goal_waits_while_others_move_the_robot_and_is_refused_in_the_end(pand
 
     it.driven = led(100.0)
     it.run(800)
-    assert it.states.led_by_others
+    assert it.states.moved_externally
     it.goal(reachable_goal(panda, TIP, 2))
     it.run(1900)
     assert not it.health.refused

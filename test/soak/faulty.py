@@ -22,7 +22,7 @@ from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.rest_posture import RestPosture
 from ik_node.control_loop import ControlLoop
 from ik_node.inputs.goal_topics import Goals
-from ik_node.inputs.joint_states import StartState
+from ik_node.inputs.joint_states import FeedbackMonitor
 from ik_node.main import main
 from ik_node.outputs.diagnostics import Diagnostics
 
@@ -40,7 +40,7 @@ PLACES: list[tuple[Any, str]] = [
     (tick, 'advance_tips'),
     (Goals, 'take'),
     (Diagnostics, 'record'),
-    (StartState, 'compare'),
+    (FeedbackMonitor, 'compare'),
 ]
 AFTER: list[tuple[type, str]] = [(ControlLoop, '_send')]
 """Where a step that is not published would be lost: these raise after they did their work."""

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from ik_node.clocks import Moment
 from ik_node.control_loop import ControlLoop
 from ik_node.inputs.goal_topics import Goals
-from ik_node.inputs.joint_states import StartState
+from ik_node.inputs.joint_states import FeedbackMonitor
 from ik_node.outputs.commands import make_output
 from ik_node.robot_model import Model
 from support.jtc_simulation import SECOND, Controller, State, Trajectory
@@ -61,6 +61,7 @@ class Health:
     def __init__(self):
         self.warnings, self.refused, self.errors = [], [], []
         self.concerns, self.on_the_way, self.command = (), False, None
+        self.moved_externally, self.not_following, self.held_up = False, 0, 0
         self.meter = SimpleNamespace(restart=lambda: None)
 
     def warn(self, kind, text):
@@ -105,7 +106,7 @@ class World:
             moment=lambda due: Moment(due, due + AHEAD),
             simulated=False,
         )
-        self.states = StartState(self.node, self.health, self.seconds)
+        self.states = FeedbackMonitor(self.node, self.health, self.seconds)
         self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
         self.motion = ControlLoop(
             self.node,
