@@ -171,7 +171,8 @@ class Following:
         self._since = np.full(n, math.inf)  # the first sample of each run beyond
         self._lag = UsualLag(delay)
         self._still: tuple[Array, float] | None = None  # where joints stand, since when
-        self._off_then = np.zeros(n)  # how far off they were then
+        self._off_then = np.zeros(n)  # how far off they were then,
+        self._then = Commanded(*np.zeros((2, 1, n)), np.zeros(1))  # of these commands
         # Where they stood; when they had to leave; when they were still there.
         self._stood: tuple[Array, float, float] | None = None
         self._latest = math.inf
@@ -254,11 +255,16 @@ class Following:
         """Find out whether the robot stands."""
         watched, late = self._watched, self._lag.seconds + LATE
         recent = commanded.since(late)
+        if (recent.highest - recent.lowest <= STILL)[0, watched].all():
+            self.sag = self._off(q, recent)[0]  # the command has not moved for so long
         if self._still is None or (np.abs(q - self._still[0]) > STILL)[watched].any():
             self._still = q.copy(), time
-            self._off_then = self._off(q, recent)[0]
-        off = [np.abs(self._off(q - sag, recent)[0]) for sag in (self._off_then, self.sag)]
-        is_late = (np.minimum(*off) > LEFT)[watched].any()
+            self._off_then, self._then = self._off(q, recent)[0], recent
+        off = np.abs(self._off(q - self._off_then, recent)[0])
+        # Where joints sag, how far depends on the pose: what they were commanded then counts.
+        then = self._then
+        gap = np.maximum(recent.lowest - then.highest, then.lowest - recent.highest)[0]
+        is_late = (np.where(np.abs(self.sag) > LEFT, gap, off) > LEFT)[watched].any()
         was_led = (commanded.range_since(WINDOW) > LEFT)[watched].any()
         self.stands = bool(is_late and was_led and time - self._still[1] >= LATE)
         self._stood = (q.copy(), time - late, time) if self.stands else None

@@ -315,6 +315,8 @@ class FeedbackMonitor:
         self._resting_since = min(self._resting_since, now) if at_rest else math.inf
         has_ended = self._has_ended if self._sends_trajectories else at_rest
         self._rests_from = min(self._rests_from, now) if at_rest and has_ended else math.inf
+        # A controller that becomes active holds the robot by itself, so it may sag anew.
+        self._rests_from = max(self._rests_from, self._controller.active_since)
         if self._sends_trajectories:
             self._must_follow = not has_ended
         else:

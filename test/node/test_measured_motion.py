@@ -422,9 +422,10 @@ def activity(state):
     return SimpleNamespace(controllers=controllers)
 
 
-@pytest.mark.parametrize('off', [20, 100])
-def test_what_the_controller_manager_reports_is_heeded_at_once(panda, off):
-    it = world(panda, lag=5)  # so that states come too late to show it
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('off', [20, 50, 100, 200])
+def test_what_the_controller_manager_reports_is_heeded_at_once(panda, output, off):
+    it = world(panda, output=output, lag=5)  # so that states come too late to show it
     controller = it.states._controller
     controller._controller = 'joint_trajectory_controller'
     for number in range(3):
@@ -440,11 +441,39 @@ def test_what_the_controller_manager_reports_is_heeded_at_once(panda, off):
         it.until(lambda: reached(it))
     assert_no_jump(panda, np.array(it.hardware))
     controller._take(activity('inactive'))
+    it.run(10)
     sent = len(it.sent)
     it.goal(reachable_goal(panda, TIP, 0))
     it.run(6000)
     assert len(it.sent) == sent, 'nothing is published for a controller that is not active'
     assert not it.tracker.has_goals, 'a goal is not kept for ever'
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_robot_that_sags_when_it_is_given_back_stays(panda, output):
+    it = world(panda, output=output)
+    controller = it.states._controller
+    controller._controller = 'joint_trajectory_controller'
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    it.tracker.stop()
+    it.run(1000)
+    controller._take(activity('inactive'))
+    it.run(500)
+    old, begin = it.q.copy(), it.milliseconds
+    it.driven = lambda now: old + min(1e-3 * (now - begin), 1.0) * np.r_[0.4, np.zeros(7)]
+    it.run(2000)
+    elsewhere, it.driven = it.q.copy(), None
+    it._commands = type(it._commands)([it.q] * len(it._commands))
+    sent = len(it.sent)
+    it.run(500)
+    assert len(it.sent) == sent
+    controller._take(activity('active'))
+    it.run(60)
+    it.sag = np.r_[0.0, -0.05, np.zeros(6)]
+    it.run(5000)
+    np.testing.assert_allclose(it.tracker.q, elsewhere, atol=1e-9)
+    assert not it.health.warnings
 
 
 def test_after_a_short_time_off_the_goal_is_reached_without_another_word(panda):
@@ -574,6 +603,155 @@ def test_errors_while_a_robot_is_led_back_make_no_jump(panda, failing):
     assert len(errors) == failing
     acceleration = np.diff(np.array(it.hardware[on:]), 2, axis=0) / CYCLE**2
     assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6)
+
+
+# --- robots that hold imperfectly ----------------------------------------------------------------
+
+
+class Soft:
+    """The offset of a robot that hangs below its command: `size` [rad] at most, by `kind`.
+
+    constant: always; pose: growing with the second joint; motion: of a time constant of 0.1 s
+    after each motion, with the brakes of the joints off
+    """
+
+    def __init__(self, it, size, kind):
+        self.it, self.size, self.kind = it, size, kind
+        self._last, self._sag = None, np.zeros(it.q.size)
+
+    def __call__(self, q):
+        goal = np.zeros(q.size)
+        goal[[1, 3]] = -self.size, 0.5 * self.size
+        if self.kind == 'constant':
+            return goal
+        if self.kind == 'pose':
+            return goal * np.cos(q[1])
+        moves = self._last is not None and np.abs(q - self._last).max() > 1e-6
+        self._last = q.copy()
+        self._sag = self._sag + ((0.0 if moves else 1.0) * goal - self._sag) * CYCLE / 0.1
+        return self._sag
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('kind', ['constant', 'pose', 'motion'])
+@pytest.mark.parametrize('size', [0.005, 0.025, 0.09])
+def test_a_robot_that_sags_is_never_moved_without_a_goal(panda, output, kind, size):
+    it = World(panda, whole(panda), output=output, tip_links=(TIP,))
+    it.sag = Soft(it, size, kind)
+    it.until(lambda: it._running)
+    for number in range(3):
+        it.run(1000)
+        rest, before = it.tracker.q, it.q.copy()
+        assert it.states.obstacle is None
+        it.run(4000)
+        if number == 1:  # a pause and its end, and states that stop coming for a while
+            it.model.tracker.pause(True)
+            it.run(1000)
+            it.model.tracker.pause(False)
+            it.run(1000)
+            it.silent = True
+            it.run(1500)
+            assert it.states.obstacle.key == 'state_lost'
+            it.silent = False
+            it.run(2000)
+        assert it.states.obstacle is None
+        np.testing.assert_array_equal(it.tracker.q, rest, f'after goal {number}')
+        np.testing.assert_array_equal(it.q, before)
+        it.goal(reachable_goal(panda, TIP, number))
+        it.until(lambda: reached(it))
+    kinds = {kind for kind, _ in it.health.warnings}
+    assert 'not_following' not in kinds
+    told = [text for text in it.node.logged if 'rests beside its command' in text]
+    assert len(told) == (size > 0.02) * (1 + any('joint2' not in text for text in told))
+    assert all('state_tolerance.panda_joint' in text for text in told)
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_robot_that_sags_too_much_is_returned_to_once_and_then_waits(panda, output):
+    it = World(panda, whole(panda), output=output, tip_links=(TIP,))
+    it.sag[1] = -0.15
+    it.until(lambda: it._running)
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.until(lambda: it.states.obstacle is not None)
+    it.run(10_000)
+    assert it.states.obstacle.key == 'not_following'
+    assert it.health.concerns == ('waiting for ~/reset',)
+    q = it.q.copy()
+    it.run(5000)
+    np.testing.assert_array_equal(it.q, q)
+    it.sag[1] = 0.0  # mended
+    it.motion.come_to_rest()
+    it.states.reset()
+    it.until(lambda: it.states.obstacle is None)
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.until(lambda: reached(it))
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('sag', [0.0, 0.05])
+@pytest.mark.parametrize('speed', [0.05, 0.3, 2.0])
+def test_a_hand_that_moves_a_robot_is_noticed_and_the_next_goal_begins_there(
+    panda, output, sag, speed
+):
+    it = world(panda, output=output)
+    it.sag[1] = -sag
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    it.tracker.stop()
+    it.run(2000)
+    begin, rest = it.milliseconds, it.q.copy()
+    away = rest + np.r_[0.5, np.zeros(rest.size - 1)]
+    way = lambda now: min(1e-3 * (now - begin) * speed / 0.5, 1.0)  # noqa: E731
+    it.driven = lambda now: rest + way(now) * (away - rest)
+    it.run(round(1e3 * 0.5 / speed) + 700)
+    held = np.array(it.commands[-1]) if it.commands else None
+    it.run(10)
+    assert it.states.obstacle is None
+    assert not it.health.warnings
+    assert it.tracker.q[0] == pytest.approx(away[0], abs=1e-9)
+    if held is not None:
+        assert held[0] == pytest.approx(away[0], abs=1e-9)
+    it.driven, it._at_command = None, None
+    it.run(1000)
+    goal = reachable_goal(panda, TIP, 2)
+    it.goal(goal)
+    begin = len(it.hardware)
+    it.until(lambda: reached(it))
+    hardware = np.array(it.hardware[begin:])
+    assert np.abs(np.diff(hardware, axis=0)).max() <= sag + panda.velocity.max() * CYCLE
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize(
+    ('how', 'sag'), [('driver', 0.0), ('driver', 0.05), ('pause', 0.0), ('reach', 0.0)]
+)
+def test_a_robot_that_stands_elsewhere_gets_no_command_of_its_old_place(panda, output, how, sag):
+    it = world(panda, output=output)
+    it.sag[1] = -sag
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    it.run(1000)
+    if how == 'pause':
+        it.model.tracker.pause(True)
+        it.run(500)
+    old = it.q.copy()
+    elsewhere = old + np.r_[0.5, -0.3, 0.2, 0.0, 0.4, 0.0, 0.0, 0.0]
+    it.on, it.silent = False, how == 'driver'
+    begin, way = it.milliseconds, 1000 if how != 'reach' else 200
+    it.driven = lambda now: old + min((now - begin) / way, 1.0) * (elsewhere - old)
+    it.run(2000)  # the driver ends, or another controller moves the robot
+    it._commands = type(it._commands)([it.q] * len(it._commands))
+    count, it.silent, it.driven, it.on = len(it.commands), False, None, True
+    hardware = it.run(3000)
+    for q in it.commands[count:]:
+        assert np.abs(q - (elsewhere + it.sag)[: q.size]).max() < 1e-6
+    assert np.abs(hardware - elsewhere)[:, :7].max() <= sag + 1e-6
+    assert it.states.obstacle is None
+    if how == 'pause':
+        it.model.tracker.pause(False)
+        it.until(lambda: reached(it))
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.until(lambda: reached(it))
 
 
 # --- others who move the robot -------------------------------------------------------------------

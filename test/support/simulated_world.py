@@ -36,8 +36,9 @@ class StubNode:
     """What parts ask of a node."""
 
     def __init__(self, world):
-        self._world, self._log = world, SimpleNamespace(info=print, warning=print, error=print)
-        self.published = []
+        self.published, self.logged = [], []
+        log = self.logged.append
+        self._world, self._log = world, SimpleNamespace(info=log, warning=log, error=log)
 
     def create_subscription(self, *args, **kwargs):
         return SimpleNamespace(args=args)
@@ -91,7 +92,7 @@ class World:
     does not move; wraps : angles are reported within (-pi, pi]; stamped : states have stamps;
     stalled : the node; hang : for so long [ms] after its next message; held : it does not start;
     lag : cycles from a command until the hardware is there; sag : states say that the joints are
-    so far (n,) from there
+    so far (n,) from there, or a function of q that returns it; silent : no states come
     """
 
     def __init__(self, robot, q, *, output='joint_trajectory', lag=0, **parameters):
@@ -107,6 +108,7 @@ class World:
             simulated=False,
         )
         self.states = FeedbackMonitor(self.node, self.health, self.seconds)
+        self.states.poll = self._poll
         self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
         self.motion = ControlLoop(
             self.node,
@@ -125,6 +127,7 @@ class World:
         self.on, self.frozen, self.driven, self.wraps = True, None, None, False
         self.stamped, self.stalled, self.held, self.hang = True, False, False, 0
         self.stuck, self._at_command, self.sag = False, None, np.zeros(self.q.size)
+        self.silent = False
         self._was_on, self._queue, self._mail = True, deque(maxlen=QUEUE), []
         self.controller = Controller(PERIOD * MILLISECOND)
         self.sent, self.hardware, self.commands = [], [], []
@@ -187,12 +190,16 @@ class World:
                 return np.array(self.hardware[begin:])
         raise AssertionError(f'not in {milliseconds} ms; the obstacle is {self.states.obstacle}')
 
-    def _tick(self):
+    def _poll(self):
+        """Hand over the states that wait."""
         while self._queue:
             try:
                 self.states._take(self._queue.popleft())
             except ValueError as refused:
                 self.health.refuse('joint_states', refused)
+
+    def _tick(self):
+        self.states.poll()
         if not self._running and not self.held:
             known, due = self.states.begin(self.model)
             if not known:
@@ -235,7 +242,8 @@ class World:
             command = self._commands.popleft()
             self.q = self.q if self.stuck else command.copy()
         self.hardware.append(self.q.copy())
-        self._say()
+        if not self.silent:
+            self._say()
 
     def _commanded(self):
         if not self.on:
@@ -256,7 +264,8 @@ class World:
         return command
 
     def _say(self):
-        q = self.sag + (self.q if self.frozen is None else self.frozen)
+        q = self.q if self.frozen is None else self.frozen
+        q = q + (self.sag(q) if callable(self.sag) else self.sag)
         if self.wraps:
             turn = 2.0 * np.pi
             wrapped = q - turn * np.ceil((q - np.pi) / turn)
