@@ -196,16 +196,16 @@ class ControlLoop:
         model, command = self.model, self._command
         if model is None:
             return due
-        due = self._last_due = self._make_up(model, due)
+        self._last_due = self._make_up(model, due)
         try:
-            due = self._last_due = self._send(model, due)
+            self._send(model)
             if command is not None:
                 self._report(model, command)
-                now = self._clock.seconds()
-                model.apply(*self._start_state.compare(model, command, 1e-9 * due, now))
+                due, now = 1e-9 * self._last_due, self._clock.seconds()
+                model.apply(*self._start_state.compare(model, command, due, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
-        return due
+        return self._last_due
 
     def take_parameters(self) -> None:
         """Apply changed parameters to the model; an error in them does not keep it from moving."""
@@ -334,16 +334,16 @@ class ControlLoop:
         self.come_to_rest()
         self._frames.renew()  # what it knows is of the time before
 
-    def _send(self, model: Model, due: int) -> int:
-        """Publish what was commanded for the tick that was due then [ns], or a later one."""
+    def _send(self, model: Model) -> None:
+        """Publish the command of the tick that was due last, or of a later one that has come."""
         output = self._output
         if output is None:
-            return due
-        moment = self._clock.moment(due)
+            return
+        moment = self._clock.moment(self._last_due)
         message = output.write(model.governor, moment)
-        if output.take_back(self._now(due)):  # the process stood still meanwhile
-            due = self._make_up(model, due)
-            moment = self._clock.moment(due)
+        if output.take_back(self._now(self._last_due)):  # the process stood still meanwhile
+            self._last_due = self._make_up(model, self._last_due)
+            moment = self._clock.moment(self._last_due)
             message = output.write(model.governor, moment)
         if self._start_state.may_publish(model, self._rested):
             self._publisher.publish(message)
@@ -351,4 +351,3 @@ class ControlLoop:
         if sent is not None:
             self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))
             self._start_state.note_return_sent()
-        return due
