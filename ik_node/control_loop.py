@@ -201,8 +201,8 @@ class ControlLoop:
             self._send(model)
             if command is not None:
                 self._report(model, command)
-                due, now = 1e-9 * self._last_due, self._clock.seconds()
-                model.apply(*self._start_state.compare(model, command, due, now))
+                served, now = 1e-9 * self._last_due, self._clock.seconds()
+                model.apply(*self._start_state.compare(model, command, served, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
         return self._last_due
