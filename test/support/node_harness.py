@@ -170,6 +170,7 @@ class Client:
         self._publishers = {}
         self._clients = {}
         self._published = 0  # the last of `states`, by the clock of the machine [ns]
+        self._before_sending = 0  # states before a goal, a description or the like was sent last
         self.node.create_subscription(
             JointState, 'joint_states', self._take_state, QoSProfile(depth=100_000)
         )
@@ -203,6 +204,7 @@ class Client:
             publisher = self.node.create_publisher(kind, topic, qos)
             self.until(publisher.get_subscription_count, f'no subscriber of {topic}')
             self._publishers[topic] = publisher
+        self._before_sending = len(self.states)
         return self._publishers[topic]
 
     def send_goal(self, pose, frame='', topic='goal_pose'):
@@ -290,6 +292,20 @@ class Client:
         before = len(self.states) - 1
         self.until(lambda: len(self.states) >= before + count, 'joint states stopped')
         return self.states[before:]
+
+    def until_moving(self, speed=0.0, joint=slice(None), since=None):
+        """Wait until a joint has been faster than that since something was sent last.
+
+        All states since then are looked at: a busy machine may show this thread only the last of
+        them, in which the joints rest again. `since`: how many states were before.
+        """
+        before = self._before_sending if since is None else since
+
+        def has_moved():
+            states = self.states[before:]
+            return any(np.abs(state.velocity[joint]).max() > speed for state in states)
+
+        self.until(has_moved, f'a speed of more than {speed}')
 
     def until_code(self, code, seconds=PATIENCE):
         """Wait until the status has that code."""

@@ -119,7 +119,7 @@ class TransformListener:
 '''
 
 PATIENT_NODE = '''
-"""The node, with patience for a busy machine: it waits for any frame but `nowhere` until it comes."""
+"""The node, but it waits for any frame but `nowhere` until it comes: machines may be busy."""
 from ik_node.conversions import Refused
 from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames
