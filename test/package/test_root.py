@@ -42,12 +42,12 @@ FOLDERS = {
 
 
 def test_the_root_has_the_files_that_are_listed_here():
-    if not shutil.which('git'):
-        pytest.skip('git is not installed')
+    if not shutil.which('git') or not (ROOT / '.git').exists():
+        pytest.skip('this is no checkout of git, or git is not installed')
     command = 'git', 'ls-files', '-z'
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip('this is no checkout of git')
+        pytest.skip(f'git can not read this checkout: {done.stderr}')
     names = [name.partition('/') for name in filter(None, done.stdout.split('\0'))]
     assert {first for first, slash, _ in names if not slash} == FILES
     assert {first for first, slash, _ in names if slash} == FOLDERS
