@@ -42,7 +42,7 @@ from support.robots import python_path
 stay_on_this_machine()
 DOMAIN = 40 + os.getpid() % 40
 NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there takes time
-PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
+PATIENCE = 300.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Without a service that nobody calls here: once, destroying it ended the process. rclpy never
 # finalizes it (its issue 1710).
