@@ -42,7 +42,7 @@ def running(
         [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
         env={**variables, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
         start_new_session=True,
-        preexec_fn=_end_with_starter,
+        preexec_fn=end_with_starter,
         stdin=subprocess.PIPE if pipes else None,
         stdout=subprocess.PIPE if pipes else None,
     )
@@ -57,7 +57,7 @@ def running(
             process.wait()
 
 
-def _end_with_starter() -> None:
-    """Let the new process get SIGTERM when the thread that started it has ended."""
+def end_with_starter() -> None:
+    """In a new process: get SIGTERM when the thread that started it has ended. Linux only."""
     if LIBC is not None:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

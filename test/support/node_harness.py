@@ -34,6 +34,7 @@ from ik_node import control_loop
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.tools.node_process import end_with_starter
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.one_machine import stay_on_this_machine
 from support.places import ROOT, URDF
@@ -399,6 +400,7 @@ def node_process(namespace, *arguments, program=('ik_node',)):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=end_with_starter,
     )
     try:
         yield process

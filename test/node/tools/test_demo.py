@@ -20,6 +20,7 @@ from support.places import ROOT
 from support.robots import python_path
 
 from benchmark.rate.page_client import connected
+from ik_node.tools.node_process import end_with_starter
 
 SHORT = f"""
 from ik_node.tools import demo
@@ -69,6 +70,7 @@ def started(**variables):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=end_with_starter,
         )
     )
 
@@ -110,6 +112,7 @@ def test_the_first_goal_waits_for_a_browser():
 def take_terminal():
     """In a child that begins a session: stdin is the terminal that it is about."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    end_with_starter()
 
 
 def on_a_terminal():

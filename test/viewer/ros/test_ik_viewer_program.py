@@ -19,6 +19,7 @@ from support.places import ROOT
 from support.robots import python_path
 
 from benchmark.rate.page_client import connected
+from ik_node.tools.node_process import end_with_starter
 
 pytestmark = pytest.mark.long
 MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'
@@ -35,6 +36,7 @@ def start(*arguments, code=''):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=end_with_starter,
     )
 
 
