@@ -199,14 +199,14 @@ class ControlLoop:
         if model is None:
             return due
         try:
-            due = self._last_due = self._send(model, due)
+            self._send(model, due)
             if command is not None:
                 self._report(model, command)
-                now = self._clock.seconds()
-                model.apply(*self._feedback.compare(model, command, 1e-9 * due, now))
+                served, now = 1e-9 * self._last_due, self._clock.seconds()
+                model.apply(*self._feedback.compare(model, command, served, now))
         except Exception:  # which changes nothing about what this deadline has got
             self._failed(traceback.format_exc())
-        return due
+        return self._last_due
 
     def take_parameters(self) -> None:
         """Apply changed parameters to the model; an error in them does not keep it from moving."""
@@ -311,20 +311,21 @@ class ControlLoop:
         self.come_to_rest()
         self._frames.renew()  # what it knows is of the time before
 
-    def _send(self, model: Model, due: int) -> int:
+    def _send(self, model: Model, due: int) -> None:
         """Publish what was commanded for the tick that was due then [ns], or a later one.
 
         A message that was held up on its way to the middleware is dropped, and made anew. After an
         exception nothing is published, and the joints are where the last message left them.
         """
-        output = self._output
+        self._last_due, output = due, self._output
         if output is None:
-            return due
+            return
         steps = CommittedSteps(model.mover, self._failed)
         has_stepped, finished = True, 0
         try:
             for _ in range(ATTEMPTS):
                 due = output.make_up(steps, due, self._now(due), has_stepped=has_stepped)
+                self._last_due = due
                 message = output.write(model.governor, self._clock.moment(due))
                 if not self._feedback.may_publish(model, self._rested):
                     break
@@ -336,7 +337,7 @@ class ControlLoop:
                 output.drop(steps)
                 has_stepped = False
             else:
-                return due  # the controller stays in its stop, as the next message will tell
+                return  # the controller stays in its stop, as the next message will tell
         except Exception:
             output.drop(steps)
             raise
@@ -348,7 +349,6 @@ class ControlLoop:
             moment = self._clock.moment(due)
             self._publisher.publish(output.write_return(lead.q, lead.seconds, moment))
             self._feedback.note_return_sent()
-        return due
 
     def _note_held_up(self) -> None:
         """Count a message that the middleware may have held up: it can't be taken back."""

@@ -1,6 +1,6 @@
-"""Makes `support` importable and hypothesis repeatable, runs files that wait beside files that
-compute, leaves what is thorough to `make test-all`, keeps compiled tests, and gives children no
-options of pytest and ears for SIGINT.
+"""Makes `support` importable and hypothesis repeatable, takes the compiled library that colcon
+installed, runs files that wait beside files that compute, leaves what is thorough to `make
+test-all`, keeps compiled tests, and gives children no options of pytest and ears for SIGINT.
 
 pytest puts the folder of a conftest.py on the path.
 """
@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 pytest.register_assert_rewrite('support')
+
+from support.installed_library import KERNELS, take_installed_library
 
 try:
     import hypothesis
@@ -29,6 +31,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
 sys.dont_write_bytecode = False  # colcon sets it, and each worker would compile all tests again
+
+take_installed_library(KERNELS, sys.path)
 
 HERE = Path(__file__).parent
 BENCHMARK = HERE / 'benchmark'

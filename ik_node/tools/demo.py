@@ -367,7 +367,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(f'ik_node and this demo use ROS_DOMAIN_ID={domain}, on this machine only')
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-    for ending in (signal.SIGINT, signal.SIGTERM):  # else the node and the page would go on
+    # Else the node and the page would go on; SIGHUP comes when the terminal is closed.
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     try:
         return run(duration, context, viewer=given.viewer, waits=waits, stays=stays)

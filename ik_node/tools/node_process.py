@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 STOP_PATIENCE = 5.0
+LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
+PR_SET_PDEATHSIG = 1
+"""Option of Linux' prctl: the signal that a process gets when its starter ends."""
 
 
 @contextmanager
@@ -25,8 +30,9 @@ def running(
     """`python -m module arguments`, with ROS parameters; ended when the context is left.
 
     The process finds the package where this one did, installed or not. It does not get Ctrl-C:
-    that ends the one who started it, which then ends it. `environment`: variables beside this
-    one's; `pipes`: to its stdin and stdout.
+    that ends the one who started it, which then ends it. On Linux it also ends if this process
+    is killed; it has to be started by the main thread. `environment`: variables beside this one's;
+    `pipes`: to its stdin and stdout.
     """
     ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
     ros += ['-r', f'__ns:={namespace}'] if namespace else []
@@ -36,6 +42,7 @@ def running(
         [sys.executable, '-m', module, *arguments, *(['--ros-args', *ros] if ros else [])],
         env={**variables, 'PYTHONPATH': os.pathsep.join(filter(None, path))},
         start_new_session=True,
+        preexec_fn=end_with_starter,
         stdin=subprocess.PIPE if pipes else None,
         stdout=subprocess.PIPE if pipes else None,
     )
@@ -48,3 +55,9 @@ def running(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def end_with_starter() -> None:
+    """In a new process: get SIGTERM when the thread that started it has ended. Linux only."""
+    if LIBC is not None:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -27,7 +27,7 @@ def test_it_ends_with_its_code_and_all_that_was_printed(more):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout) == (3, 'said')

@@ -147,7 +147,7 @@ def test_a_misspelt_parameter_is_refused_as_quoted():
     from support.node_harness import node_process, unique_namespace
 
     with node_process(unique_namespace(), '-p', 'rat:=1.0') as process:
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=300)[0]
     assert process.returncode == 2
     assert fits(quoted('there is no parameter'), said)
 

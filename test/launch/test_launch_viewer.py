@@ -24,7 +24,7 @@ def test_it_shows_the_node_in_a_namespace_and_ends_cleanly(environment, listener
         listener.until(lambda: re.search(r'is on (http\S+)', launch.output), launch)
         assert f'/{namespace}/ik_node is on http://localhost:' in launch.output
         url = re.search(r'is on (http\S+)', launch.output)[1]
-        with urllib.request.urlopen(url, timeout=10.0) as page:
+        with urllib.request.urlopen(url, timeout=300) as page:
             assert page.status == 200
     assert launch.output.count('process has finished cleanly') == 2
     assert 'Traceback' not in launch.output

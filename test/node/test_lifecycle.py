@@ -60,7 +60,7 @@ def test_deactivating_on_the_way_brings_the_joints_to_rest_first():
     with panda_world() as node:
         node.more_states(1)
         node.send_goal(reachable_goal(robot, TIP, 7))
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        node.until_moving(0.5)
         assert node.transition(DEACTIVATE)
         node.until(lambda: is_still(node.states[-1]), 'rest')
         last = node.states[-1]

@@ -10,6 +10,7 @@ pytest.importorskip('rclpy')
 
 from support.fresh_python import run
 from support.node_harness import (
+    PATIENCE,
     URDF,
     Client,
     load,
@@ -57,7 +58,7 @@ def test_in_plain_python_the_node_starts_at_its_rate_and_reports_a_possible_one_
             late = int(client.diagnostics['late_ticks'])
         process.terminate()
         lines = process.stdout.read().splitlines()
-        assert process.wait(10.0) == 0
+        assert process.wait(PATIENCE) == 0
     assert '[WARN]' in lines[0]
     assert 'kernels run as plain Python' in lines[0]
     assert 'pip install numba' in lines[0]

@@ -63,7 +63,7 @@ def test_a_signal_on_the_way_brings_the_joints_to_rest_first(client, number):
     with node_process(client.namespace, *PANDA, *slow) as process:
         client.more_states(1)
         client.send_goal(reachable_goal(load('panda'), 'panda_hand', 1))
-        client.until(lambda: max(map(abs, client.states[-1].velocity)) > 0.5, 'motion')
+        client.until_moving(0.5)
         code, rest = end(process, number)
         assert code == 0, rest
         assert 'Traceback' not in rest
@@ -76,7 +76,7 @@ def test_more_signals_while_it_stops_let_it_come_to_rest(client):
     with node_process(client.namespace, *PANDA, *slow) as process:
         client.more_states(1)
         client.send_goal(reachable_goal(load('panda'), 'panda_hand', 1))
-        client.until(lambda: max(map(abs, client.states[-1].velocity)) > 0.5, 'motion')
+        client.until_moving(0.5)
         for other in (signal.SIGTERM, *SIGNALS):
             before = len(client.states)
             process.send_signal(other)
@@ -191,7 +191,7 @@ def test_names_can_be_remapped(client):
     with node_process(client.namespace, *PANDA, *remaps):
         client.more_states(1)
         client.send_goal(reachable_goal(load('panda'), 'panda_hand', 2), topic='target')
-        client.until(lambda: any(client.states[-1].velocity), 'motion')
+        client.until_moving()
 
 
 @pytest.mark.thorough

@@ -69,7 +69,7 @@ def test_a_new_robot_is_taken_once_the_old_one_is_at_rest():
         node.send_description(text_of('panda'))
         node.more_states(1)
         node.send_goal(reachable_goal(panda, panda.default_tip(), 2))
-        node.until(lambda: any(node.states[-1].velocity), 'motion')
+        node.until_moving()
         node.send_description(text_of('ur5e'))
         node.until(lambda: list(node.states[-1].name) == list(ur5e.joint_names), 'the UR5e')
         goal = reachable_goal(ur5e, ur5e.default_tip(), 3)

@@ -47,7 +47,7 @@ def test_transitions_that_are_not_possible_are_refused_and_the_robot_moves_on():
     with world(**PANDA) as node:
         node.more_states(1)
         node.send_goal(reachable_goal(robot, TIP, 3))
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.1, 'motion')
+        node.until_moving(0.1)
         possible = {4, 7}  # deactivate, and shut down while active
         impossible = [i for i in range(100) if i not in possible]
         assert not any(ask_for(node, number) for number in impossible)
@@ -88,7 +88,7 @@ def test_a_description_whose_topics_could_not_be_made_leaves_the_old_robot_to_it
         node.more_states(1)
         tip = robot.default_tip()
         node.send_goal(reachable_goal(robot, tip, 3))
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.1, 'motion')
+        node.until_moving(0.1)
         node.send_description(text.replace(f'"{tip}"', f'"{"t" * 240}"'))
         node.until(lambda: int(node.diagnostics.get('errors', 0)) >= 1, 'an error')
         node.until_code('reached')

@@ -1,7 +1,5 @@
 """The Panda behind a controller of ros2_control, which the node gives its commands to."""
 
-from time import time_ns
-
 import numpy as np
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -28,7 +26,8 @@ class Arm:
 
     Of a trajectory it takes the points of the ticks, which come before those of the stop, and
     refuses what ros2_control's JointTrajectoryController would. `times` [ns] of what is commanded:
-    those of the points, or one tick after the other.
+    those of the points, or one tick after the other. A message arrives when it is published,
+    however late this process takes it.
     """
 
     def __init__(self, client, joints, q):
@@ -40,9 +39,9 @@ class Arm:
         node.create_subscription(Float64MultiArray, 'commands', self._on_command, 100)
         self._publisher = client.publisher(JointState, 'joint_states', qos_profile_sensor_data)
 
-    def _on_trajectory(self, message):
+    def _on_trajectory(self, message, info):
         controller = Controller(PERIOD)
-        controller.take(Trajectory.of(message), time_ns())
+        controller.take(Trajectory.of(message), info['source_timestamp'])
         if controller.refused or sorted(message.joint_names) != sorted(self.joints):
             self.refused.append((controller.refused, message))
             return

@@ -37,14 +37,15 @@ def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProc
 def install_like_colcon(folder: Path) -> Path:
     """Install into a prefix with the commands of colcon's build step for ament_python.
 
-    Debian's Python would put all of it below <prefix>/local; no other knows that variable.
+    No kernels are compiled, which would take minutes. Debian's Python would put all of it below
+    <prefix>/local; no other knows that variable.
     """
     pytest.importorskip('setuptools')
     prefix = folder / 'prefix'
     done = run(
         sys.executable, 'setup.py', 'egg_info', 'install', '--prefix', prefix, '--record', 'files',
         '--single-version-externally-managed',
-        cwd=copy_tree(folder / 'source'), DEB_PYTHON_INSTALL_LAYOUT='deb_system',
+        cwd=copy_tree(folder / 'source'), DEB_PYTHON_INSTALL_LAYOUT='deb_system', IK_KERNELS='off',
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return prefix

@@ -25,6 +25,9 @@ class Strategy(ModuleType):
     def __call__(self, *arguments, **options):
         return self
 
+    def __or__(self, other):
+        return self
+
 
 class RuleBasedStateMachine:
     """The base of a state machine, with its one test."""

@@ -34,6 +34,7 @@ from ik_node import control_loop
 from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 from ik_node.parameters.node_options import Limits, NodeOptions, NodeParameters, TwistScale
+from ik_node.tools.node_process import end_with_starter
 from support.motion_limits import assert_inside, assert_speeds, is_one_step, limits_of
 from support.one_machine import stay_on_this_machine
 from support.places import ROOT, URDF
@@ -42,7 +43,7 @@ from support.robots import python_path
 stay_on_this_machine()
 DOMAIN = 40 + os.getpid() % 40
 NEAR = 0.3  # share of the joint ranges that goals are taken from: the way there takes time
-PATIENCE = 120.0  # kernels may have to be compiled, on a busy machine
+PATIENCE = 300.0  # kernels may have to be compiled, on a busy machine
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Without a service that nobody calls here: once, destroying it ended the process. rclpy never
 # finalizes it (its issue 1710).
@@ -170,6 +171,7 @@ class Client:
         self._publishers = {}
         self._clients = {}
         self._published = 0  # the last of `states`, by the clock of the machine [ns]
+        self._before_sending = 0  # states before a goal, a description or the like was sent last
         self.node.create_subscription(
             JointState, 'joint_states', self._take_state, QoSProfile(depth=100_000)
         )
@@ -203,6 +205,7 @@ class Client:
             publisher = self.node.create_publisher(kind, topic, qos)
             self.until(publisher.get_subscription_count, f'no subscriber of {topic}')
             self._publishers[topic] = publisher
+        self._before_sending = len(self.states)
         return self._publishers[topic]
 
     def send_goal(self, pose, frame='', topic='goal_pose'):
@@ -290,6 +293,20 @@ class Client:
         before = len(self.states) - 1
         self.until(lambda: len(self.states) >= before + count, 'joint states stopped')
         return self.states[before:]
+
+    def until_moving(self, speed=0.0, joint=slice(None), since=None):
+        """Wait until a joint has been faster than that since something was sent last.
+
+        All states since then are looked at: a busy machine may show this thread only the last of
+        them, in which the joints rest again. `since`: how many states were before.
+        """
+        before = self._before_sending if since is None else since
+
+        def has_moved():
+            states = self.states[before:]
+            return any(np.abs(state.velocity[joint]).max() > speed for state in states)
+
+        self.until(has_moved, f'a speed of more than {speed}')
 
     def until_code(self, code, seconds=PATIENCE):
         """Wait until the status has that code."""
@@ -383,6 +400,7 @@ def node_process(namespace, *arguments, program=('ik_node',)):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=end_with_starter,
     )
     try:
         yield process

@@ -336,7 +336,7 @@ def test_nonsense_is_exit_code_2_and_one_line(argv, message, capsys):
 def run(*argv, **more):
     environment = {**os.environ, 'PYTHONPATH': python_path(ROOT), **more}
     command = [sys.executable, '-m', 'ik_core', *argv]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_python_m_ik_core():
@@ -365,7 +365,7 @@ def test_a_closed_pipe_is_no_traceback():
         env={**os.environ, 'PYTHONPATH': python_path(ROOT)},
         stdout=writer,
         stderr=subprocess.PIPE,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     os.close(writer)
@@ -489,7 +489,7 @@ def test_ctrl_c_while_importing_ends_the_command_without_a_traceback(delay):
     process.stdout.readline()
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode in (0, -signal.SIGINT, 130)
     assert err == ''
 

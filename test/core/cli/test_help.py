@@ -101,7 +101,7 @@ def test_a_shell_completes_robots_links_joints_and_solvers(tmp_path):
     pytest.importorskip('argcomplete')
     command = [sys.executable, '-c', PROGRAM, json.dumps(list(CASES))]
     done = subprocess.run(
-        command, env=asked(''), cwd=tmp_path, timeout=120, capture_output=True, text=True
+        command, env=asked(''), cwd=tmp_path, timeout=300, capture_output=True, text=True
     )
     found = [json.loads(line) for line in done.stdout.splitlines()]
     stripped = [{answer.strip() for answer in answers if answer.strip()} for answers in found]
@@ -113,7 +113,7 @@ def test_the_command_itself_answers_the_shell(tmp_path):
     file = tmp_path / 'answers'
     environment = asked('ik check pand', _ARGCOMPLETE_STDOUT_FILENAME=str(file))
     command = [sys.executable, '-m', 'ik_core']
-    subprocess.run(command, env=environment, cwd=tmp_path, timeout=120, check=False)
+    subprocess.run(command, env=environment, cwd=tmp_path, timeout=300, check=False)
     assert file.read_text().strip() == 'panda'
     marked = (ROOT / 'ik_core' / '__main__.py').read_text()[:100]
     assert 'PYTHON_ARGCOMPLETE_OK' in marked  # for global completion

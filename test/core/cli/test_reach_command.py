@@ -44,7 +44,7 @@ def test_the_progress_line_is_for_terminals(quiet, tmp_path):
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=follower,
-        timeout=120,
+        timeout=300,
     )
     os.close(follower)
     shown = read_all(leader)

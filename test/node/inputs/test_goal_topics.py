@@ -119,7 +119,7 @@ def test_bad_goals_are_refused_and_the_good_one_held(panda, robot):
 def test_bad_goals_do_not_stop_a_good_one_on_the_way(panda, robot):
     goal = reachable_goal(robot, TIP, 9)
     panda.send_goal(goal)
-    panda.until(lambda: any(panda.states[-1].velocity), 'motion')  # only the last goal is kept
+    panda.until_moving()  # only the last goal is kept
     for pose, frame, reason in BAD_GOALS.values():
         panda.send_goal(pose, frame=frame)
         panda.until_refused(reason)

@@ -348,9 +348,9 @@ def test_the_menu_resets(panda, mouse):
 
 @needs_package
 def test_the_menu_goes_home(panda, mouse):
-    home = panda.states[0].position
-    mouse.send(DRAG, reachable_goal(PANDA, TIP, 10))
-    mouse.send(UP)
+    home, goal = panda.states[0].position, reachable_goal(PANDA, TIP, 10)
+    mouse.send(DRAG, goal)
+    mouse.send(UP, goal)
     panda.until_code('reached')
     titles = [entry.title for entry in mouse.markers()[TIP].menu_entries]
     mouse.send(InteractiveMarkerFeedback.MENU_SELECT, entry=1 + titles.index('Home'))

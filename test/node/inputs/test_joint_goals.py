@@ -45,10 +45,6 @@ def until_there(node, positions):
     node.until(lambda: positions.items() <= at(node.states[-1]).items(), f'{positions}')
 
 
-def until_moving(node):
-    node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.3, 'motion')
-
-
 def until_still(node):
     node.until(lambda: is_still(node.more_states(1)[-1]), 'rest')
 
@@ -70,7 +66,7 @@ def test_joints_arrive_together_and_those_without_a_name_stay(panda):
 
 def test_second_joint_goal_keeps_what_the_first_one_said_of_other_joints(panda):
     send(panda, {'panda_joint1': 1.5})
-    until_moving(panda)
+    panda.until_moving(0.3)
     send(panda, {'panda_joint4': -1.0})
     until_there(panda, {'panda_joint1': 1.5, 'panda_joint4': -1.0})
     send(panda, {'panda_joint1': 0.5})
@@ -81,12 +77,12 @@ def test_second_joint_goal_keeps_what_the_first_one_said_of_other_joints(panda):
 def test_pose_replaces_a_joint_goal_in_motion_and_the_other_way_round(panda, robot):
     goal = reachable_goal(robot, TIP, 3)
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     panda.send_goal(goal)
     until_at(panda, robot, goal)
     panda.until_code('reached')
     panda.send_goal(reachable_goal(robot, TIP, 4))
-    until_moving(panda)
+    panda.until_moving(0.3)
     send(panda, READY)
     until_there(panda, READY)
     panda.until_code('reached')
@@ -94,7 +90,7 @@ def test_pose_replaces_a_joint_goal_in_motion_and_the_other_way_round(panda, rob
 
 def test_pause_keeps_a_joint_goal_and_one_that_comes_in_it(panda):
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     assert call(panda, SetBool, 'pause', data=True).success
     panda.until_code('paused')
     held = panda.more_states(10)[-1]
@@ -110,7 +106,7 @@ def test_pause_keeps_a_joint_goal_and_one_that_comes_in_it(panda):
 
 def test_reset_drops_a_joint_goal(panda):
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     assert call(panda, Trigger, 'reset').success
     panda.until_code('idle')
     assert at(panda.more_states(5)[-1])['panda_joint1'] > FAR['panda_joint1']
@@ -118,7 +114,7 @@ def test_reset_drops_a_joint_goal(panda):
 
 def test_deactivating_drops_a_joint_goal(panda):
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     assert panda.transition(Transition.TRANSITION_DEACTIVATE)
     stopped = at(panda.states[-1])
     send(panda, READY)
@@ -130,7 +126,7 @@ def test_deactivating_drops_a_joint_goal(panda):
 
 def test_tightened_limit_ends_a_joint_goal_at_the_limit_and_a_loosened_one_lets_it_go_on(panda):
     send(panda, {'panda_joint1': 2.0})
-    until_moving(panda)
+    panda.until_moving(0.3)
     assert panda.set_parameters(joint_limits__panda_joint1__upper=1.5).successful
     panda.until_code('closest')
     assert at(panda.more_states(1)[-1])['panda_joint1'] == 1.5
@@ -197,7 +193,7 @@ def test_joint_goal_is_refused_with_a_reason_and_the_one_before_stays(
     panda.node.create_subscription(Log, '/rosout', lambda log: logged.append(log.msg), 100)
     panda.until(lambda: panda.node.count_publishers('/rosout'), 'the log')
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     send(panda, READY | positions if positions else {})
     panda.until_refused(reason)
     until_there(panda, FAR)
@@ -264,7 +260,7 @@ def test_joint_goal_is_recorded_and_replayed_to_the_bit(tmp_path):
 
 def test_error_in_the_middle_of_a_joint_goal_brakes_and_it_is_followed_again(panda, monkeypatch):
     send(panda, FAR)
-    until_moving(panda)
+    panda.until_moving(0.3)
     follow = JointMotion.follow
 
     def fail(*_):

@@ -5,12 +5,15 @@ The slide ends at 1 m, so the distances are known.
 
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from rcl_interfaces.msg import Log
-from support.slide import at, slide
+from support.slide import RATE, at, slide
+
+from ik_node.outputs.goal_log import STEADY
 
 WORDS = ('goal reached', 'out of reach', 'blocked', 'fewer joints')
 
@@ -88,12 +91,15 @@ def test_a_way_that_is_blocked_is_told(node):
 
 
 def test_a_stream_says_nothing_until_it_ends(node):
-    reach(node, -0.5)
-    before, end = len(lines(node)), time.monotonic() + 2.0
-    x = -0.5
-    while time.monotonic() < end:
-        x += 1e-3
-        node.send_goal(at(x))
-        node.more_states(2)
-    assert len(lines(node)) == before
+    """A pause as long as a stream that has ended, which a busy machine makes, does not count."""
+    pause = np.inf
+    while pause > 0.5 * STEADY:
+        reach(node, -0.5)
+        before, times = len(lines(node)), [time.monotonic()]
+        for number in range(round(4.0 * STEADY * RATE / 2)):
+            node.send_goal(at(-0.5 + 1e-3 * number))
+            node.more_states(2)
+            times.append(time.monotonic())
+        said, pause = len(lines(node)) - before, np.diff(times).max()
+    assert not said
     assert 'goal reached' in until_line(node, before)

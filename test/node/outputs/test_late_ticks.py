@@ -43,19 +43,33 @@ def tick(motion, due):
     return motion.publish(due)
 
 
+@pytest.mark.parametrize('held_up', [0, 3], ids=['in time', 'held up'])
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
     [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (FeedbackMonitor, 'compare', False)],
 )
-def test_what_raises_after_the_step_leaves_its_deadline_served(monkeypatch, owner, name, late):
+def test_what_raises_after_the_step_leaves_its_deadline_served(
+    monkeypatch, owner, name, late, held_up
+):
+    """To write a message takes so many periods, by the clock of the node."""
     with controlled('joint_trajectory') as node:
         Arm(node, ARM, START).start()
         motion = node.ik_node._motion
         with node.ik_node._gate.lock, monkeypatch.context() as patch:
             let_fail(patch, owner, name, late=late)
-            due = motion._last_due
-            served = [tick(motion, due + number * PERIOD) for number in (1, 2, 3)]
-    assert (np.diff([due, *served]) > 0).all()
+            served = [motion._last_due]
+            now, write = [served[0]], motion._output.write
+
+            def write_slowly(*arguments):
+                now[0] += held_up * PERIOD
+                return write(*arguments)
+
+            patch.setattr(motion._clock, 'now', lambda: now[0])
+            patch.setattr(motion._output, 'write', write_slowly)
+            for _ in range(3):
+                served.append(tick(motion, served[-1] + PERIOD))
+                assert motion._output._last_due == served[-1]
+    assert (np.diff(served) > 0).all()
 
 
 @pytest.mark.parametrize('braking', [False, True])

@@ -79,7 +79,7 @@ def test_a_velocity_limit_that_is_tightened_on_the_way_is_kept():
         node.more_states(1)
         goal = reachable_goal(robot, TIP, 9)
         node.send_goal(goal)
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        node.until_moving(0.5)
         assert node.set_parameters(**slow).successful
         node.until(lambda: np.abs(node.states[-1].velocity).max() < 0.0401, 'slowing down')
         slowed = node.more_states()

@@ -32,7 +32,7 @@ def test_reset_drops_the_goal_and_comes_to_rest_within_the_limits():
         node.more_states(1)
         goal = reachable_goal(robot, TIP, 13)
         node.send_goal(goal)
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        node.until_moving(0.5)
         assert call(node, Trigger, 'reset').success
         node.until(lambda: is_still(node.more_states(1)[-1]), 'rest')
         node.until_code('idle')
@@ -48,7 +48,7 @@ def test_a_pause_comes_to_rest_and_keeps_the_goal():
         node.more_states(1)
         goal, other = (reachable_goal(robot, TIP, number) for number in (14, 15))
         node.send_goal(goal)
-        node.until(lambda: np.abs(node.states[-1].velocity).max() > 0.5, 'motion')
+        node.until_moving(0.5)
         assert call(node, SetBool, 'pause', data=True).success
         node.until(lambda: is_still(node.more_states(1)[-1]), 'rest')
         node.until_code('paused')

@@ -1,26 +1,43 @@
 """The demo: its page, without which it goes on, and what it does on a terminal."""
 
+import fcntl
 import os
 import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip('rclpy')
 
+from support.children import PATIENCE, children_of, is_running, lines_until, supervised
 from support.places import ROOT
 from support.robots import python_path
 
 from benchmark.rate.page_client import connected
+from ik_node.tools.node_process import end_with_starter
 
-SHORT = 'from ik_node.tools import demo; demo.DURATION = 3.0; raise SystemExit(demo.main())'
-"""One goal and home, in as long as it may take where no duration is given."""
+SHORT = f"""
+from ik_node.tools import demo
+goals, is_opened = demo.goals, demo.is_opened
+demo.DURATION = demo.BROWSER_PATIENCE = {PATIENCE}
+
+
+def note(*arguments):
+    opened = is_opened(*arguments)
+    print('a browser:', opened, flush=True)
+    return opened
+
+
+demo.goals, demo.is_opened = lambda _, home: goals(3.0, home), note
+raise SystemExit(demo.main())
+"""
+"""One goal and home, each in as long as a busy machine takes."""
 
 
 def environment(*paths, **variables):
@@ -38,17 +55,24 @@ def without_a_terminal(**options):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300.0,
+        timeout=PATIENCE,
         **options,
     )
 
 
-def lines_until(part, lines):
-    """The lines up to the one with this part."""
-    found = []
-    while not found or part not in found[-1]:
-        found.append(next(lines))
-    return found
+def started(**variables):
+    """A demo without a terminal, whose output is read as it comes."""
+    return supervised(
+        subprocess.Popen(
+            [sys.executable, '-u', '-c', SHORT],
+            env=environment(**variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=end_with_starter,
+        )
+    )
 
 
 @pytest.mark.thorough
@@ -73,51 +97,52 @@ def test_with_viewer_0_nothing_is_served():
 
 
 def test_the_first_goal_waits_for_a_browser():
+    """Nothing but the browser ends the wait before this test has failed."""
     pytest.importorskip('viser')
-    process = subprocess.Popen(
-        [sys.executable, '-u', '-c', SHORT],
-        env=environment(CI=''),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
+    with started(CI='') as process:
         lines = iter(process.stdout.readline, '')
         url = lines_until('the arm waits', lines)[-1].split()[1]
-        time.sleep(3.0)
         with connected(url):
-            began = time.monotonic()
+            assert lines_until('a browser', lines) == ['a browser: True\n'], 'it had begun'
             said = lines_until('all reachable goals reached', lines)
-            assert time.monotonic() - began > 0.5, 'it had not begun'
         assert any(line.startswith('home') and 'reached' in line for line in said)
-        assert process.wait(60.0) == 0
-    finally:
-        process.kill()
-        process.communicate()
+        assert process.wait(PATIENCE) == 0
+
+
+def take_terminal():
+    """In a child that begins a session: stdin is the terminal that it is about."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    end_with_starter()
+
+
+def on_a_terminal():
+    """A demo, and the file that reads its terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, '-c', SHORT],
+        env=environment(),
+        stdin=theirs,
+        stdout=theirs,
+        start_new_session=True,
+        preexec_fn=take_terminal,
+    )
+    os.close(theirs)
+    return supervised(process), os.fdopen(ours, 'rb', buffering=0)
 
 
 def test_on_a_terminal_the_arm_waits_for_drags_until_ctrl_c_and_repeats_goals_for_a_browser():
     pytest.importorskip('viser')
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, '-c', SHORT], env=environment(), stdin=theirs, stdout=theirs
-    )
-    os.close(theirs)
-    try:
-        with os.fdopen(ours, 'rb', buffering=0) as terminal:
-            text = until(b'Ctrl-C ends', terminal)
-            assert b'all reachable goals reached' in text
-            (url,) = set(re.findall(rb'http://localhost:\d+', text))
-            with urllib.request.urlopen(url.decode(), timeout=10.0) as page:
-                assert page.status == 200
-            with connected(url.decode()):
-                assert b'all reachable goals reached' in until(b'Ctrl-C ends', terminal)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60.0) == 0
-    finally:
-        process.kill()
-        process.wait()
+    demo, terminal = on_a_terminal()
+    with demo as process, terminal:
+        text = until(b'Ctrl-C ends', terminal)
+        assert b'all reachable goals reached' in text
+        (url,) = set(re.findall(rb'http://localhost:\d+', text))
+        with urllib.request.urlopen(url.decode(), timeout=PATIENCE) as page:
+            assert page.status == 200
+        with connected(url.decode()):
+            assert b'all reachable goals reached' in until(b'Ctrl-C ends', terminal)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
 
 
 def until(end, terminal):
@@ -128,22 +153,36 @@ def until(end, terminal):
     return text
 
 
-def test_a_signal_to_end_leaves_neither_the_node_nor_the_page_behind():
-    process = subprocess.Popen(
-        [sys.executable, '-c', SHORT],
-        env=environment(VIEWER='0', PYTHONUNBUFFERED='1'),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        while 'publishes after' not in (line := process.stdout.readline()):
-            assert line, 'it ended'
-        children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+def test_a_terminal_that_is_closed_ends_the_node_and_the_page():
+    pytest.importorskip('viser')
+    demo, terminal = on_a_terminal()
+    with demo as process:
+        with terminal:
+            until(b'Ctrl-C ends', terminal)
+            children = children_of(process)
+            assert len(children) == 2
+        process.wait(PATIENCE)
+        until_ended(children)
+
+
+@pytest.mark.parametrize(
+    ('number', 'code'), [(signal.SIGTERM, 130), (signal.SIGHUP, 130), (signal.SIGKILL, -9)]
+)
+def test_a_signal_to_end_leaves_neither_the_node_nor_the_page_behind(number, code):
+    with started(VIEWER='0') as process:
+        lines_until('publishes after', iter(process.stdout.readline, ''))
+        children = children_of(process)
         assert children
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60.0) == 130
-        assert not [child for child in children if Path('/proc', child).exists()]
-    finally:
-        process.kill()
-        process.communicate()
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == code
+        if number != signal.SIGKILL:  # else they get a signal when it has ended
+            assert not any(map(is_running, children))
+        until_ended(children)
+
+
+def until_ended(processes):
+    """Wait until these have ended."""
+    deadline = time.monotonic() + PATIENCE
+    while any(map(is_running, processes)):
+        assert time.monotonic() < deadline, 'something was left behind'
+        time.sleep(0.01)

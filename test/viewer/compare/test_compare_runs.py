@@ -167,7 +167,7 @@ def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting
 
     def hang(problem, state):
         entered.set()
-        assert let_go.wait(60.0)
+        assert let_go.wait(300.0)
         return state
 
     others = [Contestant('levenberg_marquardt'), Contestant('projected_gradient')]

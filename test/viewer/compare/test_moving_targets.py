@@ -128,7 +128,7 @@ def moment_of(stage):
 
 
 def shown_until(panel, moment, done):
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 300.0
     while not done():
         assert time.monotonic() < deadline, panel._table.content
         panel._shown = -math.inf

@@ -15,7 +15,7 @@ from ik_viewer.arm import Description, GoalKind
 from ik_viewer.local import local_arm as arm_module
 from ik_viewer.local.local_arm import LocalArm
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 @pytest.fixture(scope='module')
@@ -259,13 +259,15 @@ def test_a_twist_carries_the_tip_on_and_ends_by_itself(arm):
     goal = random_goal(11)
     arm.set_goal(0, goal, GoalKind.POSE)
     start = reached(arm, goal)
-    end = time.monotonic() + 0.5
-    while time.monotonic() < end:
+
+    def is_carried(moment):
         arm.set_twist(0, np.array([0.0, 0.0, 0.05]), np.zeros(3))
-        time.sleep(0.02)
+        return pose_at(arm, moment)[2, 3] - start[2, 3] > 0.02
+
+    until(arm, is_carried)
     until(arm, lambda m: m.code == 'idle' and at_rest(arm))
     moved = pose_at(arm, arm.look())[:3, 3] - start[:3, 3]
-    assert moved[2] > 5e-3
+    assert moved[2] > 0.02
     assert np.linalg.norm(moved[:2]) < 0.2 * moved[2]
 
 

@@ -24,7 +24,7 @@ def answers(port, origin):
     address = f'ws://127.0.0.1:{port}'
     with connect(address, subprotocols=[f'viser-v{viser.__version__}'], origin=origin) as socket:
         try:
-            return bool(socket.recv(timeout=20.0))
+            return bool(socket.recv(timeout=300))
         except ConnectionClosed as closed:
             assert closed.rcvd.code == 1008
             return False

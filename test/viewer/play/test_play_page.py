@@ -50,7 +50,7 @@ def page():
 
 
 def finished(page):
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + 300.0
     while not page.live.final:
         assert time.monotonic() < deadline, page.live.text
         time.sleep(0.001)

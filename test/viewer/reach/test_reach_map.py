@@ -22,7 +22,7 @@ def problem_for(name, tool=None):
 
 
 def finished(mapping):
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + 300.0
     while not mapping.done:
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -119,7 +119,7 @@ def test_what_is_mapped_is_shown_hidden_and_cut_open(shown):
     panel, moment = shown
     panel._begin()
     assert panel._progress.visible
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + 300.0
     while panel._mapper is not None:
         assert time.monotonic() < deadline
         panel.show(moment)

@@ -13,11 +13,13 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
+from support.children import PATIENCE, supervised
 from support.node_harness import DOMAIN
 from support.places import ROOT
 from support.robots import python_path
 
 from benchmark.rate.page_client import connected
+from ik_node.tools.node_process import end_with_starter
 
 pytestmark = pytest.mark.long
 MISSING = 'import sys; sys.modules[{!r}] = None; from ik_viewer.main import main; sys.exit(main())'
@@ -34,33 +36,30 @@ def start(*arguments, code=''):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=end_with_starter,
     )
 
 
 def said(*arguments, code=''):
     """Exit code, stdout and stderr of one that ends by itself."""
-    process = start(*arguments, code=code)
-    out, err = process.communicate(timeout=120.0)
+    with supervised(start(*arguments, code=code)) as process:
+        out, err = process.communicate()
     return process.returncode, out, err
 
 
 def test_it_serves_a_page_on_this_machine_until_it_is_stopped():
-    process = start('/nowhere/ik_node', '--port', '0', '--ros-args', '-r', '__node:=page')
-    try:
+    arguments = '/nowhere/ik_node', '--port', '0', '--ros-args', '-r', '__node:=page'
+    with supervised(start(*arguments)) as process:
         line = process.stdout.readline()
         assert line.startswith('/nowhere/ik_node is on http://localhost:'), line
-        with urllib.request.urlopen(re.search(r'http\S+', line)[0], timeout=10.0) as page:
+        with urllib.request.urlopen(re.search(r'http\S+', line)[0], timeout=PATIENCE) as page:
             assert page.status == 200
         with connected(re.search(r'http\S+', line)[0]) as client:
-            assert len(client.recv(timeout=10.0)) > 0, 'what a browser gets'
+            assert len(client.recv(timeout=PATIENCE)) > 0, 'what a browser gets'
         process.send_signal(signal.SIGINT)
-        assert process.wait(30.0) == 0
-        assert process.stderr.read() == ''
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
+        _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert 'Traceback' not in said, 'viser and its packages may warn'
 
 
 def test_a_port_that_is_taken_is_a_sentence():
