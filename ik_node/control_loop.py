@@ -23,6 +23,7 @@ from ik_core.tracking.instructions import Brake, SetGoal, SetTwist
 from .clocks import NodeClock
 from .committed_steps import CommittedSteps
 from .conversions import Refused
+from .inputs.configuration_history import ConfigurationHistory
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
 from .inputs.joint_states import StartState
@@ -70,11 +71,12 @@ class ControlLoop:
         examples: Examples,
         start_state: StartState,
         recording: RecordService,
+        history: ConfigurationHistory,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
         self._goals, self._start_state, self._recording = goals, start_state, recording
-        self._examples = examples
+        self._examples, self._history = examples, history
         self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
         self._output: Output | None = None
@@ -347,6 +349,7 @@ class ControlLoop:
             message = output.write(model.governor, moment)
         if self._start_state.may_publish(model, self._rested):
             self._publisher.publish(message)
+        self._history.add_command(moment.stamp, model.q)
         sent = self._start_state.due_return
         if sent is not None:
             self._publisher.publish(output.write_return(sent.q, sent.seconds, moment))

@@ -23,6 +23,7 @@ from .governor import Governor
 from .joint_motion import JointMotion
 from .leading import Leading
 from .monitor import GoalMonitor, packed_goals
+from .motion_limits import MotionLimits
 from .rest_posture import RestPosture
 from .snapshot import Snapshot, Values
 from .status import TrackStatus
@@ -41,7 +42,7 @@ class Drive(Enum):
 
 
 class JointGoal(NamedTuple):
-    """A goal of all joints, q (n,), and the time `received` [s], None if it never gets stale."""
+    """A goal of joints, q (n,), and the time `received` [s], None if it never gets stale."""
 
     q: Array
     received: float | None
@@ -58,7 +59,7 @@ class TrackerState:
     before its first tick.
     """
 
-    OWN: ClassVar = ('drive', 'brakes', 'now', 'joint_goal', 'resting_status')
+    OWN: ClassVar = ('drive', 'brakes', 'now', 'joint_goal', 'free_goal', 'resting_status')
 
     options: TrackerOptions
     speeds: Array
@@ -71,12 +72,18 @@ class TrackerState:
         self.drive = Drive.ON
         self.brakes = False
         self.now = 0.0  # [s] when the last tick was
-        self.joint_goal: JointGoal | None = None
+        self.joint_goal: JointGoal | None = None  # of all joints, in place of the tips' goals
+        self.free_goal: JointGoal | None = None  # beside them, of the free joints alone
         self.resting_status = TrackStatus.IDLE
         self.links = tuple(problem.goal_links)
         self.tips = [Tip(index) for index in range(len(self.links))]
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
-        self.motion = JointMotion(governor, [self.robot.chain(*c) for c in problem.goal_chains])
+        chains = [self.robot.chain(*c) for c in problem.goal_chains]
+        self.motion = JointMotion(governor, chains)
+        self.free = np.ones(self.robot.n, bool)
+        """Mask (n,) of the joints that move no tip."""
+        self.free[[i for chain in chains for i in chain]] = False
+        self.free[problem.variables] = False
         self.leading = Leading(self.tips, self.solver, self.motion, rate)
         self.rest = rest
         own = self.solver.problem
@@ -173,7 +180,10 @@ class TrackerState:
             self.drive = Drive.ON
             self.come_to_rest()  # from where it ends, by the limits of now
         if self.joint_goal is not None:
+            goal = self.joint_goal if self.free.any() else None
             self.drop_joint_goal(TrackStatus.IDLE)
+            self.free_goal = goal
+            self.aim_at_free_goal()
         if not (tip.state.has_goal or self.is_following):
             self.hold(self.tips, self.solver.solution)
 
@@ -186,14 +196,14 @@ class TrackerState:
         if not self.is_following:
             self.resting_status = status
             self.come_to_rest()
-            self.stop_driving()
+            self.end_free_goal()
         elif not stands:
             self.leading.end()
             self.hold([tip], self.motion.stop_point())
 
     def drop_goals(self) -> None:
         """Go no further than to where the joints can stop, taken into the limits."""
-        self.resting_status, self.joint_goal = TrackStatus.IDLE, None
+        self.resting_status, self.joint_goal, self.free_goal = TrackStatus.IDLE, None, None
         for tip in self.tips:
             tip.hold(tip.frame)
             tip.forget()
@@ -206,7 +216,7 @@ class TrackerState:
 
     def restore_goals(self, drop: Callable[[], None]) -> None:
         """Ask for the goals that are followed again, as before, after they are dropped."""
-        joint_goal = self.joint_goal
+        joint_goal, free_goal = self.joint_goal, self.free_goal
         kept = [
             (tip, tip.given, copy.copy(tip.request))
             for tip in self.tips
@@ -218,6 +228,8 @@ class TrackerState:
             tip.restore_goal(given, request)
         if joint_goal is not None:
             self.move_to(*joint_goal)
+        if free_goal is not None and self.is_following:
+            self.move_free_joints(*free_goal)
 
     def hold(self, tips: Iterable[Tip], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
@@ -250,6 +262,8 @@ class TrackerState:
             q = self.joint_goal.q.copy()
         else:
             q = np.clip(self.motion.stop_point(), limits.lower, limits.upper)
+            if self.free_goal is not None:
+                q[self.free] = self.free_goal.q[self.free]
         for joint, position in positions.items():
             q[self.robot.joint_index(joint)] = position
         return q
@@ -271,7 +285,50 @@ class TrackerState:
         self.joint_goal, self.resting_status = None, status
         self.come_to_rest()
 
+    # The goal of the free joints, beside those of the tips
+
+    def are_free(self, joints: Iterable[str]) -> bool:
+        """Whether these joints, by name, move no tip. Raises FrameNotFound."""
+        return all(self.free[self.robot.joint_index(joint)] for joint in joints)
+
+    def move_free_joints(self, q: Array, received: float | None) -> None:
+        """Make q (n,) the goal of the free joints; the goals of the tips stay."""
+        self.free_goal = JointGoal(q, received)
+        self.aim_at_free_goal()
+
+    def aim_at_free_goal(self) -> None:
+        """Move the free joints to their goal, if there is one, as far as the limits allow."""
+        if self.free_goal is not None:
+            limits = self.motion.limits
+            self.solver.aim_others(self._with_free(self.solver.solution, limits))
+
+    def drop_free_goal(self) -> None:
+        """The free joints come to rest; the goals of the tips stay."""
+        self.free_goal = None
+        self.solver.aim_others(self.motion.stop_point())
+        if not self.is_following:
+            self.stop_driving()
+
+    def end_free_goal(self) -> None:
+        """No tip has a goal any more: brake, as soon as no free joint is on its way."""
+        if self.free_goal is not None:
+            if (self.solver.solution != self.motion.q)[self.free].any():
+                return
+            self.free_goal = None
+        self.stop_driving()
+
+    def _with_free(self, q: Array, limits: MotionLimits) -> Array:
+        """q (n,) with the free joints at their goal, if there is one, taken into the limits."""
+        if self.free_goal is None:
+            return q
+        return np.where(self.free, np.clip(self.free_goal.q, limits.lower, limits.upper), q)
+
     # The joints
+
+    def move_joints(self, velocity: Array | None, shares: Mapping[int, float]) -> None:
+        """Move the joints on by a period towards the solution; see `JointMotion.follow`."""
+        apart = None if self.free_goal is None else self.free
+        self.motion.follow(self.solver.solution, velocity, shares, apart)
 
     def stop_driving(self) -> None:
         """Brake from the next tick on; a pause that lasts is not ended by that."""
@@ -286,7 +343,7 @@ class TrackerState:
     def come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
         self.leading.end()
-        self.solver.rest(self.motion.stop_point())
+        self.solver.rest(self._with_free(self.motion.stop_point(), self.motion.limits))
         self.motion.come_to_rest()
 
     def resume(self) -> None:

@@ -15,6 +15,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,11 +180,11 @@ class InteractiveGoals:
 
     def _drag(self, tip: int, feedback: InteractiveMarkerFeedback) -> None:
         """The server has moved the marker as if in its own frame, and checked nothing."""
+        message = PoseStamped(header=feedback.header, pose=feedback.pose)
         goal = self._shown[tip]
         try:
-            goal = self._goals.on_pose(
-                tip, PoseStamped(header=feedback.header, pose=feedback.pose)
-            )
+            if self._goals.receive(TOPIC, partial(self._goals.on_pose, tip, message), tip):
+                goal = self._goals.last(self._model, tip)
         finally:
             self._show(feedback.marker_name, tip, goal)
 

@@ -11,6 +11,32 @@ from ik_core.robot.limits import LARGEST_POSITION
 from ..conversions import Refused
 from ..robot_model import Model
 
+FITS = 1e-6
+"""[rad or m] A mimic joint this near to where its driver puts it says nothing new."""
+
+
+def without_mimics(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
+    """The positions without those of mimic joints that fit the joints that drive them.
+
+    So the node's own joint_states are joint goals. Drivers that are not named are where they are
+    commanded to be. Refused for a mimic joint that does not fit.
+    """
+    robot = model.robot
+    if positions.keys().isdisjoint(robot.mimic_joints):
+        return dict(positions)
+    q = model.tracker.q
+    for joint in positions.keys() & set(robot.joint_names):
+        q[robot.joint_index(joint)] = positions[joint]
+    due, kept = robot.joint_values(q), {}
+    for joint, position in positions.items():
+        if joint not in robot.mimic_joints:
+            kept[joint] = position
+        elif abs(position - due[joint]) > FITS:
+            driver = robot.mimic_joints[joint].joint
+            text = f'{joint} = {position:.4g} mimics {driver}, which puts it at {due[joint]:.4g}'
+            raise Refused('mimic_joint', f'{text}: give the position of {driver} alone')
+    return kept
+
 
 def check_joint_goal(model: Model, positions: Mapping[str, float]) -> None:
     """Refuse positions [rad or m] by name, all finite, that the joints can't be sent to."""

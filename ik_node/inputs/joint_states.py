@@ -39,12 +39,13 @@ from ik_core.tracking import Command, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction, MoveTo, Reset, Stop
 
-from ..conversions import Refused, read_joint_state
+from ..conversions import Refused, read_joint_state, stamp_of
 from ..joint_limits import limits_with_mimics
 from ..outputs.codes import StatusCode
 from ..outputs.diagnostics import Diagnostics
 from ..outputs.joint_trajectories import JointTrajectoryWriter
 from ..robot_model import Begin, Model
+from .configuration_history import ConfigurationHistory
 from .controller_activity import ControllerActivity
 from .following_error import LEFT, Following
 from .measured_state import LEAST_TOLERANCE, Joints, MeasuredState
@@ -79,8 +80,15 @@ class StartState:
     so goals have to wait.
     """
 
-    def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        seconds: Callable[[], float],
+        history: ConfigurationHistory,
+    ) -> None:
         self._health = health
+        self._history = history
         self._seconds = seconds
         self._input = Inputs(node, health)
         self._clock = StateClock(lambda: 1e-9 * node.get_clock().now().nanoseconds)
@@ -239,6 +247,7 @@ class StartState:
             self._compare_clocks(message)
         time = now - (lateness or 0.0)
         joints, doubts = measured.take(positions, now, _tolerance(model), time)
+        self._history.add_measured(stamp_of(message), measured.all_positions, joints)
         self._watch(measured, model, joints, time, is_stamped=lateness is not None)
         if doubts:
             raise Refused('implausible_state', '; '.join(doubts))

@@ -68,6 +68,14 @@ class NodeOptions:
         bounds=(0.0, 0.1),
         static=True,
     )
+    frame_patience: float = option(
+        0.5,
+        'how long a goal waits for its frame to be known at its stamp: for a newer transform of '
+        'tf2, or a newer state of the joints',
+        unit='s',
+        bounds=(0.0, 60.0),
+        static=True,
+    )
     planar_goals: str = option(
         'keep_z_roll_pitch',
         'parts of the height and tilt (roll, pitch) of the tip, in the frame of the goal, that a '

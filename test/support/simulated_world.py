@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray, Header
 
 from ik_node.clocks import Moment
 from ik_node.control_loop import ControlLoop
+from ik_node.inputs.configuration_history import ConfigurationHistory
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import StartState
 from ik_node.outputs.commands import make_output
@@ -105,8 +106,11 @@ class World:
             moment=lambda due: Moment(due, due + AHEAD),
             simulated=False,
         )
-        self.states = StartState(self.node, self.health, self.seconds)
-        self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
+        history = ConfigurationHistory(lambda: self.now + AHEAD)
+        self.states = StartState(self.node, self.health, self.seconds, history)
+        self.goals = Goals(
+            self.node, self.health, lambda: self.model, self.seconds, None, history
+        )
         self.motion = ControlLoop(
             self.node,
             None,
@@ -118,6 +122,7 @@ class World:
             SimpleNamespace(give=lambda model: None),
             self.states,
             SimpleNamespace(begin=lambda model: None),
+            history,
         )
         self.motion._publisher = SimpleNamespace(publish=self._publish)
         self.q, self._commands = np.array(q, float), deque([np.array(q, float)] * (1 + lag))

@@ -14,7 +14,7 @@ from ik_node.inputs.goal_frames import Frames
 class Tf:
     """Knows one frame, 1 m above the root."""
 
-    def lookup(self, target, source):
+    def lookup(self, target, source, stamp=0):
         if (target, source) != ('panda_link0', 'map'):
             raise Refused('unknown_frame', 'tf2 does not know it')
         transform = np.eye(4)

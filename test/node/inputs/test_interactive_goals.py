@@ -219,7 +219,14 @@ def stub(monkeypatch):
     )
     health = SimpleNamespace(refuse=lambda topic, why: refused.append(why.reason))
     it = InteractiveGoals(
-        None, health, SimpleNamespace(on_pose=take, last=lambda model, tip: np.eye(4)), {}
+        None,
+        health,
+        SimpleNamespace(
+            on_pose=take,
+            receive=lambda topic, handle, tip: handle() is not None,
+            last=lambda model, tip: goals[-1] if goals else np.eye(4),
+        ),
+        {},
     )
     it.open(model)
 
