@@ -152,10 +152,9 @@ class MoveTo(Instruction):
 
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
-        named = self.q if isinstance(self.q, Mapping) else None
-        q = state.robot.checked(self.q if named is None else state.completed(named))
+        q = state.robot.checked(state.completed(self.q) if isinstance(self.q, Mapping) else self.q)
         q = state.nearest_turns(q) if self.nearest else q
-        if named is not None and state.is_following and state.are_free(named):
+        if isinstance(self.q, Mapping) and state.is_following and state.are_free(self.q):
             state.move_free_joints(q, self.now)
         else:
             state.move_to(q, self.now)
@@ -357,7 +356,7 @@ class SkipTick(Instruction):
         elif state.leading.closely:
             follow(state, state.now, in_time=False)
         else:
-            state.move_joints(None, {})
+            state.motion.follow(state.solver.solution, None, {}, state.apart)
 
 
 @dataclass(eq=False)

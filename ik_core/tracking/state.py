@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array
@@ -325,10 +326,10 @@ class TrackerState:
 
     # The joints
 
-    def move_joints(self, velocity: Array | None, shares: Mapping[int, float]) -> None:
-        """Move the joints on by a period towards the solution; see `JointMotion.follow`."""
-        apart = None if self.free_goal is None else self.free
-        self.motion.follow(self.solver.solution, velocity, shares, apart)
+    @property
+    def apart(self) -> NDArray[np.bool_] | None:
+        """Mask (n,) of the free joints while they have a goal, which no other joint waits for."""
+        return None if self.free_goal is None else self.free
 
     def stop_driving(self) -> None:
         """Brake from the next tick on; a pause that lasts is not ended by that."""

@@ -28,7 +28,7 @@ def advance(state: TrackerState, now: float) -> Command:
     if is_following:
         follow(state, now)
     else:
-        state.move_joints(None, {})
+        state.motion.follow(state.solver.solution, None, {}, state.apart)
     return command_of(state, is_following)
 
 
@@ -72,7 +72,7 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     velocity, shares = solve(state, now, moving, in_time), {}
     if state.leading.closely:
         shares = {tip.index: tip.state.share for tip in moving}
-    state.move_joints(velocity, shares)
+    state.motion.follow(state.solver.solution, velocity, shares, state.apart)
 
 
 def accept_goals(state: TrackerState) -> None:

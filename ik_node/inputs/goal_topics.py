@@ -124,14 +124,21 @@ class Goals:
                     self._waiting.remove(arrival)
 
     def receive(
-        self, topic: str, handle: Callable[[], object], tip: int | None, *, waits: bool = True
+        self,
+        topic: str,
+        handler: Callable[[Any], object],
+        tip: int | None,
+        message: Any,
+        *,
+        waits: bool = True,
     ) -> bool:
         """Handle a goal that came, for a tip or None for all; return whether it was taken.
 
-        One whose frame is not known yet waits, where it may. Raises what `handle` does.
+        One whose frame is not known yet waits, where it may. Raises what `handler` does.
         """
         self._count += 1
         tips = self._tips if tip is None else frozenset((tip,))
+        handle = partial(handler, message)
         arrival = Arrival(self._count, tips, topic, self._seconds(), handle)
         if not waits:
             self._handled = arrival.number
@@ -250,11 +257,8 @@ class Goals:
         largest: int = LARGEST,
     ) -> None:
         """Subscribe to goals of a tip, None for all; see `receive`."""
-
-        def take(message: Any) -> None:
-            self.receive(topic, partial(handler, message), tip, waits=waits)
-
-        inputs.listen(kind, topic, take, largest=largest)
+        receive = partial(self.receive, topic, handler, tip, waits=waits)
+        inputs.listen(kind, topic, receive, largest=largest)
 
     def _on_planar_pose(self, message: PoseStamped) -> None:
         """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""

@@ -183,7 +183,7 @@ class InteractiveGoals:
         message = PoseStamped(header=feedback.header, pose=feedback.pose)
         goal = self._shown[tip]
         try:
-            if self._goals.receive(TOPIC, partial(self._goals.on_pose, tip, message), tip):
+            if self._goals.receive(TOPIC, partial(self._goals.on_pose, tip), tip, message):
                 goal = self._goals.last(self._model, tip)
         finally:
             self._show(feedback.marker_name, tip, goal)

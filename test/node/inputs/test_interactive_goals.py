@@ -223,7 +223,7 @@ def stub(monkeypatch):
         health,
         SimpleNamespace(
             on_pose=take,
-            receive=lambda topic, handle, tip: handle() is not None,
+            receive=lambda topic, handler, tip, message: handler(message) is not None,
             last=lambda model, tip: goals[-1] if goals else np.eye(4),
         ),
         {},
