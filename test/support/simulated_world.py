@@ -108,9 +108,7 @@ class World:
         )
         history = ConfigurationHistory(lambda: self.now + AHEAD)
         self.states = StartState(self.node, self.health, self.seconds, history)
-        self.goals = Goals(
-            self.node, self.health, lambda: self.model, self.seconds, None, history
-        )
+        self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None, history)
         self.motion = ControlLoop(
             self.node,
             None,

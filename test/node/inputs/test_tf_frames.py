@@ -1,16 +1,16 @@
 """Goals in frames outside the robot, with a `tf2_ros` in place of the one that pip can't bring.
 
-The one here is real Python with subscriptions to real topics, kept to what tf2_ros documents of
-Buffer.lookup_transform (the transform that takes data from the source frame to the target frame;
-at time 0 the latest; raises a TransformException, at once without a timeout) and of
-TransformListener. It serves a tree of fixed transforms, since tf2_msgs, too, is not on PyPI.
-The node runs in a process of its own, where only its PYTHONPATH knows of it.
+The one here (`support/tf2_stand_in.py`) is real Python with subscriptions to real topics of
+TransformStamped, since tf2_msgs, too, is not on PyPI. The node runs in a process of its own, where
+only its PYTHONPATH knows of it.
 """
 
 import gc
 import os
+import shutil
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +21,9 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import TransformStamped
 from std_msgs.msg import String
+from support import tf2_stand_in
 from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
+from support.tf2_stand_in import FIXED, MOVING
 
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_node.conversions import Refused, transform_to_pose
@@ -31,90 +33,13 @@ from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
 pytestmark = pytest.mark.long
 TIP = 'panda_hand'
-TF2_ROS = '''
-"""The part of tf2_ros that the node uses, over a topic of geometry_msgs/TransformStamped."""
-import numpy as np
-from geometry_msgs.msg import TransformStamped
-from rclpy.duration import Duration
-from rclpy.node import Node
-from rclpy.time import Time
-
-
-class TransformException(Exception):
-    pass
-
-
-class LookupException(TransformException):
-    pass
-
-
-def matrix(transform):
-    t, r = transform.translation, transform.rotation
-    x, y, z, w = r.x, r.y, r.z, r.w
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), t.x],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), t.y],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), t.z],
-        [0, 0, 0, 1],
-    ])
-
-
-class Buffer:
-    def __init__(self, cache_time=None, node=None):
-        assert node is None, 'tf2_ros would leave a service on it'
-        self.parents = {}
-
-    def set_transform(self, transform):
-        self.parents[transform.child_frame_id] = transform
-
-    def to_root(self, frame):
-        result = np.eye(4)
-        while frame in self.parents:
-            step = self.parents[frame]
-            result, frame = matrix(step.transform) @ result, step.header.frame_id
-        return frame, result
-
-    def lookup_transform(self, target_frame, source_frame, time, timeout=Duration()):
-        assert isinstance(time, Time) and time.nanoseconds == 0
-        assert timeout.nanoseconds == 0, 'the node must never wait'
-        target_root, target = self.to_root(target_frame)
-        source_root, source = self.to_root(source_frame)
-        known = {*self.parents, *(step.header.frame_id for step in self.parents.values())}
-        if not {target_frame, source_frame} <= known or target_root != source_root:
-            raise LookupException(f'{source_frame} is not connected to {target_frame}')
-        found = np.linalg.inv(target) @ source
-        answer = TransformStamped()
-        answer.header.frame_id, answer.child_frame_id = target_frame, source_frame
-        translation, rotation = answer.transform.translation, answer.transform.rotation
-        translation.x, translation.y, translation.z = found[:3, 3].tolist()
-        w = 0.5 * np.sqrt(1 + np.trace(found[:3, :3]))  # turns by less than 180 degrees here
-        rotation.w = float(w)
-        rotation.x = float((found[2, 1] - found[1, 2]) / (4 * w))
-        rotation.y = float((found[0, 2] - found[2, 0]) / (4 * w))
-        rotation.z = float((found[1, 0] - found[0, 1]) / (4 * w))
-        return answer
-
-
-class TransformListener:
-    def __init__(self, buffer, node, *, spin_thread=False, qos=None, static_qos=None):
-        assert isinstance(node, Node) and not spin_thread, 'the node spins itself'
-        self.node = node
-        self.subscription = node.create_subscription(
-            TransformStamped, 'tf_of_this_test', buffer.set_transform, 100
-        )
-
-    def __del__(self):
-        self.unregister()
-
-    def unregister(self):
-        self.node.destroy_subscription(self.subscription)
-'''
+STAND_IN = Path(tf2_stand_in.__file__)
 
 
 @pytest.fixture
 def tf2_ros(tmp_path, monkeypatch):
     """Children find a tf2_ros; this process does not."""
-    (tmp_path / 'tf2_ros.py').write_text(TF2_ROS, encoding='utf-8')
+    shutil.copy(STAND_IN, tmp_path / 'tf2_ros.py')
     path = filter(None, [str(tmp_path), os.environ.get('PYTHONPATH')])
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
 
@@ -139,7 +64,7 @@ def say(client, parent, child, transform):
     message.transform.rotation = pose.orientation
     at = message.transform.translation
     at.x, at.y, at.z = pose.position.x, pose.position.y, pose.position.z
-    client.publisher(TransformStamped, 'tf_of_this_test', 100).publish(message)
+    client.publisher(TransformStamped, FIXED, 100).publish(message)
 
 
 def send(client, goal, frame, condition):
@@ -239,7 +164,7 @@ def test_a_newer_goal_takes_the_place_of_one_that_waits_for_its_frame(client, tf
     with panda_process(client):
         goal, wanted = goal_near(client, robot)
         client.send_goal(wanted @ transform_of((0.1, 0.1, 0.1), (0.0, 0.0, 0.0)), frame='object')
-        client.publisher(TransformStamped, 'tf_of_this_test', 100)  # it is listened to: it waits
+        client.publisher(TransformStamped, FIXED, 100)  # it is listened to: it waits
         client.send_goal(goal)
         client.until(lambda: is_there(client, robot, goal), 'the goal')
         for _ in range(20):
@@ -258,7 +183,7 @@ def test_a_large_message_for_tf2_is_left_out(client, tf2_ros):
         client.send_goal(wanted, frame='object')
         client.until(lambda: is_there(client, robot, goal), 'the goal')
         process.terminate()
-        assert 'tf_of_this_test: 100' in process.stdout.read()
+        assert f'{FIXED}: 100' in process.stdout.read()
 
 
 @pytest.fixture
@@ -428,7 +353,7 @@ def test_a_refused_subscription_is_one_sentence(
     monkeypatch.setenv('ROS_SECURITY_ENABLE', security)
     ignored = []
     monkeypatch.setattr(sys, 'unraisablehook', ignored.append)
-    client.node.create_publisher(String, 'tf_of_this_test', 1)
+    client.node.create_publisher(String, MOVING, 1)
     frames = TfFrames(client.node)
     capfd.readouterr()
     frames.open()
