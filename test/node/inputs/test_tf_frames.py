@@ -19,14 +19,17 @@ import pytest
 pytest.importorskip('rclpy')
 
 
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from rclpy.time import Time
 from std_msgs.msg import String
 from support import tf2_stand_in
+from support.hand_camera import check, stamped, watch
 from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
+from support.panda_world import tip_of
 from support.tf2_stand_in import FIXED, MOVING
 
 from ik_core.maths.rotations import matrix_from_rpy
-from ik_node.conversions import Refused, transform_to_pose
+from ik_node.conversions import Refused, stamp_of, transform_to_pose
 from ik_node.inputs import tf_frames
 from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
@@ -57,14 +60,16 @@ def transform_of(xyz, rpy):
     return transform
 
 
-def say(client, parent, child, transform):
-    """Publish a frame."""
+def say(client, parent, child, transform, stamp=None):
+    """Publish a fixed frame, or where one that moves was at a stamp [ns]."""
     message, pose = TransformStamped(child_frame_id=child), transform_to_pose(transform)
     message.header.frame_id = parent
+    message.header.stamp = Time(nanoseconds=stamp or 0).to_msg()
     message.transform.rotation = pose.orientation
     at = message.transform.translation
     at.x, at.y, at.z = pose.position.x, pose.position.y, pose.position.z
-    client.publisher(TransformStamped, FIXED, 100).publish(message)
+    topic = FIXED if stamp is None else MOVING
+    client.publisher(TransformStamped, topic, 100).publish(message)
 
 
 def send(client, goal, frame, condition):
@@ -184,6 +189,135 @@ def test_a_large_message_for_tf2_is_left_out(client, tf2_ros):
         client.until(lambda: is_there(client, robot, goal), 'the goal')
         process.terminate()
         assert f'{FIXED}: 100' in process.stdout.read()
+
+
+# --- frames that move ------------------------------------------------------------------------
+
+
+def now(client):
+    """The time that stamps are of [ns]."""
+    return client.node.get_clock().now().nanoseconds
+
+
+def moved_object(share):
+    """Where the object is after a share of its way [0, 1], in the map."""
+    return OBJECT_IN_MAP @ transform_of((0.1 * share, 0.0, 0.0), (0.0, 0.0, 0.4 * share))
+
+
+def say_way(client, begin, end, count=11):
+    """Publish the way of the object from one stamp [ns] to another."""
+    for share in np.linspace(0.0, 1.0, count):
+        stamp = begin + round(share * (end - begin))
+        say(client, 'map', 'object', moved_object(share), stamp)
+
+
+def send_stamped(client, goal, frame, stamp):
+    client.publisher(PoseStamped, 'goal_pose').publish(stamped(goal, frame, stamp))
+
+
+def in_base(object_in_map, wanted):
+    """A goal in the object's frame, in that of the robot."""
+    return np.linalg.inv(BASE_IN_MAP) @ object_in_map @ wanted
+
+
+def until_known(client, robot, wanted, stamp):
+    """Wait until the node knows the way of the object: a goal by its end is reached."""
+    goal = in_base(moved_object(1.0), wanted)
+
+    def there():
+        send_stamped(client, wanted, 'object', stamp)
+        return is_there(client, robot, goal)
+
+    client.until(there, 'the goal at the end of the way')
+
+
+def test_a_goal_is_where_its_frame_was_at_the_stamp(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        _, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        end = now(client)
+        begin = end - 2 * 10**9
+        say_way(client, begin, end)
+        until_known(client, robot, wanted, end)
+        for share in (0.0, 0.55, 0.3):  # of a message, and between two of them
+            send_stamped(client, wanted, 'object', begin + round(share * 2e9))
+            goal = in_base(moved_object(share), wanted)
+            client.until(lambda goal=goal: is_there(client, robot, goal), f'the goal at {share}')
+        send_stamped(client, wanted, 'object', 0)
+        goal = in_base(moved_object(1.0), wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal where the frame is now')
+        send_stamped(client, wanted, 'object', begin - 10**9)
+        client.until_refused('stamp_too_old')
+        send_stamped(client, wanted, 'object', end + 3600 * 10**9)
+        client.until_refused('stamp_too_new')
+        assert client.status['refused'] == '2'
+        check_states(client.states, robot, 100.0, acceleration=20.0)
+
+
+def test_one_transform_with_the_stamp_of_the_goal_is_enough(client, tf2_ros):
+    """As a detector of tags gives it: to the nanosecond."""
+    robot = load('panda')
+    with panda_process(client):
+        _, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        stamp = now(client)
+        say(client, 'map', 'object', OBJECT_IN_MAP, stamp)
+        send_stamped(client, wanted, 'object', stamp)
+        goal = in_base(OBJECT_IN_MAP, wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        assert client.status['refused'] == '0'
+
+
+def test_of_a_fixed_frame_no_stamp_matters(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        goal, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+        for hours in (-10_000, 1):
+            client.send_goal(goal @ transform_of((0.0, 0.0, -0.05), (0.0, 0.0, 0.0)))
+            client.until(lambda: not is_there(client, robot, goal), 'another goal')
+            send_stamped(client, wanted, 'object', now(client) + hours * 3600 * 10**9)
+            client.until(lambda: is_there(client, robot, goal), 'the goal')
+        assert client.status['refused'] == '0'
+
+
+def test_a_goal_waits_for_a_transform_as_new_as_its_stamp(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        start, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        end = now(client)
+        say_way(client, end - 2 * 10**9, end)
+        until_known(client, robot, wanted, end)
+        send_stamped(client, wanted, 'object', end + 50_000_000)
+        say(client, 'map', 'object', moved_object(0.5), end + 100_000_000)
+        goal = in_base(moved_object(0.75), wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        client.send_goal(start)
+        client.until(lambda: is_there(client, robot, start), 'the start')
+        assert client.status['refused'] == '0'
+
+
+def test_the_eye_in_the_hand_arrives_by_the_frames_of_tf(client, tf2_ros):
+    """A camera that the description lacks, on a hand whose transforms come from joint_states."""
+    robot, offset = load('panda'), transform_of((0.05, 0.02, 0.04), (0.3, -0.2, 0.5))
+    with panda_process(client):
+        start, _ = goal_near(client, robot)
+        client.send_goal(start)
+        client.until(lambda: is_there(client, robot, start), 'the start')
+        say(client, TIP, 'camera', offset)
+        told = []
+
+        def tell(state):
+            if told[-1:] != [stamp_of(state)]:
+                told.append(stamp_of(state))
+                say(client, 'panda_link0', TIP, tip_of(robot, state), told[-1])
+
+        target = start @ transform_of((0.08, -0.1, -0.1), (0.0, 0.0, 0.2))
+        camera = {'frame': 'camera', 'offset': offset}
+        check(watch(client, robot, target, 0.2, **camera, each=tell))
 
 
 @pytest.fixture
