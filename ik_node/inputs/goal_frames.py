@@ -65,7 +65,10 @@ class History(Protocol):
 
 
 class Frames:
-    """The frames of a robot, and those of another source where it does not know one."""
+    """The frames of a robot, and those of another source where it does not know one.
+
+    prefix : what others put before the names of the links, see `frame_prefix`
+    """
 
     def __init__(
         self,
@@ -73,11 +76,14 @@ class Frames:
         base_link: str,
         others: FrameSource | None = None,
         history: History | None = None,
+        prefix: str = '',
     ) -> None:
         self._robot = robot
         self._base_link = base_link
         self._others = others
         self._history = history
+        self._prefix = prefix
+        self._links = frozenset(robot.link_names)
         self._still = frozenset(robot.chain(base_link))
 
     def in_root(self, frame_id: str, q: Array, stamp: int = 0) -> Array:
@@ -85,21 +91,24 @@ class Frames:
 
         stamp [ns] : of a frame that moves, as it was then, by the history; 0: as it is
 
-        An empty frame is base_link. Refused when nobody knows the frame.
+        An empty frame is base_link, and links may have the prefix. Refused when nobody knows the
+        frame.
         """
-        name = frame_id.removeprefix('/') or self._base_link
+        name = frame_id.removeprefix('/')
         if len(name) > LONGEST_NAME:
             raise Refused('unknown_frame', f'unknown frame {cut(name, LONGEST_NAME)!r}')
-        if name == self._robot.base_link:
+        link = name if name in self._links else name.removeprefix(self._prefix)
+        link = link or self._base_link
+        if link == self._robot.base_link:
             return np.eye(4)
         try:
-            return self._robot.forward_kinematics(self._then(name, q, stamp), name)
+            return self._robot.forward_kinematics(self._then(link, q, stamp), link)
         except FrameNotFound as error:
             text = f'unknown frame {frame_id!r}: {error}'
         if self._others is None:
             raise Refused('unknown_frame', text)
         try:
-            return self._others.lookup(self._robot.base_link, name, stamp)
+            return self._others.lookup(self._prefix + self._robot.base_link, name, stamp)
         except Refused as refused:
             if refused.reason == 'unknown_frame':
                 raise type(refused)(refused.reason, f'{text}; {refused}') from refused

@@ -95,7 +95,8 @@ class Goals:
         self.close_tips()
         commanded = model.parameters.node.output == 'joint_state'
         self._history.begin(model.robot.n, commanded=commanded)
-        self._frames = Frames(model.robot, model.base_link, self._others, self._history)
+        prefix = model.parameters.node.frame_prefix
+        self._frames = Frames(model.robot, model.base_link, self._others, self._history, prefix)
         self._tips = frozenset(range(len(model.tip_links)))
         listen = partial(self._listen, self._by_tip)
         for tip, topic in enumerate(model.goal_topics):

@@ -106,7 +106,7 @@ class InteractiveGoals:
         self._tips = {link: tip for tip, link in enumerate(model.tip_links)}
         self._shown = [self._goals.last(model, tip) for tip in self._tips.values()]
         for link, pose in zip(self._tips, self._shown, strict=True):
-            marker = six_dof_marker(link, model.robot.base_link, pose, list(self._menu))
+            marker = six_dof_marker(link, model.root_frame, pose, list(self._menu))
             self._server.insert(marker, feedback_callback=self._on_feedback)
         self._server.applyChanges()
 

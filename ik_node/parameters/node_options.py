@@ -40,6 +40,12 @@ class NodeOptions:
         'fixed link in whose frame goals without a frame are given; empty: the root',
         static=True,
     )
+    frame_prefix: str = option(
+        '',
+        'put before the names of links in the headers of messages and in tf, as '
+        'robot_state_publisher does: left/ and right/ for two robots of one description',
+        static=True,
+    )
     tip_links: tuple[str, ...] = option(
         (), 'links that follow goals; empty: the end of the longest chain', static=True
     )

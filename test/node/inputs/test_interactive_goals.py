@@ -215,7 +215,7 @@ def stub(monkeypatch):
     model = SimpleNamespace(
         parameters=SimpleNamespace(node=SimpleNamespace(interactive_markers='true')),
         tip_links=(TIP,),
-        robot=PANDA,
+        root_frame=PANDA.base_link,
     )
     health = SimpleNamespace(refuse=lambda topic, why: refused.append(why.reason))
     it = InteractiveGoals(

@@ -19,12 +19,20 @@ import pytest
 pytest.importorskip('rclpy')
 
 
-from geometry_msgs.msg import PoseStamped, TransformStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, TransformStamped
 from rclpy.time import Time
 from std_msgs.msg import String
 from support import tf2_stand_in
 from support.hand_camera import check, stamped, watch
-from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
+from support.node_harness import (
+    LATCHED,
+    URDF,
+    Client,
+    check_states,
+    load,
+    node_process,
+    unique_namespace,
+)
 from support.panda_world import tip_of
 from support.tf2_stand_in import FIXED, MOVING
 
@@ -60,7 +68,7 @@ def transform_of(xyz, rpy):
     return transform
 
 
-def say(client, parent, child, transform, stamp=None):
+def say(client, parent, child, transform, stamp=None, publisher=None):
     """Publish a fixed frame, or where one that moves was at a stamp [ns]."""
     message, pose = TransformStamped(child_frame_id=child), transform_to_pose(transform)
     message.header.frame_id = parent
@@ -69,7 +77,8 @@ def say(client, parent, child, transform, stamp=None):
     at = message.transform.translation
     at.x, at.y, at.z = pose.position.x, pose.position.y, pose.position.z
     topic = FIXED if stamp is None else MOVING
-    client.publisher(TransformStamped, topic, 100).publish(message)
+    publisher = publisher or client.publisher(TransformStamped, topic, 100)
+    publisher.publish(message)
 
 
 def send(client, goal, frame, condition):
@@ -82,10 +91,12 @@ def send(client, goal, frame, condition):
     client.until(sent_and_so, f'what a goal in {frame} leads to')
 
 
-def panda_process(client):
+def panda_process(client, *further):
     arguments = [f'urdf_path:={URDF / "panda.urdf"}', f'tip_links:={TIP}', 'rate:=100.0']
     arguments += ['joint_limits.default.acceleration:=20.0']
-    return node_process(client.namespace, *(x for text in arguments for x in ('-p', text)))
+    return node_process(
+        client.namespace, *(x for text in arguments for x in ('-p', text)), *further
+    )
 
 
 BASE_IN_MAP = transform_of((1.0, -2.0, 0.3), (0.1, -0.2, 0.9))
@@ -318,6 +329,61 @@ def test_the_eye_in_the_hand_arrives_by_the_frames_of_tf(client, tf2_ros):
         target = start @ transform_of((0.08, -0.1, -0.1), (0.0, 0.0, 0.2))
         camera = {'frame': 'camera', 'offset': offset}
         check(watch(client, robot, target, 0.2, **camera, each=tell))
+
+
+# --- two robots of one description ------------------------------------------------------------
+
+
+def goals_of(client):
+    """The newest ~/goals."""
+    heard = []
+    client.node.create_subscription(PoseArray, 'ik_node/goals', heard.append, LATCHED)
+    client.until(lambda: heard, 'the goals')
+    return heard[-1]
+
+
+@pytest.fixture
+def pair():
+    """Clients of two robots, in two namespaces below one."""
+    world = unique_namespace()
+    clients = [Client(f'{world}/{side}') for side in ('left', 'right')]
+    yield clients
+    for it in clients:
+        it.close()
+
+
+def test_two_robots_of_one_description_work_side_by_side(pair, tf2_ros):
+    """Each goes to goals in a frame of both, and in the frames of the other."""
+    robot, (left, right) = load('panda'), pair
+    world = left.namespace.rpartition('/')[0]
+    remap = ['-r', f'{FIXED}:={world}/{FIXED}', '-r', f'{MOVING}:={world}/{MOVING}']
+    places = {left: BASE_IN_MAP, right: transform_of((-0.4, 1.0, 0.1), (0.0, 0.1, -1.2))}
+    names = {left: 'left/', right: 'right/'}
+
+    def process(client):
+        prefix = ['-p', f'frame_prefix:={names[client]}']
+        return panda_process(client, *prefix, *remap)
+
+    frames = left.node.create_publisher(TransformStamped, f'{world}/{FIXED}', 100)
+    with process(left), process(right):
+        left.until(lambda: frames.get_subscription_count() == 2, 'both listen')
+        for client, place in places.items():
+            say(client, 'map', f'{names[client]}panda_link0', place, publisher=frames)
+        for client, place in places.items():
+            goal, _ = goal_near(client, robot)
+            other = pair[1 - pair.index(client)]
+            before = tip_of(robot, other.more_states(1)[-1])
+            client.send_goal(place @ goal, frame='map')
+            client.until(lambda c=client, g=goal: is_there(c, robot, g), 'the goal in the map')
+            assert np.allclose(tip_of(robot, other.more_states(1)[-1]), before), 'the other moved'
+            assert goals_of(client).header.frame_id == f'{names[client]}panda_link0'
+            there = goal @ transform_of((0.0, 0.0, -0.05), (0.0, 0.0, 0.0))
+            across = np.linalg.inv(places[other]) @ place @ there
+            client.send_goal(across, frame=f'{names[other]}panda_link0')
+            client.until(lambda c=client, g=there: is_there(c, robot, g), 'that of the other')
+            client.send_goal(np.eye(4), frame=f'{names[client]}{TIP}')
+            client.until_code('reached')
+            assert client.status['refused'] == '0'
 
 
 @pytest.fixture
