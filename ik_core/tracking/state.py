@@ -81,10 +81,8 @@ class TrackerState:
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
         chains = [self.robot.chain(*c) for c in problem.goal_chains]
         self.motion = JointMotion(governor, chains)
-        self.free = np.ones(self.robot.n, bool)
+        self.free = self._free_joints(problem)
         """Mask (n,) of the joints that move no tip."""
-        self.free[[i for chain in chains for i in chain]] = False
-        self.free[problem.variables] = False
         self.leading = Leading(self.tips, self.solver, self.motion, rate)
         self.rest = rest
         own = self.solver.problem
@@ -288,6 +286,13 @@ class TrackerState:
 
     # The goal of the free joints, beside those of the tips
 
+    def _free_joints(self, problem: IkProblem) -> NDArray[np.bool_]:
+        free = np.ones(self.robot.n, bool)
+        for chain in problem.goal_chains:
+            free[self.robot.chain(*chain)] = False
+        free[problem.variables] = False
+        return free
+
     def are_free(self, joints: Iterable[str]) -> bool:
         """Whether these joints, by name, move no tip. Raises FrameNotFound."""
         return all(self.free[self.robot.joint_index(joint)] for joint in joints)
@@ -366,5 +371,6 @@ class TrackerState:
     def read_problem(self) -> None:
         """Judge and draw to the rest posture by the problem, limits and posture of now."""
         problem = self.solver.problem
+        self.free = self._free_joints(problem)
         self.monitor = GoalMonitor(problem)
         self.posture.change(packed_goals(problem), self.motion.limits, self.rest)

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ik_core.maths.rotations import Array
 
@@ -49,7 +50,7 @@ class ConfigurationHistory:
         if self._commanded:
             self.add(time, q.tolist(), range(len(self._rows)))
 
-    def add_measured(self, time: int, q: Array, joints: Array) -> None:
+    def add_measured(self, time: int, q: Array, joints: NDArray[np.intp]) -> None:
         """Keep q[joints], which were measured; joints from n on are mimic joints.
 
         time : 0 where the state has no stamp; it then counts from its receipt
