@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,6 +150,34 @@ def test_the_eye_in_the_hand_sees_where_the_robot_was_not_its_command(robot, lat
             node.until_code('idle')
             arm = ArmStates(node, robot, q)
             check(watch(arm, robot, beside(robot.forward_kinematics(q, TIP)), latency))
+        finally:
+            driver.close()
+
+
+def test_a_goal_is_where_the_link_was_measured_not_commanded(robot):
+    q = robot.middle_configuration
+    q[:7] = list(START.values())
+    parameters = {'output': 'position_command', 'joint_limits__default__following_error': 0.5}
+    with panda_world(rate=100.0, **parameters) as node:
+        driver = Driver(node, robot, q, lag=0.1)
+        try:
+            node.until_code('idle')
+            arm = ArmStates(node, robot, q)
+            goal = JointState(name=list(THERE), position=list(THERE.values()))
+            node.publisher(JointState, 'joint_goal', 10).publish(goal)
+            node.until(lambda: node.status.get('code') == 'reached', 'the joint goal')
+            states = arm.states
+            ways = [np.ptp([a.position, b.position], axis=0).max() for a, b in pairwise(states)]
+            then = states[int(np.argmax(ways))]
+            send_pose(node, at(0.03, -0.02, 0.01), stamp_of(then))
+            goal = tip_of(robot, then) @ at(0.03, -0.02, 0.01)
+
+            def there():
+                apart = tip_of(robot, arm.states[-1]) - goal
+                return np.abs(apart).max() < 1e-3
+
+            node.until(there, 'the goal')
+            assert max(ways) > 0.003, 'it moved, so its command was elsewhere'
         finally:
             driver.close()
 
