@@ -154,8 +154,8 @@ class MoveTo(Instruction):
         """See Instruction."""
         q = state.robot.checked(state.completed(self.q) if isinstance(self.q, Mapping) else self.q)
         q = state.nearest_turns(q) if self.nearest else q
-        if isinstance(self.q, Mapping) and state.is_following and state.are_free(self.q):
-            state.move_free_joints(q, self.now)
+        if isinstance(self.q, Mapping) and state.is_following and state.are_auxiliary(self.q):
+            state.move_auxiliary_joints(q, self.now)
         else:
             state.move_to(q, self.now)
 
@@ -180,7 +180,7 @@ class SetLimits(Instruction):
         state.read_problem()
         state.invalidate()
         state.aim_at_joint_goal()
-        state.aim_at_free_goal()
+        state.aim_at_auxiliary_goal()
 
 
 @dataclass(eq=False)

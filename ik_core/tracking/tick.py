@@ -44,8 +44,8 @@ def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
 def drop_ended_goals(state: TrackerState, now: float) -> None:
     """Drop the goals of twists that came to rest, and stale ones."""
     timeout, twist_timeout = state.options.goal_timeout, state.options.twist_timeout
-    if timeout > 0.0 and is_stale(state.free_goal, now, timeout):
-        state.drop_free_goal()
+    if timeout > 0.0 and is_stale(state.auxiliary_goal, now, timeout):
+        state.drop_auxiliary_goal()
     for tip in state.tips:
         if tip.has_ended(now, twist_timeout):
             state.drop_goal(tip, TrackStatus.IDLE)
@@ -54,8 +54,8 @@ def drop_ended_goals(state: TrackerState, now: float) -> None:
     if timeout > 0.0 and is_stale(state.joint_goal, now, timeout):
         state.drop_joint_goal(TrackStatus.STALE)
         state.stop_driving()
-    if state.free_goal is not None and not state.is_following:
-        state.end_free_goal()
+    if state.auxiliary_goal is not None and not state.is_following:
+        state.end_auxiliary_goal()
 
 
 def is_stale(goal: JointGoal | None, now: float, timeout: float) -> bool:

@@ -40,7 +40,7 @@ from .planar import complete
 from .subscriptions import LARGEST, Inputs, survived
 from .waiting_goals import Arrival, WaitingGoals
 
-ALL_JOINTS, FREE_JOINTS = -1, -2
+ALL_JOINTS, AUXILIARY_JOINTS = -1, -2
 """Where the inbox has joint goals: in place of the goals of tips, and of joints that no tip needs.
 """
 LARGEST_ARRAY = 64_000
@@ -201,8 +201,8 @@ class Goals:
         """
         model = self._ready()
         check_joint_goal(model, positions)
-        if positions.keys() <= model.tracker.free_joints:
-            self._store_joints(FREE_JOINTS, positions)
+        if positions.keys() <= model.tracker.auxiliary_joints:
+            self._store_joints(AUXILIARY_JOINTS, positions)
             return
         self._waiting.drop(self._handled, self._tips)
         for tip in self._tips & self._inbox.keys():
@@ -227,9 +227,10 @@ class Goals:
         self._waiting.drop(self._handled, [tip])
         before = self._inbox.pop(ALL_JOINTS, None)
         if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
-            free = before.q.keys() & self._ready().tracker.free_joints
-            if free:
-                self._store_joints(FREE_JOINTS, {joint: before.q[joint] for joint in free})
+            auxiliary = self._ready().tracker.auxiliary_joints
+            positions = {joint: q for joint, q in before.q.items() if joint in auxiliary}
+            if positions:
+                self._store_joints(AUXILIARY_JOINTS, positions)
         self._inbox[tip] = goal
 
     def last(self, model: Model, tip: int) -> Array:

@@ -131,9 +131,9 @@ def test_a_goal_of_tip_joints_too_replaces_the_goals_of_the_tips():
     assert stream.tracker.q[0] == 0.5
 
 
-def test_the_second_goal_of_free_joints_keeps_the_first_one():
+def test_the_second_goal_of_auxiliary_joints_keeps_the_first_one():
     robot, stream = robot_named('dual_arm'), one_arm()
-    free = sorted(stream.tracker.free_joints)
+    free = sorted(stream.tracker.auxiliary_joints)
     assert len(free) >= 2, free
     middle = dict(zip(robot.joint_names, robot.middle_configuration, strict=True))
     stream.goal(moved(stream.tip_pose(), 0.0, 0.05))
@@ -278,7 +278,7 @@ def test_all_limits_hold_whatever_is_asked_of_both(seed, jerk):
     random = np.random.default_rng(seed)
     stream = gripper(jerk) if seed % 2 else one_arm()
     tracker, robot = stream.tracker, stream.robot
-    free = sorted(tracker.free_joints)
+    free = sorted(tracker.auxiliary_joints)
     for _ in range(40):
         what = random.choice(
             ['free', 'free', 'goal', 'turn', 'line', 'twist', 'all', 'stop', 'pause']
