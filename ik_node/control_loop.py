@@ -23,6 +23,7 @@ from ik_core.tracking.instructions import Brake, SetGoal, SetTwist
 from .clocks import NodeClock
 from .committed_steps import CommittedSteps
 from .conversions import Refused
+from .inputs.configuration_history import ConfigurationHistory
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
 from .inputs.joint_states import FeedbackMonitor
@@ -72,11 +73,12 @@ class ControlLoop:
         examples: Examples,
         feedback: FeedbackMonitor,
         recording: RecordService,
+        history: ConfigurationHistory,
     ) -> None:
         self._node, self._lock, self._clock = node, lock, clock
         self._settings, self._health, self._frames = settings, health, frames
         self._goals, self._feedback, self._recording = goals, feedback, recording
-        self._examples = examples
+        self._examples, self._history = examples, history
         self._ticker: Ticker | SimulatedTicker | None = None
         self._publisher: Any = None
         self._output: Output | None = None
@@ -325,8 +327,8 @@ class ControlLoop:
         try:
             for _ in range(ATTEMPTS):
                 due = output.make_up(steps, due, self._now(due), has_stepped=has_stepped)
-                self._last_due = due
-                message = output.write(model.governor, self._clock.moment(due))
+                self._last_due, moment = due, self._clock.moment(due)
+                message = output.write(model.governor, moment)
                 if not self._feedback.may_publish(model, self._rested):
                     break
                 # Nothing comes between the clock and the middleware: a stall there would be unseen.
@@ -342,11 +344,11 @@ class ControlLoop:
             output.drop(steps)
             raise
         output.sent()
+        self._history.add_command(moment.stamp, model.q)
         if finished >= output.latest:
             self._note_held_up()
         lead = self._feedback.due_return(model)
         if lead is not None:
-            moment = self._clock.moment(due)
             self._publisher.publish(output.write_return(lead.q, lead.seconds, moment))
             self._feedback.note_return_sent()
 

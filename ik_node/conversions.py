@@ -7,6 +7,7 @@ can't be used raises `Refused`, whose `reason` is a short key for the counters o
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -98,6 +99,12 @@ def transform_to_pose(transform: Array) -> Pose:
 def time_to_seconds(stamp: Time) -> float:
     """A stamp in seconds."""
     return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def stamp_of(message: Any) -> int:
+    """The stamp of a message with a header [ns]; 0: none."""
+    stamp = message.header.stamp
+    return max(1_000_000_000 * stamp.sec + stamp.nanosec, 0)
 
 
 def read_joint_state(message: JointState, joints: Collection[str]) -> dict[str, float]:

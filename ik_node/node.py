@@ -35,6 +35,7 @@ from .clocks import NodeClock
 from .control_loop import ControlLoop
 from .conversions import Refused
 from .guarded import GuardedNode
+from .inputs.configuration_history import ConfigurationHistory
 from .inputs.examples import Examples
 from .inputs.goal_topics import Goals
 from .inputs.interactive_goals import InteractiveGoals
@@ -99,8 +100,9 @@ class IkNode(GuardedNode):
             self, self._health, self._settings, self._stopping, self._keep_house
         )
         seconds = self._clock_source.seconds
-        self._feedback = FeedbackMonitor(self, self._health, seconds)
-        self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
+        self._history = ConfigurationHistory(lambda: self.get_clock().now().nanoseconds)
+        self._feedback = FeedbackMonitor(self, self._health, seconds, self._history)
+        self._goals = Goals(self, self._health, self._ready, seconds, self._tf, self._history)
         self._examples = Examples(self, self._health, self._ready)
 
     def _make_motion(self) -> None:
@@ -116,6 +118,7 @@ class IkNode(GuardedNode):
             self._examples,
             self._feedback,
             self._recording,
+            self._history,
         )
         self.step, self.publish = self._motion.step, self._motion.publish  # of a ticker.Worker
 

@@ -139,6 +139,7 @@ class Model:
         self.robot = robot
         self.parameters = parameters
         self.base_link = parameters.node.base_link or robot.base_link
+        self.root_frame = parameters.node.frame_prefix + robot.base_link  # in messages
         self.tip_links = tip_links(robot, parameters)
         self.goal_topics = _distinct_topics(self.tip_links)
         self.frozen_joints = self._frozen_joints()

@@ -25,6 +25,7 @@ ARGUMENTS = [
     ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
     ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
     ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
+    ('frame_prefix', '', 'before the names of frames: left/, if others use the same names'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
@@ -109,7 +110,7 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
     """Return the parameters that the arguments set, and no others."""
     values: dict[str, object] = {
         name: ParameterValue(given[name], value_type=str)
-        for name in ('base_link', 'tip_links', 'solver')
+        for name in ('base_link', 'frame_prefix', 'tip_links', 'solver')
         if given[name]
     }
     if given['example']:
@@ -139,14 +140,15 @@ def robot_state_publisher(given: dict[str, str], description: str) -> Node:
         package='robot_state_publisher',
         executable='robot_state_publisher',
         namespace=given['namespace'],
-        parameters=[{'robot_description': text}, *sim_time(given)],
+        parameters=[{'robot_description': text, **frame_prefix(given)}, *sim_time(given)],
         output='screen',
     )
 
 
 def rviz(given: dict[str, str], description: str) -> Node:
     """Start RViz; its configuration has relative topics, which the namespace applies to."""
-    frame = given['base_link'] or root_link(description)
+    link = given['base_link'] or root_link(description)
+    frame = given['frame_prefix'] + link if link else ''
     return Node(
         package='rviz2',
         executable='rviz2',
@@ -166,6 +168,12 @@ def root_link(description: str) -> str:
     children = {child.get('link') for child in robot.iterfind('joint/child')}
     roots = [name for link in robot.iterfind('link') if (name := link.get('name')) not in children]
     return roots[0] if len(roots) == 1 and roots[0] else ''
+
+
+def frame_prefix(given: dict[str, str]) -> dict[str, object]:
+    """Return the parameter frame_prefix, if it was given."""
+    prefix = given['frame_prefix']
+    return {'frame_prefix': ParameterValue(prefix, value_type=str)} if prefix else {}
 
 
 def sim_time(given: dict[str, str]) -> list[dict[str, object]]:

@@ -204,6 +204,7 @@ class GoalSolver:
         self.problem = finer_problem(problem, limits, tolerances)
         self.limits, self._tolerances = limits, tolerances
         self._search_problem = self.problem.clone()
+        self._others = np.setdiff1d(np.arange(problem.robot.n), self.problem.variables)
         self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
         self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
         self.solution = np.clip(self.solution, limits.lower, limits.upper)
@@ -256,6 +257,7 @@ class GoalSolver:
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
         self._next_search = -math.inf
+        self.solution = q
         self.follow_from(q)
 
     def jump(self) -> None:
@@ -270,8 +272,11 @@ class GoalSolver:
         self._solve_anew()
 
     def follow_from(self, q: Array) -> None:
-        """Go on from q (n,), neither searching nor with what was solved."""
-        self.solution = q
+        """Go on from q (n,), neither searching nor with what was solved.
+
+        Joints that the goals do not move stay where the solution has them.
+        """
+        self.solution = self._with_others(q)
         self._memory = None
         self.stay_on_branch()
 
@@ -284,6 +289,19 @@ class GoalSolver:
         elif self.phase is WAITING:
             self.phase = JUMPED
         self._solve_anew()
+
+    def aim_others(self, q: Array) -> None:
+        """Aim at q (n,) with the joints that the goals do not move."""
+        solution = self.solution.copy()
+        solution[self._others] = q[self._others]
+        self.move_solution(solution)
+
+    def _with_others(self, q: Array) -> Array:
+        """q (n,) with the joints that the goals do not move where the solution has them."""
+        if self._others.size:
+            q = q.copy()
+            q[self._others] = self.solution[self._others]
+        return q
 
     def move_solution(self, q: Array) -> None:
         """Go on from q (n,) instead of the solution."""
@@ -451,11 +469,12 @@ class GoalSolver:
     def _adopt(self, q: Array, near: Array) -> None:
         """Aim at the solution q, each joint by its turn nearest to `near` (n,)."""
         if all_finite(q):
-            self.solution = q.copy()
+            solution = q.copy()
             near = near.copy()  # it may be read-only: a kernel is compiled for such arrays anew
             shift_to_nearest_turns(
-                self.solution, near, self.limits.lower, self.limits.upper, self._turning
+                solution, near, self.limits.lower, self.limits.upper, self._turning
             )
+            self.solution = self._with_others(solution)
 
     def begin_again(self) -> None:
         """Forget the solve that is under way, and what a method remembers of the last one."""

@@ -232,13 +232,18 @@ class Governor:
         self._before[:] = self._joints
 
     def follow(
-        self, target: ArrayLike, velocity: ArrayLike | None = None, synchronized: bool = False
+        self,
+        target: ArrayLike,
+        velocity: ArrayLike | None = None,
+        synchronized: bool = False,
+        apart: NDArray[np.bool_] | None = None,
     ) -> None:
         """Move one period towards the target (n,), taken into the limits.
 
         velocity (n,) : with which the target came and will move on; a joint that keeps up with
             it stays without lag. By default the joints come to rest at the target
         synchronized : the joints arrive together, from rest on a straight line in joint space
+        apart (n,) : mask of joints that no other waits for, and that wait for none
 
         A joint brakes whose velocity is NaN or infinite, or its target inside the limits.
         """
@@ -246,6 +251,12 @@ class Governor:
         self._goal[:] = target
         if velocity is not None:
             self._drift[:] = velocity
+        if synchronized and apart is not None:
+            for part, together in ((apart, False), (~apart, True)):
+                joints = np.ascontiguousarray(self._joints[:, part])
+                advance(joints, together, self.period)
+                self._joints[:, part] = joints
+            return
         advance(self._joints, synchronized, self.period)
 
     def brake(self, *, as_told: bool = False) -> None:

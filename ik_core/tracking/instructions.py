@@ -130,8 +130,9 @@ class MoveTo(Instruction):
     q : or positions of some joints by name; the others keep their joint goal, or stay
 
     It replaces the goals of the tips, as their next goal or twist replaces it, and is kept in
-    a pause. Continuous joints take the nearest turn. Joints that the limits keep from q stop
-    at the limit, and the status is CLOSEST.
+    a pause. Joints that move no tip keep it meanwhile, and a goal that names only such joints
+    leaves the goals of the tips as they are. Continuous joints take the nearest turn. Joints that
+    the limits keep from q stop at the limit, and the status is CLOSEST.
 
     now : when the goal came, for `goal_timeout`; by default it holds until it is replaced
     nearest : with False, continuous joints go to exactly this q, not by their nearest turn
@@ -152,7 +153,11 @@ class MoveTo(Instruction):
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
         q = state.robot.checked(state.completed(self.q) if isinstance(self.q, Mapping) else self.q)
-        state.move_to(state.nearest_turns(q) if self.nearest else q, self.now)
+        q = state.nearest_turns(q) if self.nearest else q
+        if isinstance(self.q, Mapping) and state.is_following and state.are_auxiliary(self.q):
+            state.move_auxiliary_joints(q, self.now)
+        else:
+            state.move_to(q, self.now)
 
 
 @dataclass(eq=False)
@@ -175,6 +180,7 @@ class SetLimits(Instruction):
         state.read_problem()
         state.invalidate()
         state.aim_at_joint_goal()
+        state.aim_at_auxiliary_goal()
 
 
 @dataclass(eq=False)
@@ -350,7 +356,7 @@ class SkipTick(Instruction):
         elif state.leading.closely:
             follow(state, state.now, in_time=False)
         else:
-            state.motion.follow(state.solver.solution, None, {})
+            state.motion.follow(state.solver.solution, None, {}, state.apart)
 
 
 @dataclass(eq=False)

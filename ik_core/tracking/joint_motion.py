@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..maths.rotations import Array
 from .approach import Approach
@@ -108,22 +109,33 @@ class JointMotion:
 
     # What it does in a tick
 
-    def follow(self, solution: Array, velocity: Array | None, shares: Mapping[int, float]) -> None:
+    def follow(
+        self,
+        solution: Array,
+        velocity: Array | None,
+        shares: Mapping[int, float],
+        apart: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Move one period towards the solution (n,).
 
         velocity (n,) : that of a solution which moves on by itself, along with tips or to the
             rest posture
         shares : of its full speed, for each tip (its index) that moves on a line or a jog
+        apart (n,) : mask of joints that others do not wait for; see `Governor.follow`
         """
         if velocity is None and self.synchronized and self.speed_profile == 'linear':
             approach = self.approach = self.approach or Approach(self.q.copy(), self.dq.copy())
-            point, speed = approach.advance(solution, self.limits, self.governor.period)
+            ahead = solution if apart is None else np.where(apart, approach.point, solution)
+            point, speed = approach.advance(ahead, self.limits, self.governor.period)
+            point = point if apart is None else np.where(apart, solution, point)
             self.governor.follow(point, speed, False)
         else:
             self.approach = None
-            self.governor.follow(solution, velocity, self.synchronized)
+            self.governor.follow(solution, velocity, self.synchronized, apart)
         if self.synchronized:
-            self.synchronized = bool(np.max(np.abs(solution - self.q)) > self.near)
+            left = np.abs(solution - self.q)
+            left = left if apart is None else left[~apart]
+            self.synchronized = bool(left.max() > self.near)
         if velocity is None:
             self._let_go()
             for tip, share in shares.items():  # so slow that the solution does not move yet

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array
@@ -23,6 +24,7 @@ from .governor import Governor
 from .joint_motion import JointMotion
 from .leading import Leading
 from .monitor import GoalMonitor, packed_goals
+from .motion_limits import MotionLimits
 from .rest_posture import RestPosture
 from .snapshot import Snapshot, Values
 from .status import TrackStatus
@@ -41,7 +43,7 @@ class Drive(Enum):
 
 
 class JointGoal(NamedTuple):
-    """A goal of all joints, q (n,), and the time `received` [s], None if it never gets stale."""
+    """A goal of joints, q (n,), and the time `received` [s], None if it never gets stale."""
 
     q: Array
     received: float | None
@@ -58,7 +60,7 @@ class TrackerState:
     before its first tick.
     """
 
-    OWN: ClassVar = ('drive', 'brakes', 'now', 'joint_goal', 'resting_status')
+    OWN: ClassVar = ('drive', 'brakes', 'now', 'joint_goal', 'auxiliary_goal', 'resting_status')
 
     options: TrackerOptions
     speeds: Array
@@ -71,12 +73,16 @@ class TrackerState:
         self.drive = Drive.ON
         self.brakes = False
         self.now = 0.0  # [s] when the last tick was
-        self.joint_goal: JointGoal | None = None
+        self.joint_goal: JointGoal | None = None  # of all joints, in place of the tips' goals
+        self.auxiliary_goal: JointGoal | None = None  # beside them, of the auxiliary joints alone
         self.resting_status = TrackStatus.IDLE
         self.links = tuple(problem.goal_links)
         self.tips = [Tip(index) for index in range(len(self.links))]
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
-        self.motion = JointMotion(governor, [self.robot.chain(*c) for c in problem.goal_chains])
+        chains = [self.robot.chain(*c) for c in problem.goal_chains]
+        self.motion = JointMotion(governor, chains)
+        self.auxiliary = self._auxiliary_joints(problem)
+        """Mask (n,) of the joints that move no tip."""
         self.leading = Leading(self.tips, self.solver, self.motion, rate)
         self.rest = rest
         own = self.solver.problem
@@ -173,7 +179,10 @@ class TrackerState:
             self.drive = Drive.ON
             self.come_to_rest()  # from where it ends, by the limits of now
         if self.joint_goal is not None:
+            goal = self.joint_goal if self.auxiliary.any() else None
             self.drop_joint_goal(TrackStatus.IDLE)
+            self.auxiliary_goal = goal
+            self.aim_at_auxiliary_goal()
         if not (tip.state.has_goal or self.is_following):
             self.hold(self.tips, self.solver.solution)
 
@@ -186,14 +195,14 @@ class TrackerState:
         if not self.is_following:
             self.resting_status = status
             self.come_to_rest()
-            self.stop_driving()
+            self.end_auxiliary_goal()
         elif not stands:
             self.leading.end()
             self.hold([tip], self.motion.stop_point())
 
     def drop_goals(self) -> None:
         """Go no further than to where the joints can stop, taken into the limits."""
-        self.resting_status, self.joint_goal = TrackStatus.IDLE, None
+        self.resting_status, self.joint_goal, self.auxiliary_goal = TrackStatus.IDLE, None, None
         for tip in self.tips:
             tip.hold(tip.frame)
             tip.forget()
@@ -206,7 +215,7 @@ class TrackerState:
 
     def restore_goals(self, drop: Callable[[], None]) -> None:
         """Ask for the goals that are followed again, as before, after they are dropped."""
-        joint_goal = self.joint_goal
+        joint_goal, auxiliary_goal = self.joint_goal, self.auxiliary_goal
         kept = [
             (tip, tip.given, copy.copy(tip.request))
             for tip in self.tips
@@ -218,6 +227,8 @@ class TrackerState:
             tip.restore_goal(given, request)
         if joint_goal is not None:
             self.move_to(*joint_goal)
+        if auxiliary_goal is not None and self.is_following:
+            self.move_auxiliary_joints(*auxiliary_goal)
 
     def hold(self, tips: Iterable[Tip], q: Array) -> None:
         """Make the tips' poses at q (n,) what they are asked for, without a jump."""
@@ -250,6 +261,8 @@ class TrackerState:
             q = self.joint_goal.q.copy()
         else:
             q = np.clip(self.motion.stop_point(), limits.lower, limits.upper)
+            if self.auxiliary_goal is not None:
+                q[self.auxiliary] = self.auxiliary_goal.q[self.auxiliary]
         for joint, position in positions.items():
             q[self.robot.joint_index(joint)] = position
         return q
@@ -271,7 +284,59 @@ class TrackerState:
         self.joint_goal, self.resting_status = None, status
         self.come_to_rest()
 
+    # The goal of the auxiliary joints, beside those of the tips
+
+    def _auxiliary_joints(self, problem: IkProblem) -> NDArray[np.bool_]:
+        auxiliary = np.ones(self.robot.n, bool)
+        for chain in problem.goal_chains:
+            auxiliary[self.robot.chain(*chain)] = False
+        auxiliary[problem.variables] = False
+        return auxiliary
+
+    def are_auxiliary(self, joints: Iterable[str]) -> bool:
+        """Whether these joints, by name, move no tip. Raises FrameNotFound."""
+        return all(self.auxiliary[self.robot.joint_index(joint)] for joint in joints)
+
+    def move_auxiliary_joints(self, q: Array, received: float | None) -> None:
+        """Make q (n,) the goal of the auxiliary joints; the goals of the tips stay."""
+        self.auxiliary_goal = JointGoal(q, received)
+        self.aim_at_auxiliary_goal()
+
+    def aim_at_auxiliary_goal(self) -> None:
+        """Move the auxiliary joints to their goal, if there is one, as far as the limits allow."""
+        if self.auxiliary_goal is not None:
+            limits = self.motion.limits
+            self.solver.aim_others(self._with_auxiliary(self.solver.solution, limits))
+
+    def drop_auxiliary_goal(self) -> None:
+        """The auxiliary joints come to rest; the goals of the tips stay."""
+        self.auxiliary_goal = None
+        self.solver.aim_others(self.motion.stop_point())
+        if not self.is_following:
+            self.stop_driving()
+
+    def end_auxiliary_goal(self) -> None:
+        """No tip has a goal any more: brake, as soon as no auxiliary joint is on its way."""
+        if self.auxiliary_goal is not None:
+            if (self.solver.solution != self.motion.q)[self.auxiliary].any():
+                return
+            self.auxiliary_goal = None
+        self.stop_driving()
+
+    def _with_auxiliary(self, q: Array, limits: MotionLimits) -> Array:
+        """q (n,) with the auxiliary joints at their goal, if they have one, inside the limits."""
+        if self.auxiliary_goal is None:
+            return q
+        return np.where(
+            self.auxiliary, np.clip(self.auxiliary_goal.q, limits.lower, limits.upper), q
+        )
+
     # The joints
+
+    @property
+    def apart(self) -> NDArray[np.bool_] | None:
+        """Mask (n,) of the joints that no other one waits for: auxiliary ones with a goal."""
+        return None if self.auxiliary_goal is None else self.auxiliary
 
     def stop_driving(self) -> None:
         """Brake from the next tick on; a pause that lasts is not ended by that."""
@@ -286,7 +351,7 @@ class TrackerState:
     def come_to_rest(self) -> None:
         """Forget what was solved and aim at where the joints can stop."""
         self.leading.end()
-        self.solver.rest(self.motion.stop_point())
+        self.solver.rest(self._with_auxiliary(self.motion.stop_point(), self.motion.limits))
         self.motion.come_to_rest()
 
     def resume(self) -> None:
@@ -308,5 +373,6 @@ class TrackerState:
     def read_problem(self) -> None:
         """Judge and draw to the rest posture by the problem, limits and posture of now."""
         problem = self.solver.problem
+        self.auxiliary = self._auxiliary_joints(problem)
         self.monitor = GoalMonitor(problem)
         self.posture.change(packed_goals(problem), self.motion.limits, self.rest)

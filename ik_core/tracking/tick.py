@@ -29,7 +29,7 @@ def advance(state: TrackerState, now: float) -> Command:
     if is_following:
         follow(state, now)
     else:
-        state.motion.follow(state.solver.solution, None, {})
+        state.motion.follow(state.solver.solution, None, {}, state.apart)
     return command_of(state, is_following)
 
 
@@ -45,15 +45,23 @@ def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
 def drop_ended_goals(state: TrackerState, now: float) -> None:
     """Drop the goals of twists that came to rest, and stale ones."""
     timeout, twist_timeout = state.options.goal_timeout, state.options.twist_timeout
+    if timeout > 0.0 and is_stale(state.auxiliary_goal, now, timeout):
+        state.drop_auxiliary_goal()
     for tip in state.tips:
         if tip.has_ended(now, twist_timeout):
             state.drop_goal(tip, TrackStatus.IDLE)
         elif timeout > 0.0 and tip.is_stale(now, timeout):
             state.drop_goal(tip, TrackStatus.STALE)
-    received = None if state.joint_goal is None else state.joint_goal.received
-    if timeout > 0.0 and received is not None and now - received > timeout:
+    if timeout > 0.0 and is_stale(state.joint_goal, now, timeout):
         state.drop_joint_goal(TrackStatus.STALE)
         state.stop_driving()
+    if state.auxiliary_goal is not None and not state.is_following:
+        state.end_auxiliary_goal()
+
+
+def is_stale(goal: JointGoal | None, now: float, timeout: float) -> bool:
+    """Whether there is a joint goal, older than the timeout [s]."""
+    return goal is not None and goal.received is not None and now - goal.received > timeout
 
 
 def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
@@ -65,7 +73,7 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     velocity, shares = solve(state, now, moving, in_time), {}
     if state.leading.closely:
         shares = {tip.index: tip.state.share for tip in moving}
-    state.motion.follow(state.solver.solution, velocity, shares)
+    state.motion.follow(state.solver.solution, velocity, shares, state.apart)
 
 
 def accept_goals(state: TrackerState) -> None:

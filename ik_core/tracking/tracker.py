@@ -15,11 +15,14 @@ moves the commanded joints one step towards the solution. What its users can rel
 5. Where the last goal ends (`stop()`, `goal_timeout`, the end of a twist), and in a pause, the
    joints come to rest as fast as the limits of acceleration and jerk allow, and stay where that
    ends, also outside the position limits. The way back waits until motion is resumed, by a goal, a
-   twist, `pause(False)` or `reset()`. Commands go on.
+   twist, `pause(False)` or `reset()`. Commands go on. Where auxiliary joints are on their way to
+   their joint goal when the last goal of a tip ends, they arrive there first.
 6. All the solving of a tick shares one time budget, a part of the period.
 
 A joint goal (`move_to`) is a configuration in place of the goals of all tips: nothing is solved,
-all joints arrive together. It is kept, replaced and dropped as the goals of tips are.
+all joints arrive together. It is kept, replaced and dropped as the goals of tips are. Auxiliary
+joints, which move no tip (a gripper), go on to theirs while tips are followed, and no other joint
+waits for them.
 
 A goal that jumped is reached by a move of the joints, or, where `move` is 'linear', along a
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
@@ -245,6 +248,12 @@ class Tracker:
         """The joint goal (n,) of `move_to`, a copy; None where the joints have none."""
         goal = self._state.joint_goal
         return None if goal is None else goal.q.copy()
+
+    @property
+    def auxiliary_joints(self) -> frozenset[str]:
+        """Names of the joints that move no tip: their joint goals go beside the goals of tips."""
+        names = self._robot.joint_names
+        return frozenset(names[i] for i in self._state.auxiliary.nonzero()[0])
 
     @property
     def solver_note(self) -> str:

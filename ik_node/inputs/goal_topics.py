@@ -2,7 +2,8 @@
 
 Frames, units and checks are dealt with here and nowhere else. The next tick takes the
 instructions from the inbox (`take`). Of several goals for a tip between two ticks the last one
-counts. A message that can't be used is refused when it comes, and the goal before stays.
+counts. A message that can't be used is refused when it comes, and the goal before stays. One whose
+frame is not known yet, or not yet at its stamp, waits (`waiting_goals`).
 """
 
 from __future__ import annotations
@@ -25,18 +26,23 @@ from ..conversions import (
     point_to_position,
     pose_to_transform,
     read_joint_state,
+    stamp_of,
     time_to_seconds,
     twist_to_vectors,
 )
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.node_options import NodeParameters
 from ..robot_model import Model, twist_topic
-from .goal_frames import Frames, FrameSource, Pending
-from .joint_goals import check_joint_goal
+from .configuration_history import ConfigurationHistory
+from .goal_frames import Frames, FrameSource, NotYet, Pending
+from .joint_goals import asked_positions, check_joint_goal
 from .planar import complete
-from .subscriptions import LARGEST, Inputs
+from .subscriptions import LARGEST, Inputs, survived
+from .waiting_goals import Arrival, WaitingGoals
 
-ALL_TIPS = -1
+ALL_JOINTS, AUXILIARY_JOINTS = -1, -2
+"""Where the inbox has joint goals: in place of the goals of tips, and of joints that no tip needs.
+"""
 LARGEST_ARRAY = 64_000
 """Largest message [bytes] with goals for all tips: a thousand poses or joints."""
 JOINT_GOALS = 10
@@ -60,35 +66,44 @@ class Goals:
         ready: Callable[[], Model],
         seconds: Callable[[], float],
         others: FrameSource,
+        history: ConfigurationHistory,
     ) -> None:
         self._node = node
         self._health = health
         self._ready = ready
         self._seconds = seconds
         self._others = others
+        self._history = history
         self._common = Inputs(node, health)
         self._by_tip = Inputs(node, health)
         self._inbox: dict[int, Goal] = {}  # by tip
-        self._pending: dict[int, tuple[str, Callable[[], object]]] = {}
+        self._waiting = WaitingGoals()
+        self._count = self._handled = 0  # of goals that came; the one that is handled now
 
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
         listen = partial(self._listen, self._common)
-        listen(PoseStamped, 'goal_pose', 0, partial(self.on_pose, 0))
-        listen(PoseStamped, 'goal_pose_2d', 0, self._on_planar_pose)
-        listen(PoseArray, 'goal_poses', ALL_TIPS, self._on_poses, LARGEST_ARRAY)
-        listen(PointStamped, 'clicked_point', 0, self._on_point)
-        self._common.listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0))
+        listen(PoseStamped, 'goal_pose', partial(self.on_pose, 0))
+        listen(PoseStamped, 'goal_pose_2d', self._on_planar_pose)
+        listen(PoseArray, 'goal_poses', self._on_poses, tip=None, largest=LARGEST_ARRAY)
+        listen(PointStamped, 'clicked_point', self._on_point)
+        listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0), waits=False)
         self._common.listen(JointState, 'joint_goal', self._on_joints, JOINT_GOALS, LARGEST_ARRAY)
 
     def open_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
         self.close_tips()
-        self._frames = Frames(model.robot, model.base_link, self._others)
+        commanded = model.parameters.node.output == 'joint_state'
+        self._history.begin(model.robot.n, commanded=commanded)
+        prefix = model.parameters.node.frame_prefix
+        self._frames = Frames(model.robot, model.base_link, self._others, self._history, prefix)
+        self._tips = frozenset(range(len(model.tip_links)))
+        listen = partial(self._listen, self._by_tip)
         for tip, topic in enumerate(model.goal_topics):
-            self._listen(self._by_tip, PoseStamped, topic, tip, partial(self.on_pose, tip))
+            listen(PoseStamped, topic, partial(self.on_pose, tip), tip)
         for tip, link in enumerate(model.tip_links):
-            self._by_tip.listen(TwistStamped, twist_topic(link), partial(self._on_twist, tip))
+            handler = partial(self._on_twist, tip)
+            listen(TwistStamped, twist_topic(link), handler, tip, waits=False)
 
     def close_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
@@ -104,19 +119,61 @@ class Goals:
         """Handle what came, and what came before its frame was known."""
         self._common.poll()
         self._by_tip.poll()
-        for tip, (topic, handle) in list(self._pending.items()):
-            del self._pending[tip]
-            try:
-                handle()
-            except Pending:
-                self._pending[tip] = topic, handle
-            except Refused as refused:
-                self._health.refuse(topic, refused)
+        for arrival in self._waiting.newest_first():
+            with survived(self._health, arrival.topic):
+                if self._handle(arrival):
+                    self._waiting.remove(arrival)
+
+    def receive(
+        self,
+        topic: str,
+        handler: Callable[[Any], object],
+        tip: int | None,
+        message: Any,
+        *,
+        waits: bool = True,
+    ) -> bool:
+        """Handle a goal that came, for a tip or None for all; return whether it was taken.
+
+        One whose frame is not known yet waits, where it may. Raises what `handler` does.
+        """
+        self._count += 1
+        tips = self._tips if tip is None else frozenset((tip,))
+        handle = partial(handler, message)
+        arrival = Arrival(self._count, tips, topic, self._seconds(), handle)
+        if not waits:
+            self._handled = arrival.number
+            handle()
+        elif not self._handle(arrival):
+            self._waiting.add(arrival)
+            return False
+        return True
+
+    def _handle(self, arrival: Arrival) -> bool:
+        """Handle a goal; return whether that has an end: False where it has to wait."""
+        self._handled = arrival.number
+        try:
+            arrival.handle()
+        except NotYet as late:
+            model = self._ready()
+            patience = model.parameters.node.frame_patience
+            longest = max(patience, 2.0 * model.tracker.period)  # the next command is a period off
+            if self._seconds() - arrival.since <= longest:
+                return False
+            self._waiting.remove(arrival)
+            text = f'{late}, which did not change within frame_patience, {patience:g} s'
+            raise Refused(late.reason, text) from late
+        except Pending:
+            return False
+        except Exception:
+            self._waiting.remove(arrival)
+            raise
+        return True
 
     def drop(self) -> None:
         """Forget the goals that no tick has taken yet."""
         self._inbox.clear()
-        self._pending.clear()
+        self._waiting.clear()
 
     def take(self) -> Iterator[Goal]:
         """Take the instructions that came since the last tick, one by one."""
@@ -136,26 +193,44 @@ class Goals:
     def put(self, tip: int, goal: Array) -> None:
         """Store a goal (4, 4) in the root link's frame for the next tick. Raises InvalidGoal."""
         self._store(tip, SetGoal(tip, goal, self._seconds()))
-        self._pending.pop(ALL_TIPS, None)
-        self._pending.pop(tip, None)
 
     def put_joints(self, positions: Mapping[str, float]) -> None:
-        """Store a joint goal, positions by name, in place of all goals of tips."""
-        check_joint_goal(self._ready(), positions)
-        before = self._inbox.get(ALL_TIPS)
-        if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
-            positions = {**before.q, **positions}
-        instruction = MoveTo(positions, self._seconds())
-        self.drop()
-        self._inbox[ALL_TIPS] = instruction
+        """Store a joint goal, positions by name, in place of all goals of tips.
+
+        One of joints that no tip needs goes beside them.
+        """
+        model = self._ready()
+        check_joint_goal(model, positions)
+        if positions.keys() <= model.tracker.auxiliary_joints:
+            self._store_joints(AUXILIARY_JOINTS, positions)
+            return
+        self._waiting.drop(self._handled, self._tips)
+        for tip in self._tips & self._inbox.keys():
+            del self._inbox[tip]
+        self._store_joints(ALL_JOINTS, positions)
 
     def go_home(self) -> None:
         """Store the home positions as a joint goal."""
+        self._count += 1
+        self._handled = self._count
         self.put_joints(self._ready().home)
 
+    def _store_joints(self, key: int, positions: Mapping[str, float]) -> None:
+        """Put a joint goal into the inbox, with what another one asks of other joints."""
+        before = self._inbox.get(key)
+        if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
+            positions = {**before.q, **positions}
+        self._inbox[key] = MoveTo(positions, self._seconds())
+
     def _store(self, tip: int, goal: Goal) -> None:
-        """Put the goal of a tip into the inbox, in place of a joint goal."""
-        self._inbox.pop(ALL_TIPS, None)
+        """Put the goal of a tip into the inbox, in place of what joint goals ask of its joints."""
+        self._waiting.drop(self._handled, [tip])
+        before = self._inbox.pop(ALL_JOINTS, None)
+        if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
+            auxiliary = self._ready().tracker.auxiliary_joints
+            positions = {joint: q for joint, q in before.q.items() if joint in auxiliary}
+            if positions:
+                self._store_joints(AUXILIARY_JOINTS, positions)
         self._inbox[tip] = goal
 
     def last(self, model: Model, tip: int) -> Array:
@@ -168,7 +243,7 @@ class Goals:
 
     def on_pose(self, tip: int, message: PoseStamped) -> Array:
         """Store the goal of a message, and return it, (4, 4) in the root link's frame."""
-        goal = self._frame_of(self._ready(), message.header) @ pose_to_transform(message.pose)
+        goal = self._frame_of(self._ready(), message) @ pose_to_transform(message.pose)
         self.put(tip, goal)
         return goal
 
@@ -177,21 +252,20 @@ class Goals:
         inputs: Inputs,
         kind: Any,
         topic: str,
-        tip: int,
         handler: Callable[[Any], object],
+        tip: int | None = 0,
+        *,
+        waits: bool = True,
         largest: int = LARGEST,
     ) -> None:
-        """Subscribe to goals; one whose frame is Pending is tried again until the next one."""
-        waits = partial(self._wait, tip)
-        inputs.listen(kind, topic, handler, largest=largest, waits=waits)
-
-    def _wait(self, tip: int, topic: str, handle: Callable[[], object]) -> None:
-        self._pending[tip] = topic, handle
+        """Subscribe to goals of a tip, None for all; see `receive`."""
+        receive = partial(self.receive, topic, handler, tip, waits=waits)
+        inputs.listen(kind, topic, receive, largest=largest)
 
     def _on_planar_pose(self, message: PoseStamped) -> None:
         """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""
         model = self._ready()
-        frame = self._frame_of(model, message.header)
+        frame = self._frame_of(model, message)
         current = np.linalg.inv(frame) @ self.last(model, 0)
         keep = model.parameters.node.planar_goals
         self.put(0, frame @ complete(pose_to_transform(message.pose), current, keep))
@@ -202,7 +276,7 @@ class Goals:
             tips = ', '.join(model.tip_links)
             text = f'{len(message.poses)} poses; {len(model.tip_links)} are needed, for {tips}'
             raise Refused('wrong_length', text)
-        frame = self._frame_of(model, message.header)
+        frame = self._frame_of(model, message)
         goals = [frame @ pose_to_transform(pose) for pose in message.poses]
         for tip, goal in enumerate(goals):  # all of them are good, or none is taken
             self.put(tip, goal)
@@ -210,7 +284,7 @@ class Goals:
     def _on_point(self, message: PointStamped) -> None:
         """A goal without an orientation keeps that of the goal before, or of the tip."""
         model = self._ready()
-        frame = self._frame_of(model, message.header)
+        frame = self._frame_of(model, message)
         goal = self.last(model, 0).copy()
         goal[:3, 3] = frame[:3, :3] @ point_to_position(message.point) + frame[:3, 3]
         self.put(0, goal)
@@ -218,18 +292,27 @@ class Goals:
     def _on_twist(self, tip: int, message: TwistStamped) -> None:
         """Jog a tip: velocities of its origin, along and about the axes of the frame."""
         model = self._ready()
-        turn = self._frame_of(model, message.header)[:3, :3]
+        self._check_stamp(model, message.header)  # it is for now: in the frame as it is
+        turn = self._frames.in_root(message.header.frame_id, model.tracker.q)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
         self._store(tip, SetTwist(tip, turn @ linear, turn @ angular, self._seconds()))
 
     def _on_joints(self, message: JointState) -> None:
-        self._check_stamp(self._ready(), message.header)
-        self.put_joints(read_joint_state(message, set(message.name)))
+        model = self._ready()
+        self._check_stamp(model, message.header)
+        self._count += 1
+        self._handled = self._count
+        positions = read_joint_state(message, set(message.name))
+        self.put_joints(asked_positions(model, positions))
 
-    def _frame_of(self, model: Model, header: Header) -> Array:
-        """The header's frame in the root's; Refused for an old stamp where goals time out."""
-        self._check_stamp(model, header)
-        return self._frames.in_root(header.frame_id, model.tracker.q)
+    def _frame_of(self, model: Model, message: Any) -> Array:
+        """A message's frame in the root's, at its stamp if it moves.
+
+        Refused for an old stamp where goals time out.
+        """
+        self._check_stamp(model, message.header)
+        frame = message.header.frame_id
+        return self._frames.in_root(frame, model.tracker.q, stamp_of(message))
 
     def _check_stamp(self, model: Model, header: Header) -> None:
         timeout = model.parameters.tracker.goal_timeout

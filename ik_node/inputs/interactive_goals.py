@@ -15,6 +15,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class InteractiveGoals:
         self._tips = {link: tip for tip, link in enumerate(model.tip_links)}
         self._shown = [self._goals.last(model, tip) for tip in self._tips.values()]
         for link, pose in zip(self._tips, self._shown, strict=True):
-            marker = six_dof_marker(link, model.robot.base_link, pose, list(self._menu))
+            marker = six_dof_marker(link, model.root_frame, pose, list(self._menu))
             self._server.insert(marker, feedback_callback=self._on_feedback)
         self._server.applyChanges()
 
@@ -179,11 +180,11 @@ class InteractiveGoals:
 
     def _drag(self, tip: int, feedback: InteractiveMarkerFeedback) -> None:
         """The server has moved the marker as if in its own frame, and checked nothing."""
+        message = PoseStamped(header=feedback.header, pose=feedback.pose)
         goal = self._shown[tip]
         try:
-            goal = self._goals.on_pose(
-                tip, PoseStamped(header=feedback.header, pose=feedback.pose)
-            )
+            if self._goals.receive(TOPIC, partial(self._goals.on_pose, tip), tip, message):
+                goal = self._goals.last(self._model, tip)
         finally:
             self._show(feedback.marker_name, tip, goal)
 

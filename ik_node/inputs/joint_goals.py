@@ -11,6 +11,44 @@ from ik_core.robot.limits import LARGEST_POSITION
 from ..conversions import Refused
 from ..robot_model import Model
 
+FITS = 1e-6
+"""[rad or m] A joint this near to where it is anyway is asked for nothing."""
+
+
+def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
+    """The positions without those of mimic and fixed joints that are there anyway.
+
+    So the node's own joint_states are joint goals. A mimic joint is where its driver puts it, by
+    its position among these or else by its command; a frozen joint, or one that is not published,
+    where it is commanded to be. Refused for a mimic joint that is elsewhere.
+    """
+    robot = model.robot
+    steerable = {robot.joint_names[i] for i in model.steerable_joints()}
+    if positions.keys() <= steerable:
+        return dict(positions)
+    commanded = model.tracker.q
+    q = commanded.copy()
+    for joint in positions.keys() & set(robot.joint_names):
+        q[robot.joint_index(joint)] = positions[joint]
+    due, asked, drivers = robot.joint_values(q), {}, []
+    for joint, position in positions.items():
+        if joint in robot.mimic_joints:
+            driver = robot.mimic_joints[joint].joint
+            drivers.append(driver)
+            if abs(position - due[joint]) > FITS:
+                text = (
+                    f'{joint} = {position:.4g} mimics {driver}, which puts it at {due[joint]:.4g}'
+                )
+                raise Refused('mimic_joint', f'{text}: give the position of {driver} alone')
+        elif joint in steerable or joint not in robot.joint_names:
+            asked[joint] = position
+        elif abs(position - commanded[robot.joint_index(joint)]) > FITS:
+            asked[joint] = position  # refused with a reason
+    if drivers and not asked:
+        text = f'only mimic joints are named: give the position of {", ".join(drivers)}'
+        raise Refused('mimic_joint', text)
+    return asked
+
 
 def check_joint_goal(model: Model, positions: Mapping[str, float]) -> None:
     """Refuse positions [rad or m] by name, all finite, that the joints can't be sent to."""

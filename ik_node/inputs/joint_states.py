@@ -33,13 +33,14 @@ from ik_core.tracking import Command, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Instruction, MoveTo, Reset, Stop
 
-from ..conversions import Refused, read_joint_state
+from ..conversions import Refused, read_joint_state, stamp_of
 from ..joint_limits import limits_with_mimics
 from ..outputs.codes import StatusCode
 from ..outputs.commands import OUTPUTS
 from ..outputs.diagnostics import Diagnostics
 from ..robot_model import Begin, Model
 from ..texts import cut
+from .configuration_history import ConfigurationHistory
 from .controller_activity import ControllerActivity
 from .feedback import (
     KEPT,
@@ -95,8 +96,15 @@ class FeedbackMonitor:
     time of the clock that ticks follow.
     """
 
-    def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        health: Diagnostics,
+        seconds: Callable[[], float],
+        history: ConfigurationHistory,
+    ) -> None:
         self._node, self._health, self._seconds = node, health, seconds
+        self._history = history
         self._input = Inputs(node, health)
         self._clock = StateClock(lambda: 1e-9 * node.get_clock().now().nanoseconds)
         self._controller = ControllerActivity(node, health, seconds)
@@ -344,6 +352,7 @@ class FeedbackMonitor:
         time = now - (lateness or 0.0)
         joints, doubts = measured.take(positions, now, model.state_tolerances, time)
         self._samples += bool(joints.size)
+        self._history.add_measured(stamp_of(message), measured.all_positions, joints)
         if self._compares:
             self._watch(measured, model, joints, time, is_stamped=lateness is not None)
         if doubts:

@@ -9,8 +9,8 @@ bytes, and converts them only where there are not too many, since converting is 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rclpy.node import Node
@@ -21,7 +21,6 @@ from ik_core.exceptions import InvalidGoal
 from ..callback_groups import Forgetting
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
-from .goal_frames import Pending
 from .pose_bytes import reader_of
 
 LARGEST = 4096
@@ -63,31 +62,19 @@ class Inputs:
         handler: Callable[[Any], object],
         qos: QoSProfile | int = 1,
         largest: int = LARGEST,
-        waits: Callable[[str, Callable[[], object]], None] | None = None,
     ) -> None:
         """Subscribe to a topic, for messages of so many serialized bytes at most.
 
         handler : called with a message; for poses `pose_bytes` makes one with the same fields
-        waits : called with the topic and the handler's call if that raised Pending
         """
         depth, read = qos if isinstance(qos, int) else qos.depth, reader_of(kind)
 
         def receive(serialized: bytes) -> None:
-            try:
+            with survived(self._health, topic):
                 if len(serialized) > largest:
                     text = f'{len(serialized)} bytes; {largest} are allowed'
                     raise Refused('too_large', text)
-                message = read(serialized)
-                handler(message)
-            except Refused as refused:
-                if waits is not None and isinstance(refused, Pending):
-                    waits(topic, partial(handler, message))
-                else:
-                    self._health.refuse(topic, refused)
-            except InvalidGoal as error:
-                self._health.refuse(topic, Refused('invalid', str(error)))
-            except Exception:
-                self._health.error(topic, f'{topic}: {traceback.format_exc()}')
+                handler(read(serialized))
 
         subscription = self._node.create_subscription(
             kind, topic, receive, qos, callback_group=self._group
@@ -107,6 +94,19 @@ class Inputs:
         """Unsubscribe from all."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop()[0])
+
+
+@contextmanager
+def survived(health: Diagnostics, topic: str) -> Iterator[None]:
+    """Count what a message made its handler raise; log it where that should not have been."""
+    try:
+        yield
+    except Refused as refused:
+        health.refuse(topic, refused)
+    except InvalidGoal as error:
+        health.refuse(topic, Refused('invalid', str(error)))
+    except Exception:
+        health.error(topic, f'{topic}: {traceback.format_exc()}')
 
 
 def take(subscription: Any) -> bytes | None:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from geometry_msgs.msg import Point, Pose, Transform
+from geometry_msgs.msg import Point, Pose, Transform, TransformStamped
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from rclpy.time import Time
@@ -31,7 +31,7 @@ from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform
 from ..counters import WARNING_PERIOD
 from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
-from .goal_frames import Pending
+from .goal_frames import NotYet, Pending
 from .subscriptions import take
 
 MISSING = 'tf2_ros, which may know it, is missing'
@@ -77,12 +77,12 @@ class TfFrames:
             self._obstacle = NOT_ALLOWED if is_secured else reason
             self._node.get_logger().warning(f'goals in tf frames are refused: {self._obstacle}')
 
-    def lookup(self, target: str, source: str) -> Array:
-        """The latest known transform (4, 4) from `source` to `target`; see `FrameSource`."""
+    def lookup(self, target: str, source: str, stamp: int = 0) -> Array:
+        """The transform (4, 4) from `source` to `target`, at a stamp; see `FrameSource`."""
         listener = self._listener
         if listener is None:
             raise Refused('unknown_frame', self._obstacle)
-        return listener.lookup(target, source)
+        return listener.lookup(target, source, stamp)
 
     def close(self) -> None:
         """Stop listening, and forget what was heard."""
@@ -103,7 +103,7 @@ class TfListener:
     """
 
     def __init__(self, tf2: Any, node: Node) -> None:
-        self._tf2, self._log = tf2, node.get_logger()
+        self._tf2, self._log, self._clock = tf2, node.get_logger(), node.get_clock()
         self._node = background_node(node, 'tf')
         self._buffer = tf2.Buffer()  # with a node, it would serve tf2_frames there
         self._lock = threading.Lock()
@@ -119,14 +119,35 @@ class TfListener:
             self._node.destroy_node()
             raise
 
-    def lookup(self, target: str, source: str) -> Array:
+    def lookup(self, target: str, source: str, stamp: int = 0) -> Array:
         """See `TfFrames`; an unknown frame is Pending while its message may be on the way."""
         self._start_thread()
         try:
-            return _to_matrix(self._buffer.lookup_transform(target, source, Time()).transform)
+            return _to_matrix(self._transform(target, source, stamp).transform)
         except self._tf2.TransformException as error:
             kind = Pending if self._may_come(source) else Refused
             raise kind('unknown_frame', f'tf2: {error}') from error
+
+    def _transform(self, target: str, source: str, stamp: int) -> TransformStamped:
+        """The transform of tf2 at a stamp [ns]; 0: the latest. NotYet, Refused outside its cache.
+
+        Fixed frames are known at all times.
+        """
+        find, when = self._buffer.lookup_transform, Time(nanoseconds=stamp)
+        try:
+            return find(target, source, when)
+        except self._tf2.TransformException:
+            if stamp == 0:
+                raise
+            newest = _nanoseconds(find(target, source, Time()).header.stamp)
+        if stamp > newest:
+            raise NotYet(stamp - newest, f'the last transform of {source}')
+        try:
+            return find(target, source, when)  # it may have come just now
+        except self._tf2.TransformException as error:
+            age = 1e-9 * (self._clock.now().nanoseconds - stamp)
+            text = f'the stamp is {age:.3f} s old; tf2 does not know {source} then: {error}'
+            raise Refused('stamp_too_old', text) from error
 
     def close(self) -> None:
         """Leave the graph."""
@@ -197,6 +218,11 @@ def rcl_complaints_dropped() -> Iterator[None]:
             held.seek(0)
             with suppress(OSError):  # nobody reads it
                 os.write(2, RCL_COMPLAINT.sub(b'', held.read()))
+
+
+def _nanoseconds(stamp: Any) -> int:
+    nanoseconds: int = Time.from_msg(stamp).nanoseconds
+    return nanoseconds
 
 
 def _to_matrix(transform: Transform) -> Array:

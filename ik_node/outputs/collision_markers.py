@@ -80,7 +80,7 @@ class CollisionMarkers:
             return
         stamp = self._node.get_clock().now().to_msg()
         for k, marker in enumerate(found):
-            marker.header.frame_id, marker.header.stamp = model.robot.base_link, stamp
+            marker.header.frame_id, marker.header.stamp = model.root_frame, stamp
             marker.id = k
         self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL), *found]))
 

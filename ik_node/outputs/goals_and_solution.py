@@ -47,7 +47,7 @@ class GoalsInForce:
         if now != self._published:
             self._published = now
             message = PoseArray(poses=[_pose(goal) for goal in goals])
-            message.header.frame_id = '' if model is None else model.robot.base_link
+            message.header.frame_id = '' if model is None else model.root_frame
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._publisher.publish(message)
 

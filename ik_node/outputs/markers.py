@@ -89,7 +89,7 @@ class Markers:
         self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
 
     def _publish(self, model: Model, command: Command) -> None:
-        root, stamp = model.robot.base_link, self._node.get_clock().now().to_msg()
+        root, stamp = model.root_frame, self._node.get_clock().now().to_msg()
         message = goal_markers(model.tracker.goals, colours(model, command), root, stamp)
         for tip, trace in enumerate(self._traces):
             message.markers.append(_placed(trace.marker(), tip, root, stamp))

@@ -40,6 +40,12 @@ class NodeOptions:
         'fixed link in whose frame goals without a frame are given; empty: the root',
         static=True,
     )
+    frame_prefix: str = option(
+        '',
+        'put before the names of links in the headers of messages and in tf, as '
+        'robot_state_publisher does: left/ and right/ for two robots of one description',
+        static=True,
+    )
     tip_links: tuple[str, ...] = option(
         (), 'links that follow goals; empty: the end of the longest chain', static=True
     )
@@ -72,6 +78,14 @@ class NodeOptions:
         'joints lag behind the commands by this and 1.5 periods',
         unit='s',
         bounds=(0.0, 0.1),
+        static=True,
+    )
+    frame_patience: float = option(
+        0.5,
+        'how long a goal waits for its frame to be known at its stamp: for a newer transform of '
+        'tf2, or a newer state of the joints',
+        unit='s',
+        bounds=(0.0, 60.0),
         static=True,
     )
     planar_goals: str = option(

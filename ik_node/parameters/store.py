@@ -54,6 +54,7 @@ class Parameters:
         self._specs: dict[str, Spec] = {}
         self._joints: tuple[str, ...] = ()
         self._tips: tuple[str, ...] = ()
+        self._positions: dict[str, tuple[float, float]] = {}  # limits of the robot, by joint
         self._kept: dict[str, Any] = {}
         self._read: set[str] = set()
         self.locked = False
@@ -76,14 +77,17 @@ class Parameters:
         of_tips = tool_specs, goal_kind_specs
         specs = [s for make in of_joints for s in make(robot)]
         specs += [s for make in of_tips for s in make(tips)]
+        positions = zip(robot.lower.tolist(), robot.upper.tolist(), strict=True)
+        self._positions = dict(zip(robot.joint_names, positions, strict=True))
         kept = {s.name: self._kept[s.name] for s in specs if s.accepts(self._kept.get(s.name))}
+        kept = {name: value for name, value in kept.items() if self._may_be_home(name, value)}
         for values in (kept, {}):
             self.undeclare_robot()
             self._joints, self._tips = (*robot.joint_names, *robot.mimic_joints), tips
             try:
                 self._declare(specs, values)
                 self._refuse_misspelt(robot.link_names)
-                self.take()
+                self._check_home(self.take())
                 return
             except Exception:
                 self.undeclare_robot()
@@ -160,12 +164,34 @@ class Parameters:
         now = self._values()
         try:
             self._check_static(now, ours)
-            self._build({**now, **ours})
+            self._check_home(self._build({**now, **ours}), ours)
         except Exception as error:  # rclpy would let it end the process
             return SetParametersResult(successful=False, reason=sentence(error))
         self._kept |= {n: value for n, value in ours.items() if n not in self._permanent}
         self.changed = True
         return SetParametersResult(successful=True)
+
+    def _check_home(self, built: NodeParameters, names: Iterable[str] | None = None) -> None:
+        """Raise InvalidOption for a home outside the limits; by default all homes are checked.
+
+        Limits may be tightened beyond a home that was set before: ~/home then is refused.
+        """
+        changed = [f'home.{joint}' for joint in built.home] if names is None else names
+        for joint, position in built.home.items():
+            own, (lower, upper) = built.joint_limits[joint], self._positions[joint]
+            lower, upper = max(lower, own.lower), min(upper, own.upper)
+            if f'home.{joint}' in changed and not lower <= position <= upper:
+                raise InvalidOption(
+                    f'home.{joint} is {position:g}, outside the limits of {joint}, '
+                    f'[{lower:.4g}, {upper:.4g}]'
+                )
+
+    def _may_be_home(self, name: str, value: Any) -> bool:
+        """Whether a value, if it is a home, is none that no limits of this robot allow."""
+        if not name.startswith('home.') or math.isinf(value):
+            return True
+        lower, upper = self._positions[name.removeprefix('home.')]
+        return bool(lower <= value <= upper)
 
     def _check_static(self, now: Values, changes: Values) -> None:
         fixed = [

@@ -266,7 +266,7 @@ def write_response(response: Any, result: IkResult, model: Model) -> None:
     if result.success:
         values = model.robot.joint_values(result.q)
         state = response.solution.joint_state
-        state.header.frame_id = model.robot.base_link
+        state.header.frame_id = model.root_frame
         state.name, state.position = list(values), list(values.values())
 
 
@@ -375,7 +375,9 @@ class ComputeIk:
             executor.shutdown()
 
     def _frames(self, model: Model) -> PatientFrames:
-        return PatientFrames(Frames(model.robot, model.base_link, self._others), self._stopping)
+        prefix = model.parameters.node.frame_prefix
+        frames = Frames(model.robot, model.base_link, self._others, prefix=prefix)
+        return PatientFrames(frames, self._stopping)
 
     def _take_scene(self, message: Any) -> None:
         """Apply a planning scene; a wrong one changes nothing."""

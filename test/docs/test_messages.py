@@ -89,6 +89,8 @@ IN_THE_LOG = (
     'no acceleration limit',
     'unknown frame',
     'the quaternion ... is zero',
+    's old; the frame',
+    's newer than',
     'goal out of reach',
     'other publishers',
 )
@@ -188,6 +190,8 @@ def test_the_node_s_log_says_what_the_page_quotes():
         'no acceleration limit': lambda: None,
         'unknown frame': lambda: client.send_goal(Pose(), frame='nowhere'),
         'the quaternion ... is zero': lambda: client.send_goal(zero),
+        's old; the frame': lambda: client.send_goal(Pose(), frame=TIP, seconds=-100),
+        's newer than': lambda: client.send_goal(Pose(), frame=TIP, seconds=100),
         'goal out of reach': lambda: client.send_goal(far),
         'other publishers': lambda: client.publisher(JointState, 'joint_states'),
     }

@@ -82,6 +82,13 @@ def test_a_goal_in_a_namespace_moves_the_joints(environment, listener, namespace
         assert listener.node.count_publishers('/joint_states') == 0
 
 
+def test_the_frame_prefix_reaches_the_node(environment, listener, namespace):
+    arguments = ('urdf:=panda', f'namespace:={namespace}', 'frame_prefix:=left/', QUIET)
+    with Launch(environment, 'ik.launch.py', *arguments) as launch:
+        values = listener.parameters(f'/{namespace}/ik_node', 'frame_prefix', launch=launch)
+    assert values == ['left/']
+
+
 def test_the_shipped_parameters_limit_the_acceleration(environment, listener, namespace):
     arguments = ('urdf:=panda', f'namespace:={namespace}', QUIET)
     name = 'joint_limits.default.acceleration'

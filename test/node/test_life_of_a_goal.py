@@ -21,10 +21,6 @@ from ik_node.conversions import transform_to_pose
 from ik_node.node import IkNode
 
 PACKAGES = tuple(str(Path(package.__file__).parent) for package in (ik_core, ik_node))
-LONGEST = 33
-"""Functions that a goal passes."""
-MOST_CALLS = 240
-"""Calls of all our functions in the tick of a goal: 208 when this was written."""
 
 
 class NoTicker:
@@ -113,7 +109,5 @@ def test_a_goal_passes_the_functions_that_are_drawn(node):
         for _ in range(20):
             tick(node)
     paths = drawn()
-    assert len(paths) <= LONGEST
     first = [passed.index(path) for path in paths]  # ValueError: another way
     assert first == sorted(first)
-    assert len(passed) <= MOST_CALLS

@@ -21,6 +21,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle, ParameterNotDeclaredException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -208,9 +209,15 @@ class Client:
         self._before_sending = len(self.states)
         return self._publishers[topic]
 
-    def send_goal(self, pose, frame='', topic='goal_pose'):
-        """Publish a pose goal; `pose` is a Pose or a (4, 4) transform."""
+    def send_goal(self, pose, frame='', topic='goal_pose', seconds=None):
+        """Publish a pose goal; `pose` is a Pose or a (4, 4) transform.
+
+        seconds : from now until the stamp; None: it is zero
+        """
         message = PoseStamped()
+        if seconds is not None:
+            stamp = self.node.get_clock().now() + Duration(seconds=seconds)
+            message.header.stamp = stamp.to_msg()
         message.header.frame_id = frame
         message.pose = transform_to_pose(pose) if isinstance(pose, np.ndarray) else pose
         self.publisher(PoseStamped, topic).publish(message)

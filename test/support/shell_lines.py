@@ -132,6 +132,8 @@ def ros2(words):
 def run(words):
     """A program of this package."""
     package, program, *rest = words
+    if (package, program) == ('tf2_ros', 'static_transform_publisher'):
+        return
     assert package == 'ik_node'
     assert program in COMMANDS, program
     checks = {'ik': ik, 'ik_node': node, 'ik_viewer': viewer('ik_viewer.main')}
@@ -164,6 +166,7 @@ def launch_arguments(path):
 
 def relative(name):
     """A resolved name of the pages' node as the interface page calls it."""
+    name = re.sub('^/(left|right)/', '/', name)  # the namespaces of several_robots.md
     return f'~/{name.removeprefix(NODE + "/")}' if name.startswith(NODE + '/') else name.strip('/')
 
 

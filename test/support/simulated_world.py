@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray, Header
 
 from ik_node.clocks import Moment
 from ik_node.control_loop import ControlLoop
+from ik_node.inputs.configuration_history import ConfigurationHistory
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import FeedbackMonitor
 from ik_node.outputs.commands import make_output
@@ -107,9 +108,10 @@ class World:
             moment=lambda due: Moment(due, due + AHEAD),
             simulated=False,
         )
-        self.states = FeedbackMonitor(self.node, self.health, self.seconds)
+        history = ConfigurationHistory(lambda: self.now + AHEAD)
+        self.states = FeedbackMonitor(self.node, self.health, self.seconds, history)
         self.states.poll = self._poll
-        self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None)
+        self.goals = Goals(self.node, self.health, lambda: self.model, self.seconds, None, history)
         self.motion = ControlLoop(
             self.node,
             None,
@@ -121,6 +123,7 @@ class World:
             SimpleNamespace(give=lambda model: None),
             self.states,
             SimpleNamespace(begin=lambda model: None),
+            history,
         )
         self.motion._publisher = SimpleNamespace(publish=self._publish)
         self.q, self._commands = np.array(q, float), deque([np.array(q, float)] * (1 + lag))

@@ -215,11 +215,18 @@ def stub(monkeypatch):
     model = SimpleNamespace(
         parameters=SimpleNamespace(node=SimpleNamespace(interactive_markers='true')),
         tip_links=(TIP,),
-        robot=PANDA,
+        root_frame=PANDA.base_link,
     )
     health = SimpleNamespace(refuse=lambda topic, why: refused.append(why.reason))
     it = InteractiveGoals(
-        None, health, SimpleNamespace(on_pose=take, last=lambda model, tip: np.eye(4)), {}
+        None,
+        health,
+        SimpleNamespace(
+            on_pose=take,
+            receive=lambda topic, handler, tip, message: handler(message) is not None,
+            last=lambda model, tip: goals[-1] if goals else np.eye(4),
+        ),
+        {},
     )
     it.open(model)
 

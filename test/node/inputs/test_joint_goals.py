@@ -1,21 +1,43 @@
 """Joint goals on a running node: positions of some joints, home, and what is refused."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+import rclpy
 from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import Log
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
-from support.node_harness import check_states, is_still, load, reachable_goal
-from support.panda_world import ACCELERATION, RATE, TIP, call, panda_world, topic_world, until_at
+from support.node_harness import (
+    DOMAIN,
+    UNDESCRIBED,
+    check_states,
+    is_still,
+    load,
+    overrides,
+    reachable_goal,
+    unique_namespace,
+)
+from support.panda_world import (
+    ACCELERATION,
+    RATE,
+    TIP,
+    call,
+    panda_world,
+    tip_of,
+    topic_world,
+    until_at,
+)
 
+from ik_core.exceptions import InvalidOption
 from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.recording import read_recording, replay
+from ik_node.parameters.store import Parameters
 
 READY = {
     'panda_joint1': 0.4,
@@ -160,12 +182,52 @@ def test_home_by_parameters_for_some_joints(panda):
     assert panda.set_parameters(home__panda_joint1=1.0, home__panda_joint4=-2).successful
     assert call(panda, Trigger, 'home').success
     until_there(panda, home | {'panda_joint1': 1.0, 'panda_joint4': -2.0})
-    assert panda.set_parameters(home__panda_joint4=0.0).successful
-    answer = call(panda, Trigger, 'home')
-    assert not answer.success
-    assert 'panda_joint4 = 0 rad is outside its limits' in answer.message
     answer = panda.set_parameters(home__panda_jiont4=0.0)
     assert "did you mean 'home.panda_joint4'" in answer.reason
+
+
+def test_a_home_outside_the_limits_is_refused_when_it_is_set(panda):
+    assert panda.set_parameters(home__panda_joint4=-2.0).successful
+    answer = panda.set_parameters(home__panda_joint4=0.0)
+    assert not answer.successful
+    assert 'home.panda_joint4 is 0, outside the limits of panda_joint4, [-3.072, -0.0698]' in (
+        answer.reason
+    )
+    both = {'joint_limits__panda_joint4__upper': -1.0, 'home__panda_joint4': -0.5}
+    assert not panda.set_parameters(**both).successful
+    assert panda.set_parameters(home__panda_joint4=math.inf).successful
+    assert panda.set_parameters(home__panda_joint4=-1.5).successful
+    assert panda.set_parameters(joint_limits__panda_joint4__upper=-1.6).successful, 'lower limits'
+    answer = call(panda, Trigger, 'home')
+    assert not answer.success
+    assert 'panda_joint4 = -1.5 rad is outside its limits' in answer.message
+    assert panda.set_parameters(rate_of_nothing=1.0).successful is False
+    assert panda.set_parameters(position_tolerance=1e-4).successful, 'of something else'
+
+
+def test_a_home_outside_the_limits_is_refused_at_the_start():
+    with pytest.raises(InvalidOption, match=r'home\.panda_joint4 is 0\.1, outside the limits'):
+        declared('panda', {'home.panda_joint4': 0.1})
+    declared('panda', {'home.panda_joint4': -0.1})
+
+
+def declared(name, overrides_of):
+    """The parameters of a node that was started with these, once the robot is there."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = rclpy.create_node(
+        'parameters_of_home',
+        context=context,
+        namespace=unique_namespace(),
+        parameter_overrides=overrides(UNDESCRIBED | overrides_of),
+    )
+    try:
+        parameters = Parameters(node)
+        parameters.declare_robot(load(name))
+        return parameters.take()
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
 
 
 def test_home_is_as_parameters_set_before_it_say_though_no_tick_came_between():
@@ -198,6 +260,73 @@ def test_joint_goal_is_refused_with_a_reason_and_the_one_before_stays(
     panda.until_refused(reason)
     until_there(panda, FAR)
     panda.until(lambda: any(text in line for line in logged), text)
+
+
+def test_own_joint_states_are_joint_goals(panda):
+    """Mimic joints included, which fit."""
+    before = panda.more_states(1)[-1]
+    assert 'panda_finger_joint2' in before.name
+    send(panda, READY | {'panda_finger_joint1': 0.011})
+    until_there(panda, READY | {'panda_finger_joint1': 0.011})
+    panda.publisher(JointState, 'joint_goal', 10).publish(before)
+    until_there(panda, at(before))
+    assert panda.status['refused'] == '0'
+    send(panda, {'panda_finger_joint2': at(before)['panda_finger_joint2']})
+    panda.until_refused('mimic_joint')
+
+
+def test_frozen_joints_may_be_named_where_they_are():
+    with panda_world(frozen_joints=['panda_joint7', 'panda_joint1']) as node:
+        before = node.more_states(1)[-1]
+        send(node, at(before) | {'panda_joint2': 0.4})
+        until_there(node, at(before) | {'panda_joint2': 0.4})
+        send(node, at(before) | {'panda_joint7': at(before)['panda_joint7'] + 0.01})
+        node.until_refused('fixed_joint')
+
+
+def stream_of_poses(panda, robot, seconds, meanwhile=lambda k: None):
+    """Lead the tip in a circle; what it is asked for last."""
+    start = tip_of(robot, panda.more_states(1)[-1])
+    begin, k = time.monotonic(), 0
+
+    def led():
+        nonlocal k
+        goal = start.copy()
+        goal[:3, 3] += 0.03 * math.sin(0.02 * k), 0.03 * math.sin(0.03 * k), 0.0
+        panda.send_goal(goal)
+        meanwhile(k)
+        k += 1
+        return time.monotonic() - begin > seconds and goal
+
+    return panda.until(lambda: (goal := led()) is not False and goal.tolist(), 'a stream')
+
+
+@pytest.mark.parametrize('often', [False, True])
+def test_the_gripper_keeps_its_joint_goal_while_poses_stream(panda, robot, often):
+    send(panda, READY | {'panda_finger_joint1': 0.039})
+    until_there(panda, READY | {'panda_finger_joint1': 0.039})
+    gripper = panda.publisher(JointState, 'joint_goal', 10)
+
+    def close(k):
+        if k == 20 or often:
+            gripper.publish(JointState(name=['panda_finger_joint1'], position=[0.002]))
+
+    goal = stream_of_poses(panda, robot, 2.0, close)
+    until_there(panda, {'panda_finger_joint1': 0.002, 'panda_finger_joint2': 0.002})
+    until_at(panda, robot, np.array(goal))
+    assert panda.status['refused'] == '0'
+
+
+def test_the_gripper_goes_on_when_a_pose_replaces_the_goal_of_all_joints(panda, robot):
+    send(panda, READY | {'panda_finger_joint1': 0.039})
+    until_there(panda, READY | {'panda_finger_joint1': 0.039})
+    start = tip_of(robot, panda.states[-1])
+    with panda.ik_node._gate.lock:  # all of it between two ticks
+        goals = panda.ik_node._goals
+        goals.put_joints({'panda_joint1': -1.0, 'panda_finger_joint1': 0.002})
+        goals.put(0, start)
+    until_there(panda, {'panda_finger_joint1': 0.002})
+    until_at(panda, robot, start)
 
 
 def test_ragged_joint_goal_and_one_that_names_a_joint_twice_are_refused(panda):

@@ -1,16 +1,16 @@
 """Goals in frames outside the robot, with a `tf2_ros` in place of the one that pip can't bring.
 
-The one here is real Python with subscriptions to real topics, kept to what tf2_ros documents of
-Buffer.lookup_transform (the transform that takes data from the source frame to the target frame;
-at time 0 the latest; raises a TransformException, at once without a timeout) and of
-TransformListener. It serves a tree of fixed transforms, since tf2_msgs, too, is not on PyPI.
-The node runs in a process of its own, where only its PYTHONPATH knows of it.
+The one here (`support/tf2_stand_in.py`) is real Python with subscriptions to real topics of
+TransformStamped, since tf2_msgs, too, is not on PyPI. The node runs in a process of its own, where
+only its PYTHONPATH knows of it.
 """
 
 import gc
 import os
+import shutil
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,104 +19,32 @@ import pytest
 pytest.importorskip('rclpy')
 
 
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, TransformStamped
+from rclpy.time import Time
 from std_msgs.msg import String
-from support.node_harness import URDF, Client, check_states, load, node_process, unique_namespace
+from support import tf2_stand_in
+from support.hand_camera import check, stamped, watch
+from support.node_harness import (
+    LATCHED,
+    URDF,
+    Client,
+    check_states,
+    load,
+    node_process,
+    unique_namespace,
+)
+from support.panda_world import tip_of
+from support.tf2_stand_in import FIXED, MOVING
 
 from ik_core.maths.rotations import matrix_from_rpy
-from ik_node.conversions import Refused, transform_to_pose
+from ik_node.conversions import Refused, stamp_of, transform_to_pose
 from ik_node.inputs import tf_frames
 from ik_node.inputs.goal_frames import Pending
 from ik_node.inputs.tf_frames import TfFrames, rcl_complaints_dropped
 
 pytestmark = pytest.mark.long
 TIP = 'panda_hand'
-TF2_ROS = '''
-"""The part of tf2_ros that the node uses, over a topic of geometry_msgs/TransformStamped."""
-import threading
-
-import numpy as np
-from geometry_msgs.msg import TransformStamped
-from rclpy.duration import Duration
-from rclpy.node import Node
-from rclpy.time import Time
-
-
-class TransformException(Exception):
-    pass
-
-
-class LookupException(TransformException):
-    pass
-
-
-def matrix(transform):
-    t, r = transform.translation, transform.rotation
-    x, y, z, w = r.x, r.y, r.z, r.w
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), t.x],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), t.y],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), t.z],
-        [0, 0, 0, 1],
-    ])
-
-
-class Buffer:
-    def __init__(self, cache_time=None, node=None):
-        assert node is None, 'tf2_ros would leave a service on it'
-        self.parents = {}
-        self.lock = threading.Lock()  # tf2's buffer has one too: any thread may use it
-
-    def set_transform(self, transform):
-        with self.lock:
-            self.parents[transform.child_frame_id] = transform
-
-    def to_root(self, frame):
-        result = np.eye(4)
-        while frame in self.parents:
-            step = self.parents[frame]
-            result, frame = matrix(step.transform) @ result, step.header.frame_id
-        return frame, result
-
-    def lookup_transform(self, target_frame, source_frame, time, timeout=Duration()):
-        assert isinstance(time, Time) and time.nanoseconds == 0
-        assert timeout.nanoseconds == 0, 'the node must never wait'
-        with self.lock:
-            return self.transform_between(target_frame, source_frame)
-
-    def transform_between(self, target_frame, source_frame):
-        target_root, target = self.to_root(target_frame)
-        source_root, source = self.to_root(source_frame)
-        known = {*self.parents, *(step.header.frame_id for step in self.parents.values())}
-        if not {target_frame, source_frame} <= known or target_root != source_root:
-            raise LookupException(f'{source_frame} is not connected to {target_frame}')
-        found = np.linalg.inv(target) @ source
-        answer = TransformStamped()
-        answer.header.frame_id, answer.child_frame_id = target_frame, source_frame
-        translation, rotation = answer.transform.translation, answer.transform.rotation
-        translation.x, translation.y, translation.z = found[:3, 3].tolist()
-        w = 0.5 * np.sqrt(1 + np.trace(found[:3, :3]))  # turns by less than 180 degrees here
-        rotation.w = float(w)
-        rotation.x = float((found[2, 1] - found[1, 2]) / (4 * w))
-        rotation.y = float((found[0, 2] - found[2, 0]) / (4 * w))
-        rotation.z = float((found[1, 0] - found[0, 1]) / (4 * w))
-        return answer
-
-
-class TransformListener:
-    def __init__(self, buffer, node, *, spin_thread=False, qos=None, static_qos=None):
-        assert isinstance(node, Node) and not spin_thread, 'the node spins itself'
-        self.node = node
-        self.subscription = node.create_subscription(
-            TransformStamped, 'tf_of_this_test', buffer.set_transform, 100
-        )
-
-    def __del__(self):
-        self.unregister()
-
-    def unregister(self):
-        self.node.destroy_subscription(self.subscription)
-'''
+STAND_IN = Path(tf2_stand_in.__file__)
 
 PATIENT_NODE = '''
 """The node, but it waits for any frame but `nowhere` until it comes: machines may be busy."""
@@ -128,11 +56,11 @@ from ik_node.main import main
 impatient = TfFrames.lookup
 
 
-def lookup(self, target, source):
+def lookup(self, target, source, stamp=0):
     try:
-        return impatient(self, target, source)
+        return impatient(self, target, source, stamp)
     except Refused as refused:
-        if source == 'nowhere':
+        if source == 'nowhere' or refused.reason != 'unknown_frame':
             raise
         raise Pending(refused.reason, str(refused)) from refused
 
@@ -145,7 +73,7 @@ raise SystemExit(main())
 @pytest.fixture
 def tf2_ros(tmp_path, monkeypatch):
     """Children find a tf2_ros and the program patient_node; this process does not."""
-    (tmp_path / 'tf2_ros.py').write_text(TF2_ROS, encoding='utf-8')
+    shutil.copy(STAND_IN, tmp_path / 'tf2_ros.py')
     (tmp_path / 'patient_node.py').write_text(PATIENT_NODE, encoding='utf-8')
     path = filter(None, [str(tmp_path), os.environ.get('PYTHONPATH')])
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
@@ -164,14 +92,17 @@ def transform_of(xyz, rpy):
     return transform
 
 
-def say(client, parent, child, transform):
-    """Publish a frame."""
+def say(client, parent, child, transform, stamp=None, publisher=None):
+    """Publish a fixed frame, or where one that moves was at a stamp [ns]."""
     message, pose = TransformStamped(child_frame_id=child), transform_to_pose(transform)
     message.header.frame_id = parent
+    message.header.stamp = Time(nanoseconds=stamp or 0).to_msg()
     message.transform.rotation = pose.orientation
     at = message.transform.translation
     at.x, at.y, at.z = pose.position.x, pose.position.y, pose.position.z
-    client.publisher(TransformStamped, 'tf_of_this_test', 100).publish(message)
+    topic = FIXED if stamp is None else MOVING
+    publisher = publisher or client.publisher(TransformStamped, topic, 100)
+    publisher.publish(message)
 
 
 def send(client, goal, frame, condition):
@@ -184,12 +115,12 @@ def send(client, goal, frame, condition):
     client.until(sent_and_so, f'what a goal in {frame} leads to')
 
 
-def panda_process(client, program='patient_node'):
+def panda_process(client, *further, program='patient_node'):
     """A node that goals reach; `ik_node` waits for frames as long as it says, see `clock`."""
     arguments = [f'urdf_path:={URDF / "panda.urdf"}', f'tip_links:={TIP}', 'rate:=100.0']
     arguments += ['joint_limits.default.acceleration:=20.0']
     options = (x for text in arguments for x in ('-p', text))
-    return node_process(client.namespace, *options, program=(program,))
+    return node_process(client.namespace, *options, *further, program=(program,))
 
 
 BASE_IN_MAP = transform_of((1.0, -2.0, 0.3), (0.1, -0.2, 0.9))
@@ -241,7 +172,7 @@ def test_the_first_goal_in_a_frame_waits_for_that_frame(client, tf2_ros):
 
 def test_a_goal_whose_frame_does_not_come_is_refused_after_a_while(client, tf2_ros):
     robot = load('panda')
-    with panda_process(client, 'ik_node') as process:
+    with panda_process(client, program='ik_node') as process:
         goal, wanted = goal_near(client, robot)
         client.send_goal(wanted, frame='nowhere')
         client.until_refused('unknown_frame')
@@ -273,7 +204,7 @@ def test_a_newer_goal_takes_the_place_of_one_that_waits_for_its_frame(client, tf
     with panda_process(client):
         goal, wanted = goal_near(client, robot)
         client.send_goal(wanted @ transform_of((0.1, 0.1, 0.1), (0.0, 0.0, 0.0)), frame='object')
-        client.publisher(TransformStamped, 'tf_of_this_test', 100)  # it is listened to: it waits
+        client.publisher(TransformStamped, FIXED, 100)  # it is listened to: it waits
         client.send_goal(goal)
         client.until(lambda: is_there(client, robot, goal), 'the goal')
         for _ in range(20):
@@ -292,7 +223,191 @@ def test_a_large_message_for_tf2_is_left_out(client, tf2_ros):
         client.send_goal(wanted, frame='object')
         client.until(lambda: is_there(client, robot, goal), 'the goal')
         process.terminate()
-        assert 'tf_of_this_test: 100' in process.stdout.read()
+        assert f'{FIXED}: 100' in process.stdout.read()
+
+
+# --- frames that move ------------------------------------------------------------------------
+
+
+def now(client):
+    """The time that stamps are of [ns]."""
+    return client.node.get_clock().now().nanoseconds
+
+
+def moved_object(share):
+    """Where the object is after a share of its way [0, 1], in the map."""
+    return OBJECT_IN_MAP @ transform_of((0.1 * share, 0.0, 0.0), (0.0, 0.0, 0.4 * share))
+
+
+def say_way(client, begin, end, count=11):
+    """Publish the way of the object from one stamp [ns] to another."""
+    for share in np.linspace(0.0, 1.0, count):
+        stamp = begin + round(share * (end - begin))
+        say(client, 'map', 'object', moved_object(share), stamp)
+
+
+def send_stamped(client, goal, frame, stamp):
+    client.publisher(PoseStamped, 'goal_pose').publish(stamped(goal, frame, stamp))
+
+
+def in_base(object_in_map, wanted):
+    """A goal in the object's frame, in that of the robot."""
+    return np.linalg.inv(BASE_IN_MAP) @ object_in_map @ wanted
+
+
+def until_known(client, robot, wanted, stamp):
+    """Wait until the node knows the way of the object: a goal by its end is reached."""
+    goal = in_base(moved_object(1.0), wanted)
+
+    def there():
+        send_stamped(client, wanted, 'object', stamp)
+        return is_there(client, robot, goal)
+
+    client.until(there, 'the goal at the end of the way')
+
+
+def test_a_goal_is_where_its_frame_was_at_the_stamp(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        _, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        end = now(client)
+        begin = end - 2 * 10**9
+        say_way(client, begin, end)
+        until_known(client, robot, wanted, end)
+        for share in (0.0, 0.55, 0.3):  # of a message, and between two of them
+            send_stamped(client, wanted, 'object', begin + round(share * 2e9))
+            goal = in_base(moved_object(share), wanted)
+            client.until(lambda goal=goal: is_there(client, robot, goal), f'the goal at {share}')
+        send_stamped(client, wanted, 'object', 0)
+        goal = in_base(moved_object(1.0), wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal where the frame is now')
+        send_stamped(client, wanted, 'object', begin - 10**9)
+        client.until_refused('stamp_too_old')
+        send_stamped(client, wanted, 'object', end + 3600 * 10**9)
+        client.until_refused('stamp_too_new')
+        assert client.status['refused'] == '2'
+        check_states(client.states, robot, 100.0, acceleration=20.0)
+
+
+def test_one_transform_with_the_stamp_of_the_goal_is_enough(client, tf2_ros):
+    """As a detector of tags gives it: to the nanosecond."""
+    robot = load('panda')
+    with panda_process(client):
+        _, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        stamp = now(client)
+        say(client, 'map', 'object', OBJECT_IN_MAP, stamp)
+        send_stamped(client, wanted, 'object', stamp)
+        goal = in_base(OBJECT_IN_MAP, wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        assert client.status['refused'] == '0'
+
+
+def test_of_a_fixed_frame_no_stamp_matters(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        goal, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        say(client, 'map', 'object', OBJECT_IN_MAP)
+        for hours in (-10_000, 1):
+            client.send_goal(goal @ transform_of((0.0, 0.0, -0.05), (0.0, 0.0, 0.0)))
+            client.until(lambda: not is_there(client, robot, goal), 'another goal')
+            send_stamped(client, wanted, 'object', now(client) + hours * 3600 * 10**9)
+            client.until(lambda: is_there(client, robot, goal), 'the goal')
+        assert client.status['refused'] == '0'
+
+
+def test_a_goal_waits_for_a_transform_as_new_as_its_stamp(client, tf2_ros):
+    robot = load('panda')
+    with panda_process(client):
+        start, wanted = goal_near(client, robot)
+        say(client, 'map', 'panda_link0', BASE_IN_MAP)
+        end = now(client)
+        say_way(client, end - 2 * 10**9, end)
+        until_known(client, robot, wanted, end)
+        send_stamped(client, wanted, 'object', end + 50_000_000)
+        say(client, 'map', 'object', moved_object(0.5), end + 100_000_000)
+        goal = in_base(moved_object(0.75), wanted)
+        client.until(lambda: is_there(client, robot, goal), 'the goal')
+        client.send_goal(start)
+        client.until(lambda: is_there(client, robot, start), 'the start')
+        assert client.status['refused'] == '0'
+
+
+def test_the_eye_in_the_hand_arrives_by_the_frames_of_tf(client, tf2_ros):
+    """A camera that the description lacks, on a hand whose transforms come from joint_states."""
+    robot, offset = load('panda'), transform_of((0.05, 0.02, 0.04), (0.3, -0.2, 0.5))
+    with panda_process(client):
+        start, _ = goal_near(client, robot)
+        client.send_goal(start)
+        client.until(lambda: is_there(client, robot, start), 'the start')
+        say(client, TIP, 'camera', offset)
+        told = []
+
+        def tell(state):
+            if told[-1:] != [stamp_of(state)]:
+                told.append(stamp_of(state))
+                say(client, 'panda_link0', TIP, tip_of(robot, state), told[-1])
+
+        target = start @ transform_of((0.08, -0.1, -0.1), (0.0, 0.0, 0.2))
+        camera = {'frame': 'camera', 'offset': offset}
+        check(watch(client, robot, target, 0.2, **camera, each=tell))
+
+
+# --- two robots of one description ------------------------------------------------------------
+
+
+def goals_of(client):
+    """The newest ~/goals."""
+    heard = []
+    client.node.create_subscription(PoseArray, 'ik_node/goals', heard.append, LATCHED)
+    client.until(lambda: heard, 'the goals')
+    return heard[-1]
+
+
+@pytest.fixture
+def pair():
+    """Clients of two robots, in two namespaces below one."""
+    world = unique_namespace()
+    clients = [Client(f'{world}/{side}') for side in ('left', 'right')]
+    yield clients
+    for it in clients:
+        it.close()
+
+
+def test_two_robots_of_one_description_work_side_by_side(pair, tf2_ros):
+    """Each goes to goals in a frame of both, and in the frames of the other."""
+    robot, (left, right) = load('panda'), pair
+    world = left.namespace.rpartition('/')[0]
+    remap = ['-r', f'{FIXED}:={world}/{FIXED}', '-r', f'{MOVING}:={world}/{MOVING}']
+    places = {left: BASE_IN_MAP, right: transform_of((-0.4, 1.0, 0.1), (0.0, 0.1, -1.2))}
+    names = {left: 'left/', right: 'right/'}
+
+    def process(client):
+        prefix = ['-p', f'frame_prefix:={names[client]}']
+        return panda_process(client, *prefix, *remap)
+
+    frames = left.node.create_publisher(TransformStamped, f'{world}/{FIXED}', 100)
+    with process(left), process(right):
+        left.until(lambda: frames.get_subscription_count() == 2, 'both listen')
+        for client, place in places.items():
+            say(client, 'map', f'{names[client]}panda_link0', place, publisher=frames)
+        for client, place in places.items():
+            goal, _ = goal_near(client, robot)
+            other = pair[1 - pair.index(client)]
+            before = tip_of(robot, other.more_states(1)[-1])
+            client.send_goal(place @ goal, frame='map')
+            client.until(lambda c=client, g=goal: is_there(c, robot, g), 'the goal in the map')
+            assert np.allclose(tip_of(robot, other.more_states(1)[-1]), before), 'the other moved'
+            assert goals_of(client).header.frame_id == f'{names[client]}panda_link0'
+            there = goal @ transform_of((0.0, 0.0, -0.05), (0.0, 0.0, 0.0))
+            across = np.linalg.inv(places[other]) @ place @ there
+            client.send_goal(across, frame=f'{names[other]}panda_link0')
+            client.until(lambda c=client, g=there: is_there(c, robot, g), 'that of the other')
+            client.send_goal(np.eye(4), frame=f'{names[client]}{TIP}')
+            client.until_code('reached')
+            assert client.status['refused'] == '0'
 
 
 @pytest.fixture
@@ -441,7 +556,7 @@ def test_without_the_right_to_listen_a_goal_is_refused_in_a_sentence(client, tf2
     with (tmp_path / 'tf2_ros.py').open('a', encoding='utf-8') as file:
         file.write(NO_RIGHT)
     robot = load('panda')
-    with panda_process(client, 'ik_node') as process:
+    with panda_process(client, program='ik_node') as process:
         goal, wanted = goal_near(client, robot)
         for count in (1, 2):
             client.send_goal(wanted, frame='object')
@@ -470,7 +585,7 @@ def test_a_refused_subscription_is_one_sentence(
     monkeypatch.setenv('ROS_SECURITY_ENABLE', security)
     ignored = []
     monkeypatch.setattr(sys, 'unraisablehook', ignored.append)
-    client.node.create_publisher(String, 'tf_of_this_test', 1)
+    client.node.create_publisher(String, MOVING, 1)
     frames = TfFrames(client.node)
     capfd.readouterr()
     frames.open()
