@@ -10,7 +10,8 @@ its line: where there is no new solution it goes on in its direction. If a solve
 the tips move on, but more slowly, and in the end wait for it. If a step can't be followed it is
 taken back, and the joints slow down together, along the line; at rest it is tried again at half
 the speed by the tip that misses it by most. One that has tried often enough is blocked, and the
-others go on without it.
+others go on without it. Where the joints braked for ticks that did not come, as a controller does,
+the tips go on from there, at the speed that is left.
 
 Where an arm has too few joints for whole poses, and the position comes first, a step can be
 followed if the position can: the orientation comes as near as it then may. That of a jog is not
@@ -35,6 +36,8 @@ from .tips import STILL, Allowance, Jog, Line, Tip
 
 LEASH = 0.05
 """[rad] How far behind the orientation of a jog may fall, where the position comes first."""
+BENT = 0.3
+"""The share of a step by which joints may deviate from slowing down in proportion."""
 EXACTLY = 1e-3
 """[rad or m] How far joints go at most to make a solution exact."""
 STANDS = 1e-6
@@ -245,6 +248,34 @@ class Leading:
             tip.coast(1.0 / self._rate)
         self._go_by(self._solver.solution - before, factor * self._share)
         self.set_targets()
+
+    def brake(self) -> bool:
+        """Brake the joints for a period as told, and slow down the tips by as much.
+
+        Where joints would not slow down in proportion, as with jerk limits, nothing happens, and
+        False is returned.
+        """
+        step, motion = self._step, self._motion
+        if not (self.closely and step.any()):
+            return False
+        saved = motion.governor.save()
+        motion.governor.brake(as_told=True)
+        slowed = motion.dq / self._rate
+        factor = float(slowed @ step / (step @ step))
+        if factor < 0.0 or np.abs(slowed - factor * step).max() > BENT * np.abs(step).max():
+            motion.governor.load(saved)
+            return False
+        motion.slow_down(factor)
+        self._solver.move_solution(motion.q.copy())
+        frames = self._solver.frames_at(motion.q)
+        for tip in self._tips:
+            if tip.moves:
+                tip.slow_down(factor)
+                tip.go_on_from(frames[tip.index])
+        self._go_by(slowed, factor * self._share)
+        self.set_targets()
+        self._solver.settle()
+        return True
 
     def set_targets(self) -> None:
         """Let the goal solver follow the tips as they are now."""

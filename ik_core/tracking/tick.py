@@ -34,8 +34,13 @@ def advance(state: TrackerState, now: float) -> Command:
 
 
 def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
-    """Brake for one period; the goals are followed again after it."""
+    """Brake for one period; the goals are followed again after it.
+
+    As told, joints slow down in proportion: tips that lead go on from there, only more slowly.
+    """
     state.brakes = False
+    if as_told and state.drive is Drive.ON and state.leading.brake():
+        return
     state.motion.brake(as_told=as_told)
     state.come_to_rest()
     if state.has_goals and state.drive is Drive.ON:

@@ -497,6 +497,12 @@ class Tip:
         if isinstance(self.state, (Jog, Line)):
             self.state.twist = factor * self.state.twist
 
+    def go_on_from(self, frame: Array) -> None:
+        """Go on from a frame (12,) to which the joints braked."""
+        self.frame = self._before = frame
+        if isinstance(self.state, Jog):
+            self.request.goal = self._accepted = frame
+
     def coast(self, period: float) -> None:
         """Move the frame by one period with the velocity of the last `advance`."""
         if self.moves and isinstance(self.state, (Jog, Line)):
