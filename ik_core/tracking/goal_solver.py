@@ -39,6 +39,7 @@ from ..solvers import Solver, make_solver
 from .example_frames import advance_frame, take_over
 from .finer import finer_problem
 from .motion_limits import MotionLimits
+from .position_first import PositionFirst
 
 SOLVING_SHARE = 0.5
 """The part of a tick's period that solving may take."""
@@ -147,6 +148,7 @@ class GoalSolver:
         self.phase = FOLLOWING
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
+        self._guess: Array | None = None  # where the next seeded solve is to begin
         self.note = ''
         """The solver's last note on how it finds solutions; see `IkResult`."""
         self._solve: Search | None = None
@@ -177,12 +179,16 @@ class GoalSolver:
         self.note = begun.result().note
         self._use(finer, limits, tolerances)
 
-    def set_targets(self, frames: Sequence[Array]) -> None:
-        """Follow these frames (12,), one for each goal, which nobody writes to."""
+    def set_targets(self, frames: Sequence[Array], guess: Array | None = None) -> None:
+        """Follow these frames (12,), one for each goal, which nobody writes to.
+
+        guess (n,) : where they may be reached
+        """
         self._targets = frames
         for goal, frame in zip(self.problem.goals, frames, strict=True):
             goal.target[:] = frame
         self.invalidate()
+        self._guess = guess
 
     def frames_at(self, q: Array) -> list[Array]:
         """The frames (12,) of the goals' links at q (n,), tools included."""
@@ -205,6 +211,12 @@ class GoalSolver:
         self.limits, self._tolerances = limits, tolerances
         self._search_problem = self.problem.clone()
         self._others = np.setdiff1d(np.arange(problem.robot.n), self.problem.variables)
+        self.position_first = {
+            i: PositionFirst(problem.robot, goal, self.problem.variables, 1.0 / self._rate)
+            for i, goal in enumerate(self.problem.goals)
+            if goal.puts_position_first
+        }
+        """The steps of the goals that put the position first, by their indices."""
         self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
         self._nearby = np.minimum(NEARBY, 1e-3 + 2.0 * limits.velocity / self._rate)
         self.solution = np.clip(self.solution, limits.lower, limits.upper)
@@ -354,7 +366,7 @@ class GoalSolver:
         ended = in_time and self._refine(self._whole_budget)
         if not (ended or self._refine(ENOUGH_FOR_A_STEP)):
             return True
-        if self.reaches and self._is_nearby:
+        if self._reaches_closely and self._is_nearby:
             self._adopt(self._latest.q, q)
             return True
         return False
@@ -389,15 +401,31 @@ class GoalSolver:
         few = problem.short_goals.any()
         return bool(few and problem.lacks_joints(position, orientation, points, tolerances))
 
+    @property
+    def _reaches_closely(self) -> bool:
+        """Whether the last result reaches the goals; where the position comes first, that one."""
+        if not self.position_first:
+            return self.reaches
+        return all(self.miss(goal) <= 1.0 for goal in range(len(self.problem.goals)))
+
+    @property
+    def begins(self) -> bool:
+        """Whether the seeded solve for the targets has yet to begin."""
+        return self._solve is None and not self.is_settled
+
     def miss(self, goal: int) -> float:
-        """By how many tolerances the last result misses a goal (its index)."""
+        """By how many tolerances a tip that leads misses its goal (its index)."""
         position, orientation = self._tolerances
         errors = self._latest.position_errors[goal], self._latest.orientation_errors[goal]
+        if goal in self.position_first:
+            return float(errors[0] / position)
         return float(max(errors[0] / position, errors[1] / orientation))
 
     def _refine(self, budget: Budget) -> bool:
         """Go on with the seeded solve; whether it has ended."""
-        solve = self._solve or self._begin(self._seeded(self.solution), self._memory)
+        start = self.solution if self._guess is None else self._guess
+        solve = self._solve or self._begin(self._seeded(start), self._memory)
+        self._guess = None
         self._latest = self._run(solve, budget)
         self.note = self._latest.note or self.note
         self._memory = solve.memory()

@@ -153,6 +153,12 @@ class JointMotion:
         """By what factor the joints can slow down together, at a velocity (n,) of the solution."""
         return self.governor.scale_bounds(solution, velocity, velocity, 1.0)[1]
 
+    def slow_down(self, factor: float) -> None:
+        """The joints slowed down by this factor, along the way of the solution."""
+        if self._last_velocity is not None:
+            self._last_velocity = factor * self._last_velocity
+        self._last_shares = {tip: factor * share for tip, share in self._last_shares.items()}
+
     def brake(self, *, as_told: bool = False) -> None:
         """Brake for one period, wherever the solution is; see `Governor.brake`."""
         self.governor.brake(as_told=as_told)

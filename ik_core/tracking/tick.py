@@ -8,6 +8,7 @@ import numpy as np
 
 from ..maths.rotations import Array
 from .goal_solver import Phase
+from .position_first import way_of
 from .state import Drive, JointGoal, TrackerState
 from .status import Command, TrackStatus
 from .tips import Allowance, Tip
@@ -34,8 +35,13 @@ def advance(state: TrackerState, now: float) -> Command:
 
 
 def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
-    """Brake for one period; the goals are followed again after it."""
+    """Brake for one period; the goals are followed again after it.
+
+    As told, joints slow down in proportion: tips that lead go on from there, only more slowly.
+    """
     state.brakes = False
+    if as_told and state.drive is Drive.ON and state.leading.brake():
+        return
     state.motion.brake(as_told=as_told)
     state.come_to_rest()
     if state.has_goals and state.drive is Drive.ON:
@@ -107,9 +113,12 @@ def advance_tips(state: TrackerState, now: float) -> list[Tip]:
         now, state.period, state.speeds, state.options.twist_timeout, jog_share=jog_share(state)
     )
     for tip in moving:
-        tip.advance(step._replace(scale=state.motion.scale_of(tip.index)))
+        tip.advance(state.leading.allowance(tip.index, step))
     state.set_targets()
-    return [tip for tip in moving if tip.moves]
+    moving = [tip for tip in moving if tip.moves]
+    if not moving:
+        state.leading.arrive()
+    return moving
 
 
 def jog_share(state: TrackerState) -> float:
@@ -128,7 +137,7 @@ def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool)
     solver, before = state.solver, state.solver.solution
     drawn = draw_to_rest(state)
     if moving and state.leading.closely:
-        state.leading.solve(moving, in_time)
+        state.leading.solve(moving, in_time, state.speeds)
     elif solver.phase is not Phase.CONVERGED and solver.follow(state.motion.q, now):
         state.motion.synchronize()
     if not (drawn or moving):
@@ -187,7 +196,7 @@ def status_of(
     waits = False
     for tip in state.tips:
         if tip.state.blocked:
-            return TrackStatus.BLOCKED
+            return blocked_status(state, tip)
         waits = waits or tip.request.waits
     if state.leading.closely or waits:
         return TrackStatus.TRACKING
@@ -199,6 +208,16 @@ def status_of(
     points = np.array([target[9:] for target in state.targets()])
     few = solver.lacks_joints(position, orientation, points)
     return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.CLOSEST
+
+
+def blocked_status(state: TrackerState, tip: Tip) -> TrackStatus:
+    """Return the status of a tip whose way is blocked: TOO_FEW_JOINTS if that is why."""
+    steps = state.solver.position_first.get(tip.index)
+    if steps is None:
+        return TrackStatus.BLOCKED
+    twist = way_of(tip.frame, tip.request.goal) if tip.jog_twist is None else tip.jog_twist
+    few = steps.lacks_joints(state.motion.q, twist)
+    return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.BLOCKED
 
 
 def joint_goal_status(state: TrackerState, goal: JointGoal) -> TrackStatus:

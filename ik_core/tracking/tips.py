@@ -57,6 +57,19 @@ def carried(frame: Array, twist: Array, seconds: float) -> Array:
     return frame
 
 
+def turned_near(frame: Array, other: Array, leash: float) -> Array:
+    """The frame (12,), turned so that at most `leash` [rad] are left between it and another."""
+    way = np.zeros(6)
+    way_between(other, frame, way)
+    angle = float(np.linalg.norm(way[3:]))
+    if angle <= leash:
+        return frame
+    way[:3] = 0.0
+    turned = carried(other, way, leash / angle)
+    turned[9:] = frame[9:]
+    return turned
+
+
 @dataclass(eq=False)
 class Request:
     """The last request of a tip.
@@ -89,6 +102,7 @@ class Allowance(NamedTuple):
     twist_timeout [s] : how long a twist holds
     scale : what the joints can follow
     jog_share : of its speed that a jog keeps, less near singularities
+    turns : the tip at the end of a line has yet to turn, as far as its joints can
     """
 
     now: float
@@ -97,6 +111,7 @@ class Allowance(NamedTuple):
     twist_timeout: float
     scale: SpeedScale = FREE
     jog_share: float = 1.0
+    turns: bool = False
 
 
 @dataclass(eq=False)
@@ -163,7 +178,7 @@ class Line(TipState):
         self.share = approach(
             tip.frame, goal, self.twist, step.speeds, self.share, least, most, step.period
         )
-        if self.share == 0.0 and (tip.frame == goal).all():
+        if self.share == 0.0 and not step.turns and (tip.frame == goal).all():
             return Drag()
         return self
 
@@ -273,6 +288,19 @@ class Tip:
     def jog_twist(self) -> Array | None:
         """The twist (6,) that a jog is asked for; None where it is none."""
         return self.request.twist if isinstance(self.state, Jog) else None
+
+    @property
+    def turn(self) -> Array:
+        """The angular velocity (3,) of a line or a jog."""
+        return self.state.twist[3:] if isinstance(self.state, (Jog, Line)) else STILL[3:]
+
+    @property
+    def turns_only(self) -> bool:
+        """Whether it is a jog that turns, and stays where it is."""
+        if not isinstance(self.state, Jog):
+            return False
+        twist = self.state.twist
+        return bool(twist[3:].any() and not twist[:3].any())
 
     def has_ended(self, now: float, twist_timeout: float) -> bool:
         """Whether it is a jog that came to rest after the last twist, and nothing else waits."""
@@ -437,6 +465,12 @@ class Tip:
         if isinstance(self.state, Jog):
             self._accepted = self.frame
 
+    def keep_near(self, frame: Array, leash: float) -> None:
+        """Turn the frame of a jog to within `leash` [rad] of another frame (12,)."""
+        turn = turned_near(self.frame, frame, leash)
+        if turn is not self.frame:
+            self.frame = self.request.goal = self._accepted = turn
+
     def undo_advance(self) -> None:
         """Undo the last `advance`, which can't be followed."""
         self.frame = self._before
@@ -462,6 +496,12 @@ class Tip:
         self.state.share *= factor
         if isinstance(self.state, (Jog, Line)):
             self.state.twist = factor * self.state.twist
+
+    def go_on_from(self, frame: Array) -> None:
+        """Go on from a frame (12,) to which the joints braked."""
+        self.frame = self._before = frame
+        if isinstance(self.state, Jog):
+            self.request.goal = self._accepted = frame
 
     def coast(self, period: float) -> None:
         """Move the frame by one period with the velocity of the last `advance`."""

@@ -279,7 +279,8 @@ class Tracker:
         """Condition number of the commanded q: 1 at best, inf at a singularity.
 
         The ratio of the largest singular value of the goals' Jacobian to the smallest, over all
-        rows that the goals use: positions in m, rotations in rad times `orientation_length`.
+        rows that the goals use: positions in m, rotations in rad times `orientation_length`. The
+        orientation of a goal that puts the position first (`PoseTask.for_joints`) does not count.
         """
         state = self._state
         return state.monitor.condition_number(state.motion.q, state.targets())

@@ -18,6 +18,8 @@ TIP = 'panda_hand_tcp'
 TWIST_TICKS = 5  # 50 Hz
 ACCELERATION = 10.0
 OFF_LINE = 1e-3
+OFF_BY_JERK = 0.01
+"""Joints with jerk limits brake each by itself, as the messages for a controller say."""
 AFTER_THE_DEMO = (2.1962, 0.518, -2.3833, -2.1121, 0.3511, 1.7102, 0.4784, 0.02)
 """Where `make demo` leaves the arm, its tip in front of it; 0.3 m back joint 3 is at its limit."""
 
@@ -66,6 +68,15 @@ class Jogged:
             self.tracker.skip_tick(braking=False)
             self.q.append(self.tracker.q)
             self.tick += 1
+
+    def stall(self, braking, ticks):
+        """Undo the last step; for so many ticks the joints brake, then for others they go on."""
+        self.tracker.undo_step()
+        self.q.pop()
+        for tick in range(braking + ticks):
+            self.tracker.skip_tick(braking=tick < braking)
+            self.q.append(self.tracker.q)
+        self.tick += braking + ticks - 1
 
     def way(self, direction):
         """How far the tip came along a direction, and how far it was off that line, at most."""
@@ -122,6 +133,12 @@ def skip_ticks(arm, random, velocity):
     arm.skip(random.integers(1, 4))
 
 
+def stall(arm, random, velocity):
+    """Let ticks be missed at times, so that a controller begins its stop."""
+    arm.run(random.integers(20, 120), velocity)
+    arm.stall(random.integers(1, 5), random.integers(0, 3))
+
+
 DISTURBANCES = pytest.mark.parametrize('disturb', [starve, keep_busy, skip_ticks])
 
 
@@ -142,6 +159,25 @@ def test_jog_keeps_to_its_line_while_it_is_disturbed(velocity, disturb, jerk):
     arm = Jogged(jerk=jerk)
     jog(arm, 2, disturb, velocity, 500)
     arm.check(velocity, 0.05)
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize(
+    ('jerk', 'off_line'), [(math.inf, 2e-4), (500.0, OFF_BY_JERK), (200.0, OFF_BY_JERK)]
+)
+@pytest.mark.parametrize('velocity', [FORTH, (0.0, 0.25, 0.0), (0.0, 0.0, -0.25)])
+def test_jog_goes_on_along_its_line_after_ticks_in_which_the_joints_braked(
+    velocity, jerk, off_line, seed
+):
+    """Each stop begins another line, from where joints that slow down in proportion come to."""
+    arm = Jogged(jerk=jerk)
+    jog(arm, seed, stall, velocity, 500)
+    arm.run(400)
+    assert arm.status is TrackStatus.IDLE
+    way, off = arm.way(velocity)
+    assert off < off_line
+    assert way > 0.1
+    arm.check_limits()
 
 
 @pytest.mark.parametrize('jerk', [math.inf, pytest.param(500.0, marks=THOROUGH), 200.0])
