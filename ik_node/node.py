@@ -53,6 +53,7 @@ from .outputs.goals_and_solution import SOLUTION_PERIOD, GoalsInForce, Solution
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .robot_model import Model
+from .scene_reader import SceneReader
 from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
@@ -145,7 +146,8 @@ class IkNode(GuardedNode):
             self._start_state,
             self._interactive,
         )
-        self._compute_ik = ComputeIk(self, self._moved, self._tf, self._collisions)
+        self._scenes = SceneReader(self._collisions)
+        self._compute_ik = ComputeIk(self, self._moved, self._tf, self._scenes)
 
     def _make_housekeeping(self) -> None:
         self._markers = Markers(self, self._shown)
