@@ -224,8 +224,8 @@ class PlanningScene:
 
     def move_in(self, world: World, now: Moment) -> None:
         """Move the objects of a world that `put_into` made to where their frames are now."""
-        still = '', now.robot.base_link
-        if all(it.is_carried or it.frame_id in still for it in self.things.values()):
+        root = now.robot.base_link
+        if all(it.is_carried or it.frame_id == root for it in self.things.values()):
             return
         for _, part, thing, _, pose in self._parts(now):
             if not thing.is_carried and not np.array_equal(world[part].pose, pose):
@@ -392,7 +392,7 @@ def _placed(thing: Thing, message: Any, now: Moment) -> Thing:
         frame = now.frame_of(frame_id)
     except IkError as error:
         return replace(thing, misplaced=Flaw(kind, str(error)))
-    if frame_id in now.robot.link_names:
+    if not frame_id or frame_id in now.robot.link_names:
         frame_id, pose = now.robot.base_link, frame @ pose
     return replace(thing, frame_id=frame_id, pose=pose, misplaced=None)
 
