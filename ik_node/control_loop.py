@@ -29,7 +29,6 @@ from .inputs.joint_states import StartState
 from .inputs.tf_frames import TfFrames
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
-from .outputs.other_publishers import other_publishers
 from .outputs.output import Output
 from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
@@ -138,7 +137,8 @@ class ControlLoop:
         log, output = self._node.get_logger(), model.parameters.node.output
         if output != 'joint_trajectory':
             log.info(f'output: {output}: {EVERY_MESSAGE}')
-        log.info(f'ready: publishing {topic} at {rate:g} Hz')
+        when = '' if self._clock.has_begun else ', as soon as /clock runs (use_sim_time is true)'
+        log.info(f'ready: publishing {topic} at {rate:g} Hz{when}')
         return True
 
     def stop(self) -> None:
@@ -216,14 +216,13 @@ class ControlLoop:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def warn_of_other_publishers(self) -> None:
-        """Warn of other publishers of joint_states, while this one publishes them."""
-        if self._ticker is None or self._output is None or self._output.topic != 'joint_states':
-            return
-        others = other_publishers(self._node, self._output.topic)
-        if others:
-            text = f'{self._topic()} has other publishers too: {", ".join(others)}'
-            self._health.warn('other_publishers', text)
+    def published(self) -> tuple[str, tuple[str, ...]]:
+        """The topic of the commands, and their joints; '' and () while there are none."""
+        model = self.model
+        if self._ticker is None or self._output is None or model is None:
+            return '', ()
+        every = (*model.robot.joint_names, *model.robot.mimic_joints)
+        return self._output.topic, tuple(model.command_joints) or every
 
     def _new_ticker(self, rate: float, worker: Worker) -> Ticker | SimulatedTicker:
         meter = self._health.meter

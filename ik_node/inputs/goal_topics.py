@@ -66,8 +66,8 @@ class Goals:
         self._ready = ready
         self._seconds = seconds
         self._others = others
-        self._common = Inputs(node, health)
-        self._by_tip = Inputs(node, health)
+        self._common = Inputs(node, health, overridable=True)
+        self._by_tip = Inputs(node, health, overridable=True)
         self._inbox: dict[int, Goal] = {}  # by tip
         self._pending: dict[int, tuple[str, Callable[[], object]]] = {}
 

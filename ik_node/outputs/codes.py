@@ -39,6 +39,7 @@ class StatusCode(Enum):
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
     NO_MODEL = 33, WARN, 'waiting for a robot on the topic robot_description'
     MODEL_SWAP = 34, WARN, 'stopping, to load the new robot_description'
+    WAITING_FOR_CLOCK = 38, WARN, 'waiting for /clock (use_sim_time is true)'
     ALIGNING = 37, OK, 'moving mimic joints to their new positions; goals wait'
     ACTIVE = 35, OK, 'active: about to publish'
     NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to continue where it rests'
