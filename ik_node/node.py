@@ -102,6 +102,7 @@ class IkNode(GuardedNode):
         )
         seconds = self._clock_source.seconds
         self._start_state = StartState(self, self._health, seconds)
+        self._health.is_led = lambda: self._start_state.led_by_others
         self._goals = Goals(self, self._health, self._ready, seconds, self._tf)
         self._examples = Examples(self, self._health, self._ready)
 

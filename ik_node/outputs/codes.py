@@ -41,6 +41,7 @@ class StatusCode(Enum):
     MODEL_SWAP = 34, WARN, 'stopping, to load the new robot_description'
     WAITING_FOR_CLOCK = 38, WARN, 'waiting for /clock (use_sim_time is true)'
     ALIGNING = 37, OK, 'moving mimic joints to their new positions; goals wait'
+    MOVED_EXTERNALLY = 39, OK, 'no goal: other programs move the robot'
     ACTIVE = 35, OK, 'active: about to publish'
     NOT_FOLLOWING = 36, ERROR, 'the robot does not follow: stopped, to continue where it rests'
     INACTIVE = 40, OK, 'configured, not active: nothing is published'

@@ -33,6 +33,7 @@ class Diagnostics:
     `state` is what the node is doing; ACTIVE means whatever the tracker says.
     `concerns` is what that is about: the joints that are waited for, or what is wrong with them.
     `on_the_way`: the command is at the goal, but the robot is not yet.
+    `is_led` returns whether other programs move the robot.
     """
 
     def __init__(self, node: Node, state: Callable[[], StatusCode]) -> None:
@@ -55,6 +56,7 @@ class Diagnostics:
         self._state = state
         self.concerns: tuple[str, ...] = ()
         self.on_the_way = False
+        self.is_led: Callable[[], bool] = lambda: False
         self.command: Command | None = None
         self._model: Model | None = None
         self._hazards = Hazards()
@@ -139,7 +141,7 @@ class Diagnostics:
         """The limits in force: of the URDF, the parameters, and the defaults where neither has."""
         if self._model is not None:
             yield DiagnosticStatus(
-                name=f'{self._node.get_fully_qualified_name()}: joint limits',
+                name=self._name('joint limits'),
                 message='in force',
                 hardware_id=self._model.robot.name,
                 values=_key_values(limits_in_force(self._model)),
@@ -160,6 +162,8 @@ class Diagnostics:
         if model is not None and model.is_aligning:
             return StatusCode.ALIGNING
         code = StatusCode[self.command.status.name]
+        if code is StatusCode.IDLE and self.is_led():
+            return StatusCode.MOVED_EXTERNALLY
         if code is StatusCode.REACHED and self.on_the_way:
             code = StatusCode.TRACKING
         moves = code in (StatusCode.TRACKING, StatusCode.REACHED)
@@ -179,6 +183,10 @@ class Diagnostics:
         )
         return tuple(tips)
 
+    def _name(self, part: str) -> str:
+        """Such as 'ik_node: joint limits': the node's name without a slash in front."""
+        return f'{self._node.get_fully_qualified_name().lstrip("/")}: {part}'
+
     def _find_hazards(self) -> Hazards:
         if self._model is None or self.command is None or self._state() is not StatusCode.ACTIVE:
             return Hazards()
@@ -197,7 +205,7 @@ class Diagnostics:
         parts = (code.text, ', '.join(concerns), self._hazards.text)
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
-            name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
+            name=self._name('inverse kinematics'),
             message=': '.join(filter(None, parts)),
             hardware_id=self._model.robot.name if self._model else '',
             values=_key_values(self._details()),
