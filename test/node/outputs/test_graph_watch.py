@@ -25,6 +25,8 @@ from support.slide import at, slide
 from support.twists import JOG, jog, twist
 from trajectory_msgs.msg import JointTrajectory
 
+pytestmark = pytest.mark.long
+
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
