@@ -18,3 +18,26 @@ class Forgetting(CallbackGroup):
     def add_entity(self, entity: Any) -> None:
         """See rclpy."""
         self.entities.add(weakref.ref(entity, self.entities.discard))
+
+
+class Polled(Forgetting):
+    """The group of what no executor waits for; `take` takes its messages."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """There is nothing to end."""
+
+
+def take(subscription: Any) -> bytes | None:
+    """The next message of a subscription, serialized; None where there is none."""
+    handle = subscription.handle
+    with handle:
+        taken = handle.take_message(subscription.msg_type, True)
+    return None if taken is None else taken[0]

@@ -30,7 +30,6 @@ from .inputs.joint_states import FeedbackMonitor
 from .inputs.tf_frames import TfFrames
 from .outputs.commands import OUTPUTS, make_output
 from .outputs.diagnostics import Diagnostics
-from .outputs.other_publishers import other_publishers
 from .outputs.output import Output
 from .parameters.node_options import NodeParameters
 from .parameters.store import Parameters
@@ -45,8 +44,8 @@ PATIENCE = 2.0
 """[s] How long goals wait until a robot rests that somebody else moves."""
 ATTEMPTS = 5
 """Messages that are written for one tick where each is held up; then none is published."""
-LED_BY_OTHERS = Refused(
-    'led_by_others',
+MOVED_EXTERNALLY = Refused(
+    'moved_externally',
     f'others move the robot, and it did not rest within {PATIENCE:g} s',
 )
 DELIVERY = Duration(seconds=1.0)
@@ -142,7 +141,8 @@ class ControlLoop:
         log, output = self._node.get_logger(), model.parameters.node.output
         if output != 'joint_trajectory':
             log.info(f'output: {output}: {EVERY_MESSAGE}')
-        log.info(f'ready: publishing {topic} at {rate:g} Hz')
+        when = '' if self._clock.has_begun else ', as soon as /clock runs (use_sim_time is true)'
+        log.info(f'ready: publishing {topic} at {rate:g} Hz{when}')
         return True
 
     def stop(self) -> None:
@@ -219,14 +219,13 @@ class ControlLoop:
         except Exception:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
-    def warn_of_other_publishers(self) -> None:
-        """Warn of other publishers of joint_states, while this one publishes them."""
-        if self._ticker is None or self._output is None or self._output.topic != 'joint_states':
-            return
-        others = other_publishers(self._node, self._output.topic)
-        if others:
-            text = f'{self._topic()} has other publishers too: {", ".join(others)}'
-            self._health.warn('other_publishers', text)
+    def published(self) -> tuple[str, tuple[str, ...]]:
+        """The topic of the commands, and their joints; '' and () while there are none."""
+        model = self.model
+        if self._ticker is None or self._output is None or model is None:
+            return '', ()
+        every = (*model.robot.joint_names, *model.robot.mimic_joints)
+        return self._output.topic, tuple(model.command_joints) or every
 
     def _new_ticker(self, rate: float, worker: Worker) -> Ticker | SimulatedTicker:
         meter = self._health.meter
@@ -246,7 +245,7 @@ class ControlLoop:
         self._change_solver(model)
         self._examples.give(model)
         if self._feedback.moved_externally:
-            self._goals.refuse_older_than(PATIENCE, LED_BY_OTHERS)
+            self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)
             return model.tick(1e-9 * now, [Brake()])
         if self._feedback.holds:
             return model.tick(1e-9 * now, [*self._goals.take(), Brake()])

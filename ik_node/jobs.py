@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -12,7 +13,7 @@ T = TypeVar('T')
 class Job(Generic[T]):
     """A call that runs in a thread of its own and ends with a result or an exception.
 
-    The thread is a daemon: work that can't be interrupted must not keep the process from ending.
+    The process does not wait for it: work that can't be interrupted must not keep it from ending.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -20,7 +21,8 @@ class Job(Generic[T]):
         self._result: T
         self._error: BaseException | None = None
         self._done = threading.Event()
-        threading.Thread(target=self._run, name='ik_node_job', daemon=True).start()
+        # `Thread.start` waits until the thread runs: on a busy machine for longer than a tick
+        _thread.start_new_thread(self._run, ())
 
     @property
     def done(self) -> bool:

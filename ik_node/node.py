@@ -49,11 +49,13 @@ from .outputs.codes import StatusCode
 from .outputs.collision_markers import PERIOD as COLLISIONS_PERIOD
 from .outputs.collision_markers import CollisionMarkers
 from .outputs.diagnostics import Diagnostics
-from .outputs.goal_log import GoalLog
+from .outputs.goal_log import GoalLog, JogLog
 from .outputs.goals_and_solution import SOLUTION_PERIOD, GoalsInForce, Solution
+from .outputs.graph_watch import GRAPH_PERIOD, ClockLog, GraphWatch
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .robot_model import Model
+from .scene_reader import SceneReader
 from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
@@ -148,13 +150,15 @@ class IkNode(GuardedNode):
             self._feedback,
             self._interactive,
         )
-        self._compute_ik = ComputeIk(self, self._moved, self._tf, self._collisions)
+        self._scenes = SceneReader(self._collisions)
+        self._compute_ik = ComputeIk(self, self._moved, self._tf, self._scenes)
 
     def _make_housekeeping(self) -> None:
         self._markers = Markers(self, self._shown)
         self._collision_markers = CollisionMarkers(
             self, self._health, self._shown, self._collisions
         )
+        self._graph = GraphWatch(self, self._health, self._motion.published)
         self._housekeeping_actions = Housekeeping(
             (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
@@ -162,10 +166,12 @@ class IkNode(GuardedNode):
             (STATUS_PERIOD, self._health.publish_status),
             (STATUS_PERIOD, GoalsInForce(self, self._shown).publish),
             (STATUS_PERIOD, GoalLog(self, self._health, self._shown).follow),
+            (STATUS_PERIOD, JogLog(self, self._health, self._shown).follow),
+            (STATUS_PERIOD, ClockLog(self, self._clock_source).follow),
             (STATUS_PERIOD, self._interactive.follow),
             (COLLISIONS_PERIOD, self._collision_markers.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
-            (DIAGNOSTICS_PERIOD, self._motion.warn_of_other_publishers),
+            (GRAPH_PERIOD, self._graph.follow),
             *((period, partial(gc.collect, i)) for i, period in enumerate(GARBAGE_PERIODS)),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -307,6 +313,8 @@ class IkNode(GuardedNode):
     def _ready(self) -> Model:
         """The model that goals are for; Refused while they can't be followed."""
         model, state = self._motion.model, self._state()
+        if state is StatusCode.WAITING_FOR_CLOCK and self._clock_source.has_begun:
+            state = self._start_state.obstacle or StatusCode.ACTIVE  # goals wait until it goes on
         if model is None or state is not StatusCode.ACTIVE:
             raise Refused(state.key, state.text)
         self._motion.take_parameters()  # so goals count as the parameters set before them say
@@ -402,6 +410,8 @@ class IkNode(GuardedNode):
             return StatusCode.NO_MODEL
         if not self._active:
             return StatusCode.INACTIVE
+        if self._clock_source.stands_still:
+            return StatusCode.WAITING_FOR_CLOCK
         if self._swapping:
             return StatusCode.MODEL_SWAP
         return self._feedback.obstacle or StatusCode.ACTIVE

@@ -1,28 +1,35 @@
 """MoveIt's planning scenes: what is around the robot and on its links, and what may touch.
 
-A scene is a value: each message makes another one, or is refused as a whole. What stands in the
-frame of a link stays where that frame was when the message came; in any other frame, it moves with
-that frame. Meshes are their convex hulls. Octomaps, planes, cones, padding and scale are not
-supported.
+A scene is a value: each message makes another one. A message never fails: what can be read of it
+counts, and the scene keeps a `Flaw` for each part that could not be read, until a later message
+replaces or removes that part. So whoever judges configurations can decline while something is
+missing (`PlanningScene.missing`).
 
-Nothing here imports moveit_msgs: whatever has the fields of its messages will do.
+An object in the frame of a link stays where that frame was when the message came; in any other
+frame, it moves with that frame. Meshes are their convex hulls. Octomaps, planes, cones, padding
+and scale are not supported.
+
+Nothing here imports moveit_msgs: any object with the fields of its messages is accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from ik_core import IkError, Robot
 from ik_core.collision import Box, Convex, Cylinder, Sphere, World
 from ik_core.collision.shapes import Shape, checked_shape
 from ik_core.collision.world import MOST
+from ik_core.display import listed
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
@@ -34,6 +41,9 @@ PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
     3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
 }
 """Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type."""
+MATRIX = 'allowed_collision_matrix'
+UNSUPPORTED = {4: 'cone', 5: 'prism'}
+"""Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type."""
 
 
 class Operation(IntEnum):
@@ -62,6 +72,31 @@ class Moment:
         return own
 
 
+class Flaw(NamedTuple):
+    """A part of a scene that could not be read.
+
+    kind : 'octomap', 'cone', 'plane', ...; '' for values that are wrong
+    """
+
+    kind: str
+    reason: str
+
+
+class Missing(NamedTuple):
+    """A flaw of a scene, and what has it.
+
+    name : an object's id; of what is no object its kind
+    subject : such as "attached object 'cup'"
+    """
+
+    name: str
+    subject: str
+    flaw: Flaw
+
+    def __str__(self) -> str:
+        return f'{self.subject}: {self.flaw.reason}'
+
+
 @dataclass(frozen=True)
 class Thing:
     """An object: shapes with poses (4, 4) in its frame, and its pose.
@@ -69,13 +104,22 @@ class Thing:
     frame_id : that the pose is in; of what a link carries that link
     is_carried : whether a link carries it
     touching : links that it may touch
+    flaws : of shapes that could not be read, besides `shapes`
+    misplaced : why it is not known where it is; then it is not in the world
     """
 
     frame_id: str
     pose: Array
-    shapes: tuple[tuple[Shape, Array], ...]
+    shapes: tuple[tuple[Shape, Array], ...] = ()
     is_carried: bool = False
     touching: tuple[str, ...] = ()
+    flaws: tuple[Flaw, ...] = ()
+    misplaced: Flaw | None = None
+
+    @property
+    def all_flaws(self) -> tuple[Flaw, ...]:
+        """The flaws of its shapes and of its place."""
+        return self.flaws if self.misplaced is None else (*self.flaws, self.misplaced)
 
 
 @dataclass(frozen=True)
@@ -96,119 +140,194 @@ class Allowed:
 
 @dataclass(frozen=True)
 class PlanningScene:
-    """Objects by their ids, and what may touch."""
+    """Objects by their ids, what may touch, and flaws of what is no object by their kinds."""
 
     things: Mapping[str, Thing] = field(default_factory=dict)
     allowed: Allowed = field(default_factory=Allowed)
+    flaws: Mapping[str, Flaw] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.things or self.allowed)
 
-    def changed(self, message: Any, now: Moment) -> PlanningScene:
-        """Return the scene after a moveit_msgs/PlanningScene.
+    # --- what is missing -------------------------------------------------------------------------
 
-        Raises IkError that says what is wrong.
-        """
-        if message.world.octomap.octomap.data:
-            raise InvalidOption('octomaps are not supported: boxes can stand for what they show')
+    def missing(self, ignored: Collection[str] = ()) -> list[Missing]:
+        """Return what could not be read, but for these kinds and ids of objects."""
+        found = [Missing(kind, kind, flaw) for kind, flaw in self.flaws.items()]
+        for name, thing in self.things.items():
+            subject = _subject(name, thing.is_carried)
+            found += [Missing(name, subject, flaw) for flaw in thing.all_flaws]
+        return [each for each in found if not {each.name, each.flaw.kind} & set(ignored)]
+
+    def with_flaw(self, kind: str, reason: str | None) -> PlanningScene:
+        """Return the scene with a flaw of what is no object; without it for None."""
+        flaws = {k: flaw for k, flaw in self.flaws.items() if k != kind}
+        if reason is not None:
+            flaws[kind] = Flaw(kind, reason)
+        return replace(self, flaws=flaws)
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def changed(self, message: Any, now: Moment) -> PlanningScene:
+        """Return the scene after a moveit_msgs/PlanningScene."""
         scene = self if message.is_diff else PlanningScene()
+        scene = scene._with_octomap(message.world.octomap.octomap)._with_padding(message)
         matrix = message.allowed_collision_matrix
         if matrix.entry_names or matrix.default_entry_names:
-            scene = replace(scene, allowed=_allowed(matrix))
-        for each in message.world.collision_objects:
-            with _about(f'object {each.id!r}'):
-                scene = scene._holding(scene._things_after(each, now))
+            try:
+                scene = replace(scene, allowed=_allowed(matrix)).with_flaw(MATRIX, None)
+            except IkError as error:
+                scene = scene.with_flaw(MATRIX, str(error))
+        scene = scene.adding(message.world.collision_objects, now)
         return scene.attaching(message.robot_state.attached_collision_objects, now)
+
+    def adding(self, objects: Iterable[Any], now: Moment) -> PlanningScene:
+        """Return the scene after moveit_msgs/CollisionObject, whatever their operations are."""
+        scene = self
+        for each in objects:
+            scene = scene._holding(each.id, scene._things_after(each, now))
+        return scene
 
     def attaching(self, carried: Iterable[Any], now: Moment) -> PlanningScene:
         """Return the scene after moveit_msgs/AttachedCollisionObject.
 
-        One without shapes picks up what has its id; one that is removed stays where it is.
-        Raises IkError that names the object.
+        One without shapes picks up the object with its id; one that is removed stays where it is.
         """
         scene = self
         for each in carried:
-            with _about(f'attached object {each.object.id!r}'):
-                scene = scene._holding(scene._carried(each, now))
+            scene = scene._holding(each.object.id, scene._carried(each, now))
         return scene
 
     def without_attached(self) -> PlanningScene:
         """Return the scene in which no link carries anything."""
-        return replace(self, things={k: it for k, it in self.things.items() if not it.is_carried})
+        things = {k: it for k, it in self.things.items() if not it.is_carried}
+        return self if len(things) == len(self.things) else replace(self, things=things)
+
+    # --- worlds ----------------------------------------------------------------------------------
 
     def put_into(self, world: World, now: Moment) -> None:
-        """Add everything to a world. Raises IkError that names the object."""
+        """Add everything that is known to an empty world. Raises IkError that names the object."""
+        links = set(now.robot.link_names)
         parts = {link: [link] for link in now.robot.link_names}
-        for name, thing in self.things.items():
-            kind = 'attached ' if thing.is_carried else ''
-            with _about(f'{kind}object {name!r}'):
-                base = (
-                    thing.pose if thing.is_carried else now.frame_of(thing.frame_id) @ thing.pose
-                )
-                parts[name] = []
-                for number, (shape, place) in enumerate(thing.shapes):
-                    part = f'{name} {number}' if number else name
-                    parts[name].append(part)
-                    if thing.is_carried:
-                        world.attach(part, shape, thing.frame_id, base @ place, thing.touching)
-                    else:
-                        world.add(part, shape, base @ place)
+        for name, part, thing, shape, pose in self._parts(now):
+            if thing.is_carried:
+                world.attach(part, shape, thing.frame_id, pose, thing.touching)
+            else:
+                world.add(part, shape, pose)
+            if name not in links:  # the matrix means the link where an object has its name
+                parts.setdefault(name, []).append(part)
         for first, second in combinations(parts, 2) if self.allowed else ():
             if self.allowed.names(first, second):
                 for one in parts[first]:
                     for other in parts[second]:
                         world.allow(one, other)
 
-    def _holding(self, things: Mapping[str, Thing]) -> PlanningScene:
-        if sum(len(thing.shapes) for thing in things.values()) > MOST:
-            raise InvalidOption(f'there would be more than {MOST} shapes')
+    def move_in(self, world: World, now: Moment) -> None:
+        """Move the objects of a world that `put_into` made to where their frames are now."""
+        root = now.robot.base_link
+        if all(it.is_carried or it.frame_id == root for it in self.things.values()):
+            return
+        for _, part, thing, _, pose in self._parts(now):
+            if not thing.is_carried and not np.array_equal(world[part].pose, pose):
+                world.move(part, pose)
+
+    def _parts(self, now: Moment) -> Iterator[tuple[str, str, Thing, Shape, Array]]:
+        """The shapes: the object's id, a name that nothing else has, and its pose in the root
+        link's frame, or in that of the link that carries it.
+        """
+        links = set(now.robot.link_names)
+        taken, frame_of = {*links, *self.things}, cache(now.frame_of)
+        for name, thing in self.things.items():
+            if thing.misplaced is not None:
+                continue
+            base = thing.pose
+            if not thing.is_carried:
+                with _about(_subject(name)):
+                    base = frame_of(thing.frame_id) @ thing.pose
+            is_link = name in links
+            for number, (shape, place) in enumerate(thing.shapes):
+                part = name
+                if number or is_link:
+                    wanted = f'{name} (object)' if is_link else name
+                    part = _free_name(f'{wanted} {number}' if number else wanted, taken)
+                    taken.add(part)
+                yield name, part, thing, shape, base @ place
+
+    # --- operations ------------------------------------------------------------------------------
+
+    def _with_octomap(self, octomap: Any) -> PlanningScene:
+        if octomap.data:
+            return self.with_flaw(
+                'octomap', 'octomaps are not supported: boxes can stand for what they show'
+            )
+        is_cleared = getattr(octomap, 'id', '')  # of an octomap that a difference names
+        return self.with_flaw('octomap', None) if is_cleared else self
+
+    def _with_padding(self, message: Any) -> PlanningScene:
+        scene = self
+        for kind, value, none in (('link_padding', 'padding', 0.0), ('link_scale', 'scale', 1.0)):
+            links = getattr(message, kind, ())
+            if links:
+                wrong = [each.link_name for each in links if getattr(each, value) != none]
+                reason = f'{value} of {listed(wrong)} is not supported: compute_ik_margin is'
+                scene = scene.with_flaw(kind, reason if wrong else None)
+        return scene
+
+    def _holding(self, name: str, things: dict[str, Thing]) -> PlanningScene:
+        """The scene with these things; without the shapes of one that would be too many."""
+        if name in things and sum(len(thing.shapes) for thing in things.values()) > MOST:
+            flaw = Flaw('count', f'there would be more than {MOST} shapes')
+            things[name] = replace(things[name], shapes=(), flaws=(flaw,))
         return replace(self, things=things)
 
     def _things_after(self, message: Any, now: Moment) -> dict[str, Thing]:
         """The things after a moveit_msgs/CollisionObject."""
-        name, operation, things = message.id, _operation(message), dict(self.things)
+        name, operation, things = message.id, _number(message.operation), dict(self.things)
         before = things.get(name)
+        if before is not None and before.is_carried and operation != Operation.REMOVE:
+            before = None  # in the world there is none
         if operation == Operation.REMOVE:
             return {k: it for k, it in things.items() if it.is_carried or name not in ('', k)}
         if operation == Operation.MOVE:
-            if before is None or before.is_carried:
-                raise InvalidOption('none stands in the world that could be moved')
-            thing = replace(_thing(message, now), shapes=before.shapes)
-        else:
+            thing = _moved(before, message, now)
+        elif operation == Operation.ADD or (operation == Operation.APPEND and before is None):
             thing = _thing(message, now)
-            if not thing.shapes:
-                raise InvalidOption('primitives or meshes are needed')
-            if operation == Operation.APPEND and before is not None and not before.is_carried:
-                if thing.frame_id != before.frame_id:
-                    raise InvalidOption(f'to append, its frame {before.frame_id!r} is needed')
-                moved = np.linalg.inv(before.pose) @ thing.pose
-                more = tuple((shape, moved @ place) for shape, place in thing.shapes)
-                thing = replace(before, shapes=before.shapes + more)
+        elif operation == Operation.APPEND and before is not None:
+            thing = _appended(before, _thing(message, now))
+        else:
+            thing = _flawed(before, now, f'unknown operation {operation}')
         return things | {name: thing}
 
     def _carried(self, message: Any, now: Moment) -> dict[str, Thing]:
         """The things after a moveit_msgs/AttachedCollisionObject."""
         name, link, things = message.object.id, message.link_name, dict(self.things)
-        if _operation(message.object) == Operation.REMOVE:
+        operation = _number(message.object.operation)
+        if operation == Operation.REMOVE:
             for each, it in things.items():
                 if it.is_carried and name in ('', each) and link in ('', it.frame_id):
-                    at = now.robot.forward_kinematics(now.q, it.frame_id) @ it.pose
-                    things[each] = Thing(now.robot.base_link, at, it.shapes)
+                    things[each] = _put_down(it, now)
             return things
-        for each in (link, *message.touch_links):
-            now.robot.placement(each)
-        thing = _thing(message.object, now)
-        if not thing.shapes:
-            if name not in things:
-                raise InvalidOption('primitives or meshes are needed')
-            thing = things[name]
-        pose = thing.pose
-        if not thing.is_carried:
-            pose = now.in_link(link, now.frame_of(thing.frame_id) @ pose)
-        elif thing.frame_id != link:
-            there = now.robot.forward_kinematics(now.q, thing.frame_id) @ pose
-            pose = now.in_link(link, there)
-        return things | {name: Thing(link, pose, thing.shapes, True, tuple(message.touch_links))}
+        before, touching = things.get(name), tuple(message.touch_links)
+        thing = _thing(message.object, now, needs_shapes=before is None)
+        if before is not None and not (thing.shapes or thing.flaws):
+            thing = before  # picked up
+        if operation not in set(Operation):
+            thing = _flawed(thing, now, f'unknown operation {operation}')
+        carried = replace(thing, frame_id=link, is_carried=True, touching=touching)
+        try:
+            for each in (link, *touching):
+                now.robot.placement(each)
+            carried = replace(carried, pose=now.in_link(link, _root_pose(thing, now)))
+        except IkError as error:
+            carried = replace(carried, touching=(), misplaced=Flaw('link', str(error)))
+        is_more = operation == Operation.APPEND and before is not None and before.is_carried
+        if is_more and before is not None and thing is not before:
+            carried = replace(_appended(before, carried), touching=(*before.touching, *touching))
+        return things | {name: carried}
+
+
+def _subject(name: str, is_carried: bool = False) -> str:
+    return f'attached object {name!r}' if is_carried else f'object {name!r}'
 
 
 @contextmanager
@@ -220,41 +339,126 @@ def _about(what: str) -> Iterator[None]:
         raise InvalidOption(f'{what}: {error}') from error
 
 
-def _operation(message: Any) -> Operation:
-    number = _number(message.operation)
-    if number not in set(Operation):
-        raise InvalidOption(f'unknown operation {number}')
-    return Operation(number)
+def _free_name(wanted: str, taken: Collection[str]) -> str:
+    """A name like this one that nothing has."""
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f'{wanted} ({number})', number + 1
+    return name
 
 
-def _thing(message: Any, now: Moment) -> Thing:
+def _root_pose(thing: Thing, now: Moment) -> Array:
+    """The pose (4, 4) of a thing in the root link's frame. Raises IkError."""
+    if thing.is_carried:
+        pose: Array = now.robot.forward_kinematics(now.q, thing.frame_id) @ thing.pose
+        return pose
+    return now.frame_of(thing.frame_id) @ thing.pose
+
+
+def _put_down(thing: Thing, now: Moment) -> Thing:
+    """A thing that a link carried, where it is now."""
+    there = Thing(now.robot.base_link, np.eye(4), thing.shapes, flaws=thing.flaws)
+    if thing.misplaced is not None:
+        return replace(there, misplaced=thing.misplaced)
+    try:
+        return replace(there, pose=_root_pose(thing, now))
+    except IkError as error:  # another robot came meanwhile
+        return replace(there, misplaced=Flaw('link', str(error)))
+
+
+def _flawed(before: Thing | None, now: Moment, reason: str) -> Thing:
+    """The thing that was there before, or none, after a message that is wrong."""
+    thing = before or Thing(now.robot.base_link, np.eye(4))
+    return replace(thing, flaws=(*thing.flaws, Flaw('', reason)))
+
+
+def _thing(message: Any, now: Moment, needs_shapes: bool = True) -> Thing:
     """The object of a moveit_msgs/CollisionObject; in a link's frame it stays where it is now."""
+    shapes, flaws = _shapes(message)
     if not message.id:
-        raise InvalidOption('an id is needed')
-    shapes = tuple((checked_shape(shape, message.id), at) for shape, at in _shapes(message))
-    frame_id, pose = message.header.frame_id.removeprefix('/'), pose_to_transform(message.pose)
-    if frame_id in now.robot.link_names:
-        return Thing(now.robot.base_link, now.frame_of(frame_id) @ pose, shapes)
-    return Thing(frame_id, pose, shapes)
+        shapes, flaws = [], [Flaw('', 'an id is needed')]
+    if needs_shapes and not shapes and not flaws:
+        flaws.append(Flaw('', 'primitives or meshes are needed'))
+    thing = Thing(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
+    return _placed(thing, message, now)
 
 
-def _shapes(message: Any) -> Iterator[tuple[Shape, Array]]:
-    """The shapes of a moveit_msgs/CollisionObject, and their poses in its frame."""
-    if message.planes:
-        raise InvalidOption('planes are not supported: a box can be one')
-    counts = len(message.primitives), len(message.meshes)
-    if counts != (len(message.primitive_poses), len(message.mesh_poses)):
-        raise InvalidOption('each primitive and mesh needs a pose')
-    for solid, pose in zip(message.primitives, message.primitive_poses, strict=True):
-        sizes = list(solid.dimensions)
-        make, count = PRIMITIVES.get(_number(solid.type), (None, 0))
-        if make is None or len(sizes) != count:
-            text = f'a primitive of type {solid.type} with {len(sizes)} dimensions is not known'
-            raise InvalidOption(f'{text}: boxes, spheres and cylinders are')
-        yield make(sizes), pose_to_transform(pose)
-    for mesh, pose in zip(message.meshes, message.mesh_poses, strict=True):
-        corners = np.array([(at.x, at.y, at.z) for at in mesh.vertices])
-        yield Convex(corners), pose_to_transform(pose)
+def _placed(thing: Thing, message: Any, now: Moment) -> Thing:
+    """A thing at the pose of a moveit_msgs/CollisionObject."""
+    frame_id, kind = message.header.frame_id.removeprefix('/'), ''
+    try:
+        pose = pose_to_transform(message.pose)
+        kind = 'frame'
+        frame = now.frame_of(frame_id)
+    except IkError as error:
+        return replace(thing, misplaced=Flaw(kind, str(error)))
+    if not frame_id or frame_id in now.robot.link_names:
+        frame_id, pose = now.robot.base_link, frame @ pose
+    return replace(thing, frame_id=frame_id, pose=pose, misplaced=None)
+
+
+def _moved(before: Thing | None, message: Any, now: Moment) -> Thing:
+    """A thing at another pose."""
+    if before is None:
+        return _flawed(None, now, 'it shall be moved, but its shapes never came')
+    if len(message.primitive_poses) or len(message.mesh_poses):
+        return replace(before, misplaced=Flaw('', 'its shapes can not be moved one by one'))
+    return _placed(before, message, now)
+
+
+def _appended(before: Thing, more: Thing) -> Thing:
+    """A thing with the shapes of another one, too."""
+    flaws = (*before.flaws, *more.all_flaws)
+    if before.misplaced is not None or more.misplaced is not None:
+        return replace(before, flaws=(*flaws, Flaw('frame', 'it is not known where to append')))
+    if before.frame_id != more.frame_id:
+        reason = f'to append, its frame {before.frame_id!r} is needed'
+        return replace(before, flaws=(*flaws, Flaw('frame', reason)))
+    moved = np.linalg.inv(before.pose) @ more.pose
+    shapes = tuple((shape, moved @ place) for shape, place in more.shapes)
+    return replace(before, shapes=before.shapes + shapes, flaws=flaws)
+
+
+def _shapes(message: Any) -> tuple[list[tuple[Shape, Array]], list[Flaw]]:
+    """The shapes of a moveit_msgs/CollisionObject with their poses in its frame, and the flaws."""
+    shapes: list[tuple[Shape, Array]] = []
+    flaws = [Flaw('plane', 'planes are not supported: a box can be one')] * bool(message.planes)
+    for kind, solids, poses in (
+        ('', message.primitives, message.primitive_poses),
+        ('mesh', message.meshes, message.mesh_poses),
+    ):
+        if len(solids) != len(poses):
+            flaws.append(Flaw(kind, 'each primitive and mesh needs a pose'))
+            continue
+        for solid, pose in zip(solids, poses, strict=True):
+            own = kind or UNSUPPORTED.get(_number(solid.type), '')
+            try:
+                shape = _hull(solid) if kind == 'mesh' else _primitive(solid)
+                shapes.append((checked_shape(shape, message.id), pose_to_transform(pose)))
+            except IkError as error:
+                flaws.append(Flaw(own, str(error)))
+    return shapes, flaws
+
+
+def _primitive(solid: Any) -> Shape:
+    number, sizes = _number(solid.type), list(solid.dimensions)
+    make, count = PRIMITIVES.get(number, (None, 0))
+    if make is None or len(sizes) != count:
+        name = UNSUPPORTED.get(number, f'a primitive of type {number}')
+        text = f'{name} with {len(sizes)} dimensions is not known'
+        raise InvalidOption(f'{text}: boxes, spheres and cylinders are')
+    return make(sizes)
+
+
+def _hull(mesh: Any) -> Shape:
+    """The convex hull of a shape_msgs/Mesh, by its own corners: far fewer in most meshes."""
+    points = np.array([(at.x, at.y, at.z) for at in mesh.vertices], float)
+    if len(points) > 4 and np.isfinite(points).all():
+        try:
+            points = points[ConvexHull(points).vertices]
+        except QhullError:  # flat
+            points = np.unique(points, axis=0)
+    return Convex(points)
 
 
 def _allowed(matrix: Any) -> Allowed:

@@ -1,7 +1,7 @@
 """The Panda in RViz moves from goal to goal: `ros2 launch ik_node demo.launch.py`.
 
-It also takes the arguments of ik.launch.py. `ros2 topic pub` publishes the goals, as in a shell;
-with `goals:=false` the arm waits for yours.
+It also takes the arguments of ik.launch.py, but for those of the robot, which is the Panda.
+`ros2 topic pub` publishes the goals, as in a shell; with `goals:=false` the arm waits for yours.
 """
 
 import math
@@ -24,6 +24,7 @@ from launch.substitutions import LaunchConfiguration
 
 IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
 FRAME, TIP = 'panda_link0', 'panda_hand_tcp'
+ROBOT = {'urdf': 'panda', 'base_link': FRAME, 'tip_links': TIP}
 
 # Position [m] and quaternion (x, y, z, w); the last one is out of reach.
 GOALS = [
@@ -37,7 +38,6 @@ GOALS = [
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch: its arguments and actions."""
-    robot = {'urdf': 'panda', 'base_link': FRAME, 'tip_links': TIP}
     return LaunchDescription(
         [
             DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
@@ -45,7 +45,7 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
             OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(
-                PythonLaunchDescriptionSource(str(IK_LAUNCH)), launch_arguments=robot.items()
+                PythonLaunchDescriptionSource(str(IK_LAUNCH)), launch_arguments=ROBOT.items()
             ),
             OpaqueFunction(
                 function=send_goal, args=[0], condition=IfCondition(LaunchConfiguration('goals'))
@@ -56,6 +56,9 @@ def generate_launch_description() -> LaunchDescription:
 
 def check(context: LaunchContext) -> None:
     """Refuse arguments that make no sense."""
+    for name in ROBOT:
+        if context.launch_configurations.get(name):
+            raise ValueError(f'{name}: the demo moves the Panda; ik.launch.py takes any robot')
     goals, pause = (LaunchConfiguration(name).perform(context) for name in ('goals', 'pause'))
     if goals.strip().lower() not in ('true', 'false', '1', '0'):
         raise ValueError(f'goals:={goals}: true or false is needed')
@@ -71,9 +74,11 @@ def send_goal(context: LaunchContext, number: int) -> list[LaunchDescriptionEnti
     """Send a goal once ik_node has subscribed, and after a pause the next one."""
     namespace = LaunchConfiguration('namespace').perform(context).strip('/')
     topic = f'/{namespace}/goal_pose' if namespace else '/goal_pose'
-    publish_once = ['ros2', 'topic', 'pub', '--once', '--wait-matching-subscriptions', '1']
+    # The publisher waits until it has matched, not until ik_node has: a first message may be lost.
+    publish_thrice = ['ros2', 'topic', 'pub', '--times', '3', '--rate', '2']
+    publish_thrice += ['--wait-matching-subscriptions', '1']
     goal = ['geometry_msgs/msg/PoseStamped', message(*GOALS[number % len(GOALS)])]
-    publish = ExecuteProcess(name='goal', cmd=[*publish_once, topic, *goal], output='log')
+    publish = ExecuteProcess(name='goal', cmd=[*publish_thrice, topic, *goal], output='log')
     after_it = OpaqueFunction(function=send_goal, args=[number + 1])
     pause = TimerAction(period=LaunchConfiguration('pause'), actions=[after_it])
     return [RegisterEventHandler(OnProcessExit(target_action=publish, on_exit=[pause])), publish]

@@ -47,14 +47,9 @@ ARGUMENTS = [
     ('hardware', 'mock', 'mock; urdf: that of the URDF; running: it runs already'),
     ('controller', 'joint_trajectory_controller', 'name of the JointTrajectoryController'),
 ]
-PASSED_ON = [
-    ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
-    ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
-    ('tip_links', '', 'links that follow goals, with commas between them'),
-    ('rate', '', 'joint trajectories per second'),
-    ('params_file', str(SHARE / 'config' / 'ik_node.yaml'), 'YAML file of ik_node parameters'),
-    ('rviz', 'false', 'true: open RViz'),
-]
+OWN = ('urdf', 'robot_state_publisher')
+"""Arguments of ik.launch.py that this file sets."""
+PASSED_ON = [each for each in runpy.run_path(str(IK_LAUNCH))['ARGUMENTS'] if each[0] not in OWN]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -73,6 +68,11 @@ def robot_and_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     hardware, controller = given['hardware'], given['controller']
     if hardware not in HARDWARE:
         raise ValueError(f'hardware:={hardware}: one of {", ".join(HARDWARE)} is needed')
+    if given['namespace'] and hardware != 'running':
+        raise ValueError(
+            f'namespace:={given["namespace"]}: hardware:=running is needed, with controllers in '
+            'that namespace'
+        )
     ik_launch = SimpleNamespace(**runpy.run_path(str(IK_LAUNCH)))
     text = ik_launch.robot_description(given, context)
     robot = load_urdf(text)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+import sysconfig
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +30,8 @@ PROGRAMS = {
 """Program and summary of each word."""
 
 VIEWER = "pip install 'viser~=1.1' pycollada"
+VIEWER_FOLDER = '~/viewer'
+"""Virtual environment that is advised where the system's Python refuses pip."""
 ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or, in a clone, pip install '.[ros]'"
 
 
@@ -93,4 +97,17 @@ def _remedy(name: str, module: str) -> str:
     is_of_ros = (
         name not in ('view', 'play', 'linkage') or root == 'rclpy' or root.endswith('_msgs')
     )
-    return ROS if is_of_ros else VIEWER
+    return ROS if is_of_ros else viewer_remedy()
+
+
+def viewer_remedy() -> str:
+    """Return how to install the viewer's packages for this Python."""
+    marker = Path(sysconfig.get_path('stdlib'), 'EXTERNALLY-MANAGED')
+    if sys.prefix != sys.base_prefix or not marker.is_file():
+        return VIEWER
+    folder = VIEWER_FOLDER
+    return (
+        'this Python refuses pip outside of virtual environments, so '
+        f'python3 -m venv --system-site-packages {folder} && {folder}/bin/{VIEWER} && '
+        f'export PYTHONPATH=$PYTHONPATH:$(echo {folder}/lib/python3*/site-packages)'
+    )

@@ -74,8 +74,8 @@ class Goals:
         self._seconds = seconds
         self._others = others
         self._history = history
-        self._common = Inputs(node, health)
-        self._by_tip = Inputs(node, health)
+        self._common = Inputs(node, health, overridable=True)
+        self._by_tip = Inputs(node, health, overridable=True)
         self._inbox: dict[int, Goal] = {}  # by tip
         self._waiting = WaitingGoals()
         self._count = self._handled = 0  # of goals that came; the one that is handled now

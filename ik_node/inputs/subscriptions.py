@@ -14,44 +14,36 @@ from contextlib import contextmanager
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSPolicyKind, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 
-from ik_core.exceptions import InvalidGoal
+from ik_core.exceptions import InvalidGoal, InvalidOption
 
-from ..callback_groups import Forgetting
+from ..callback_groups import Polled, take
 from ..conversions import Refused
 from ..outputs.diagnostics import Diagnostics
+from ..texts import MIDDLEWARE_ERRORS
 from .pose_bytes import reader_of
 
 LARGEST = 4096
 """Largest message [bytes] with one pose or twist and the name of a frame."""
 
 
-class Polled(Forgetting):
-    """The group of what no executor waits for."""
-
-    def can_execute(self, entity: Any) -> bool:
-        """Never."""
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        """Never."""
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        """There is nothing to end."""
-
-
 class Inputs:
     """Subscriptions of a node that come and go together; `poll` handles what they hold.
 
     Whatever a message does, the node goes on: what a handler refuses is counted by reason, and
-    what it should not have raised is logged.
+    what it should not have raised is logged. Where they are `overridable`, the parameters
+    `qos_overrides.<topic>.subscription.reliability` choose their reliability.
     """
 
-    def __init__(self, node: Node, health: Diagnostics) -> None:
+    def __init__(self, node: Node, health: Diagnostics, *, overridable: bool = False) -> None:
         self._node = node
         self._health = health
+        self._options: dict[str, Any] = {}
+        if overridable:
+            policies = QoSOverridingOptions((QoSPolicyKind.RELIABILITY,))
+            self._options['qos_overriding_options'] = policies
         self._group = Polled()
         self._subscriptions: list[tuple[Any, int, Callable[[bytes], None]]] = []
 
@@ -76,9 +68,15 @@ class Inputs:
                     raise Refused('too_large', text)
                 handler(read(serialized))
 
-        subscription = self._node.create_subscription(
-            kind, topic, receive, qos, callback_group=self._group
-        )
+        try:
+            subscription = self._node.create_subscription(
+                kind, topic, receive, qos, callback_group=self._group, **self._options
+            )
+        except RuntimeError as error:  # for a value that rclpy does not know
+            if not self._options or isinstance(error, MIDDLEWARE_ERRORS):
+                raise
+            text = f'qos_overrides of {topic}: {error}; it is reliable or best_effort'
+            raise InvalidOption(text) from error
         self._subscriptions.append((subscription, depth, receive))
 
     def poll(self) -> None:
@@ -107,11 +105,3 @@ def survived(health: Diagnostics, topic: str) -> Iterator[None]:
         health.refuse(topic, Refused('invalid', str(error)))
     except Exception:
         health.error(topic, f'{topic}: {traceback.format_exc()}')
-
-
-def take(subscription: Any) -> bytes | None:
-    """The next message of a subscription, serialized; None where there is none."""
-    handle = subscription.handle
-    with handle:
-        taken = handle.take_message(subscription.msg_type, True)
-    return None if taken is None else taken[0]

@@ -28,11 +28,11 @@ from rclpy.time import Time
 from ik_core.maths.rotations import Array
 
 from ..background_node import background_node
+from ..callback_groups import take
 from ..conversions import Refused, pose_to_transform
 from ..counters import WARNING_PERIOD
 from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
 from .goal_frames import NotYet, Pending
-from .subscriptions import take
 
 MISSING = 'tf2_ros, which may know it, is missing'
 NOT_ALLOWED = (

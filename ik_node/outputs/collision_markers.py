@@ -63,7 +63,8 @@ class CollisionMarkers:
         if job is not None and model is self._model:
             self._publish(job, model)
         self._model, q = model, model.q
-        self._job = Job(lambda: list(markers(self._known.of(model.robot), q)))
+        margin = model.parameters.node.collision_margin
+        self._job = Job(lambda: list(markers(self._known.of(model.robot, margin), q)))
 
     def clear(self) -> None:
         """Take the markers away, if there are any."""

@@ -142,7 +142,7 @@ class Diagnostics:
         """The limits in force: of the URDF, the parameters, and the defaults where neither has."""
         if self._model is not None:
             yield DiagnosticStatus(
-                name=f'{self._node.get_fully_qualified_name()}: joint limits',
+                name=self._name('joint limits'),
                 message='in force',
                 hardware_id=self._model.robot.name,
                 values=_key_values(limits_in_force(self._model)),
@@ -184,6 +184,10 @@ class Diagnostics:
         )
         return tuple(tips)
 
+    def _name(self, part: str) -> str:
+        """Such as 'ik_node: joint limits': the node's name without a slash in front."""
+        return f'{self._node.get_fully_qualified_name().lstrip("/")}: {part}'
+
     def _find_hazards(self) -> Hazards:
         if self._model is None or self.command is None or self._state() is not StatusCode.ACTIVE:
             return Hazards()
@@ -202,7 +206,7 @@ class Diagnostics:
         parts = (code.text, ', '.join(concerns), self._hazards.text)
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
-            name=f'{self._node.get_fully_qualified_name()}: inverse kinematics',
+            name=self._name('inverse kinematics'),
             message=': '.join(filter(None, parts)),
             hardware_id=self._model.robot.name if self._model else '',
             values=_key_values(self._details()),

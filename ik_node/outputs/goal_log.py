@@ -1,7 +1,8 @@
-"""Log of goals: one line where a goal is reached, blocked, or out of reach.
+"""Log of goals and jogs: one line where a goal is reached, blocked, or out of reach.
 
 A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
-being dragged, and says nothing; the last one does.
+being dragged, and says nothing; the last one does. A jog has a line where it begins, where it is
+blocked, and where it ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .goals_and_solution import Look
 
 STEADY = 0.5
 """[s] How long a goal stays the same before what became of it is worth a line."""
+NEGLIGIBLE = 1e-5
+"""[m, rad] Motion of a tip during a jog that is not worth a word."""
 OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
@@ -85,6 +88,57 @@ class GoalLog:
             self._node.get_logger().info(text)
         else:
             self._node.get_logger().warning(text)
+
+
+class JogLog:
+    """Logs when a jog begins, is blocked, and ends.
+
+    Twists that pause for less than STEADY are one jog. `look` gives what is moved and its last
+    command, None for neither.
+    """
+
+    def __init__(self, node: Node, health: Diagnostics, look: Look) -> None:
+        self._node, self._health, self._look = node, health, look
+        self._model: Model | None = None
+        self._starts: list[Array] = []  # the tips' poses (4, 4) where the jog began
+        self._last_twist = self._last_motion = 0.0
+        self._said = False
+
+    def follow(self) -> None:
+        """See what became of the twists; called now and then."""
+        model, command = self._look()
+        now, log = time.monotonic(), self._node.get_logger()
+        if model is None or command is None or model is not self._model:
+            self._model, self._starts = model, []
+        if model is None or command is None:
+            return
+        is_blocked = self._health.code is StatusCode.BLOCKED and not model.tracker.has_goals
+        tips = range(len(model.tip_links))
+        if is_blocked or self._health.code is StatusCode.JOGGING:
+            if not self._starts:
+                self._starts = [model.tip_pose(tip) for tip in tips]
+                self._last_motion, self._said = now, False
+                log.info('jog begins: twists are followed')
+            self._last_twist = now
+            if command.dq.any() and not is_blocked:
+                self._last_motion, self._said = now, False
+            elif not self._said and now - self._last_motion >= STEADY:
+                self._said = True
+                self._health.warn('jog', _line('the jog is blocked', self._health.hazards.text))
+        elif self._starts and now - self._last_twist >= STEADY:
+            moved = (_displacement(model, tip, self._starts[tip]) for tip in tips)
+            log.info(_line(f'jog ended: {", ".join(filter(None, moved)) or "nothing moved"}'))
+            self._starts = []
+
+
+def _displacement(model: Model, tip: int, start: Array) -> str:
+    """Such as 'panda_hand moved by 12.3 mm and 4 deg'; '' for a tip that did not move."""
+    pose = model.tip_pose(tip)
+    metres = float(np.linalg.norm(pose[:3, 3] - start[:3, 3]))
+    turn = pose[:3, :3] @ start[:3, :3].T
+    radians = float(np.arccos(np.clip(0.5 * (np.trace(turn) - 1.0), -1.0, 1.0)))
+    parts = [length(metres)] * (metres > NEGLIGIBLE) + [angle(radians)] * (radians > NEGLIGIBLE)
+    return f'{model.tip_links[tip]} moved by {" and ".join(parts)}' if parts else ''
 
 
 def _line(*parts: str) -> str:

@@ -139,6 +139,25 @@ class NodeOptions:
         'name of the planning group for compute_ik; empty: the name of the robot',
         static=True,
     )
+    collision_margin: float = option(
+        0.01,
+        'distance at which links count as colliding in ~/collision_markers',
+        unit='m',
+        bounds=(0.0, 1.0),
+    )
+    compute_ik_margin: float = option(
+        0.0,
+        'distance that links keep from one another and from objects in answers of compute_ik '
+        'with avoid_collisions; 0: they do not touch',
+        unit='m',
+        bounds=(0.0, 1.0),
+    )
+    compute_ik_ignore: tuple[str, ...] = option(
+        (),
+        'parts of a planning scene that compute_ik may leave out where it can not read them, '
+        'instead of declining avoid_collisions: octomap, cone, plane, mesh, frame, link_padding, '
+        'or ids of objects',
+    )
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True
     )

@@ -116,7 +116,8 @@ class Parameters:
 
     def unread(self) -> list[str]:
         """Parameters that the node was started with and nobody declared: most likely misspelt."""
-        return [_with_hint(name, self._specs) for name in self._undeclared()]
+        names = (name for name in self._undeclared() if not name.startswith('qos_overrides.'))
+        return [_with_hint(name, self._specs) for name in names]
 
     def _given(self) -> Values:
         given: Values = getattr(self._node, '_parameter_overrides', {})  # no public way to ask

@@ -4,8 +4,9 @@ Nothing moves. The service runs beside the ticks, on a thread, a node and an exe
 and solves problems of its own. What it can't honour (constraints, other groups) it refuses with
 MoveIt's error codes. Poses are those of the links, without tools. With `avoid_collisions` the
 robot's links collide neither with one another, where its description has collision geometry, nor
-with what the planning scene (see `PlanningScene`) and `robot_state.attached_collision_objects`
-say that is around them or that they carry; pairs that the scene allows to touch may.
+with the objects of the planning scene and of `robot_state.attached_collision_objects`; pairs that
+the scene allows to touch may. While something of the scene could not be read, such requests are
+declined, unless the parameter `compute_ik_ignore` names it.
 
 Needs the package moveit_msgs, which no other module imports.
 """
@@ -16,8 +17,7 @@ import importlib
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -35,21 +35,19 @@ from ik_core import (
     IkResult,
     IkStatus,
     PoseTask,
-    Robot,
     make_solver,
 )
-from ik_core.collision import World
-from ik_core.exceptions import FrameNotFound, InvalidOption
+from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
 
 from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import Frames, FrameSource, Pending
-from ..known_collisions import KnownCollisions
-from ..planning_scene import Moment, PlanningScene
+from ..planning_scene import Missing, Moment
 from ..robot_model import Model
-from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, explanation, sentence
+from ..scene_reader import SceneReader
+from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
 SEARCHES = 'levenberg_marquardt', 'closed_form'
@@ -68,7 +66,8 @@ COMPONENTS = (
     'ALLOWED_COLLISION_MATRIX',
 )  # fmt: skip
 """The parts of a scene that are asked for: names in moveit_msgs/PlanningSceneComponents."""
-EMPTY = PlanningScene()
+MOST_SHOWN = 3
+"""Parts of a scene that could not be read, of which a text says why."""
 POLL_PERIOD = 0.02
 """[s] How often a request checks whether the service is being closed."""
 
@@ -137,35 +136,34 @@ class PatientFrames:
                     raise
 
 
-def collisions_of(robot: Robot, known: KnownCollisions) -> Collisions:
-    """Return those of a robot; Declined without usable geometry."""
+def _collisions(scenes: SceneReader, state: Any, model: Model, now: Moment) -> Collisions:
+    """The collisions of a robot in the scene, with what its state attaches.
+
+    A state that is no difference, and names joints, says all that is attached. Raises Declined
+    without usable geometry, and while something is missing in the scene.
+    """
+    node, scene = model.parameters.node, scenes.scene
+    if state.joint_state.name and not state.is_diff:
+        scene = scene.without_attached()
+    scene = scene.attaching(state.attached_collision_objects, now)
+    missing = scene.missing(node.compute_ik_ignore)
+    if missing:
+        raise Declined(
+            MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE,
+            f'avoid_collisions: {described(missing)}',
+        )
     try:
-        return known.of(robot)
+        return scenes.collisions(scene, node.compute_ik_margin, now)
     except IkError as error:
-        raise _unavailable(error) from error
+        text = f'avoid_collisions: {error}'
+        raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
 
 
-def _unavailable(reason: object) -> Declined:
-    text = f'avoid_collisions: {reason}'
-    return Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text)
-
-
-def _in_scene(collisions: Collisions, scene: PlanningScene, state: Any, now: Moment) -> Collisions:
-    """The collisions of a robot in a scene, with what its state attaches; Declined for what can't
-    be. A state that is no difference, and names joints, says all that is attached."""
-    try:
-        if state.joint_state.name and not state.is_diff:
-            scene = scene.without_attached()
-        scene = scene.attaching(state.attached_collision_objects, now)
-        if not scene:
-            return collisions
-        collisions = copy(collisions)
-        collisions.world = World()
-        scene.put_into(collisions.world, now)
-        collisions.free(now.q)  # finds what a model can't be made with
-        return collisions
-    except IkError as error:
-        raise _unavailable(error) from error
+def described(missing: Sequence[Missing]) -> str:
+    """What is missing in a scene, the first ones with their reasons."""
+    more = len(missing) - MOST_SHOWN
+    rest = f'; {more} more' if more > 0 else ''
+    return f'could not be read: {"; ".join(map(str, missing[:MOST_SHOWN]))}{rest}'
 
 
 def read_request(
@@ -173,8 +171,7 @@ def read_request(
     model: Model,
     frames: PatientFrames,
     group: str,
-    collisions: KnownCollisions,
-    scene: PlanningScene = EMPTY,
+    scenes: SceneReader,
 ) -> Query:
     """Read a moveit_msgs/PositionIKRequest. Raises Declined where it can't be honoured.
 
@@ -186,9 +183,8 @@ def read_request(
     try:
         avoid = None
         if request.avoid_collisions:
-            avoid = collisions_of(model.robot, collisions)
             now = Moment(model.robot, q0, partial(frames.in_root, q=q0))
-            avoid = _in_scene(avoid, scene, request.robot_state, now)
+            avoid = _collisions(scenes, request.robot_state, model, now)
         problem = model.problem(_goals(request, model, frames, q0), avoid)
     except FrameNotFound as error:
         raise Declined(MoveItErrorCode.INVALID_LINK_NAME, str(error)) from error
@@ -307,13 +303,13 @@ class ComputeIk:
         node: Node,
         model: Callable[[], Model | None],
         others: FrameSource,
-        collisions: KnownCollisions,
+        scenes: SceneReader,
     ) -> None:
         self._node = node
         self._model = model
         self._others = others
-        self._collisions = collisions
-        self._scene = EMPTY
+        self._scenes = scenes
+        self._unread: list[Any] = []  # scenes that came before the robot
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -368,7 +364,9 @@ class ComputeIk:
         try:
             while not stopping.is_set():
                 executor.spin_once(timeout_sec=0.1)
-                whole.poll()
+                if self._model() is not None:
+                    self._read_scenes()
+                    whole.poll()
         except (ExternalShutdownException, ShutdownException):
             pass
         finally:
@@ -380,17 +378,29 @@ class ComputeIk:
         return PatientFrames(frames, self._stopping)
 
     def _take_scene(self, message: Any) -> None:
-        """Apply a planning scene; a wrong one changes nothing."""
-        try:
-            model = self._model()
-            if model is None:
-                raise InvalidOption('there is no robot yet')
+        """Apply a planning scene, as soon as there is a robot."""
+        self._unread.append(message)
+        if len(self._unread) > SCENE_DEPTH:
+            self._unread.clear()
+            self._scenes.miss(f'more than {SCENE_DEPTH} messages came before there was a robot')
+        self._read_scenes()
+
+    def _read_scenes(self) -> None:
+        model = self._model()
+        while self._unread and model is not None:
             q = model.tracker.q
             now = Moment(model.robot, q, partial(self._frames(model).in_root, q=q))
-            self._scene = self._scene.changed(message, now)
-        except Exception as error:
-            text = cut(f'{SCENE}: {explanation(error)}; the scene before it is kept')
-            self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
+            missing = self._scenes.read(self._unread.pop(0), now)
+            if missing:
+                declined = (
+                    'what could be read counts; avoid_collisions is declined until it can be read '
+                    'or is removed, or compute_ik_ignore names it'
+                )
+                ignored = model.parameters.node.compute_ik_ignore
+                is_needed = self._scenes.scene.missing(ignored)
+                then = declined if is_needed else 'compute_ik_ignore leaves it out'
+                text = cut(f'{SCENE}: {described(missing)}; {then}')
+                self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
 
     def _answer(self, request: Any, response: Any) -> Any:
         model = self._model()
@@ -403,8 +413,7 @@ class ComputeIk:
                 model,
                 self._frames(model),
                 group,
-                self._collisions,
-                self._scene,
+                self._scenes,
             )
             write_response(response, query.solve(self._stopping), model)
         except Declined as declined:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.cli.programs import VIEWER
+from ik_core.cli.programs import viewer_remedy
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
@@ -48,7 +48,7 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
     try:
         import viser
     except ImportError:
-        raise InvalidOption(f'the viewer needs viser: {VIEWER}') from None
+        raise InvalidOption(f'the viewer needs viser: {viewer_remedy()}') from None
     if port is not None and not 0 <= port <= LAST_PORT:
         raise InvalidOption(f'port {port}: a port is a number from 0 to {LAST_PORT}')
     chosen = first_free_port(host) if port is None else port

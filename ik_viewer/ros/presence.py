@@ -60,5 +60,6 @@ class Presence:
             self._vanished()
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        if any(status.name.startswith(f'{self._name}: ') for status in message.status):
+        name = f'{self._name.lstrip("/")}: '  # a node of an earlier version has the slash
+        if any(status.name.lstrip('/').startswith(name) for status in message.status):
             self.hear()

@@ -80,6 +80,7 @@ IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced', 'are 
 """By scripts/environment and setup.py; test_package.py provokes them."""
 OF_STATES = {
     'waiting for a robot': 'NO_MODEL',
+    'waiting for /clock': 'WAITING_FOR_CLOCK',
     'waiting for joint_states': 'WAITING_FOR_STATE',
     'joint_states stopped': 'STATE_LOST',
     'does not follow': 'NOT_FOLLOWING',
@@ -93,6 +94,7 @@ IN_THE_LOG = (
     's newer than',
     'goal out of reach',
     'other publishers',
+    'nothing of',
 )
 OF_PIP = ('externally-managed-environment',)
 ELSEWHERE = ('there is no parameter', 'has velocity', 'can not move to')
@@ -179,7 +181,8 @@ def test_a_mimic_joint_that_can_not_get_into_line_is_refused_as_quoted():
 
 def test_the_node_s_log_says_what_the_page_quotes():
     pytest.importorskip('rclpy')
-    from geometry_msgs.msg import Point, Pose, Quaternion
+    from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+    from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import JointState
     from support.node_harness import Client, node_process, unique_namespace
 
@@ -194,6 +197,9 @@ def test_the_node_s_log_says_what_the_page_quotes():
         's newer than': lambda: client.send_goal(Pose(), frame=TIP, seconds=100),
         'goal out of reach': lambda: client.send_goal(far),
         'other publishers': lambda: client.publisher(JointState, 'joint_states'),
+        'nothing of': lambda: client.node.create_publisher(
+            PoseStamped, 'goal_pose_2d', qos_profile_sensor_data
+        ),
     }
     assert set(provoke) == set(IN_THE_LOG)
     said = []

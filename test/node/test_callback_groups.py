@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ik_node.inputs.subscriptions import Polled
+from ik_node.callback_groups import Polled
 from ik_node.ticker import Gate
 
 

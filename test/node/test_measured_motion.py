@@ -808,7 +808,7 @@ def test_a_goal_waits_while_others_move_the_robot_and_is_refused_in_the_end(pand
     it.run(1900)
     assert not it.health.refused
     it.run(200)
-    assert it.health.refused == ['led_by_others']
+    assert it.health.refused == ['moved_externally']
     assert status(it) == 'IDLE'
     it.goal(reachable_goal(panda, TIP, 2))
     it.run(300)
@@ -818,7 +818,7 @@ def test_a_goal_waits_while_others_move_the_robot_and_is_refused_in_the_end(pand
     assert len(it.sent) == sent
     it.driven = None
     it.until(lambda: reached(it))
-    assert it.health.refused == ['led_by_others']
+    assert it.health.refused == ['moved_externally']
 
 
 def test_nothing_is_published_once_the_last_trajectory_has_ended(panda):

@@ -40,7 +40,7 @@ class SimTime:
 def test_ticks_follow_simulated_time():
     robot = load('panda')
     with panda_world(use_sim_time=True) as node:
-        node.until_code('active')
+        node.until_code('waiting_for_clock')
         clock = SimTime(node, 100_000_000_000)
         clock.run(5)
         node.send_goal(reachable_goal(robot, TIP, 11))
@@ -60,7 +60,7 @@ def test_ticks_follow_simulated_time():
 def test_a_clock_that_jumps_ahead_is_not_caught_up_with():
     robot = load('panda')
     with panda_world(use_sim_time=True) as node:
-        node.until_code('active')
+        node.until_code('waiting_for_clock')
         clock = SimTime(node, 100_000_000_000)
         clock.run(5)
         node.send_goal(reachable_goal(robot, TIP, 11))
@@ -78,7 +78,7 @@ def test_a_clock_that_jumps_ahead_is_not_caught_up_with():
 def test_a_paused_clock_keeps_goals_and_a_pause_longer_than_their_timeout_changes_nothing():
     robot = load('panda')
     with panda_world(use_sim_time=True, goal_timeout=10.0) as node:
-        node.until_code('active')
+        node.until_code('waiting_for_clock')
         clock = SimTime(node, 100_000_000_000)
         clock.run(3)
         goal = reachable_goal(robot, TIP, 11)
@@ -98,7 +98,7 @@ def test_a_paused_clock_keeps_goals_and_a_pause_longer_than_their_timeout_change
 
 def test_a_pause_while_the_clock_stands_still_says_so_and_comes_to_rest_once_it_goes_on():
     with panda_world(use_sim_time=True) as node:
-        node.until_code('active')
+        node.until_code('waiting_for_clock')
         clock = SimTime(node, 100_000_000_000)
         clock.run(3)
         node.send_goal(reachable_goal(load('panda'), TIP, 11))

@@ -50,7 +50,7 @@ ORDERS = {
             'texts',
         },
         {'parameters', 'planning_scene'},
-        {'joint_limits'},
+        {'joint_limits', 'scene_reader'},
         {'alignment', 'example_following'},
         {'robot_model', 'ticker'},
         {'outputs'},

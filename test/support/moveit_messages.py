@@ -38,13 +38,25 @@ def matrix(names=(), rows=(), defaults=None):
     )
 
 
-def message(*things, attached=(), allowed=None, is_diff=True, octomap=()):
-    """What has the fields of a moveit_msgs/PlanningScene."""
+def message(
+    *things,
+    attached=(),
+    allowed=None,
+    is_diff=True,
+    octomap=(),
+    octomap_id='',
+    padding=(),
+    scale=(),
+):
+    """What has the fields of a moveit_msgs/PlanningScene; padding and scale are of panda_hand."""
     return Fields(
         is_diff=is_diff,
         robot_state=Fields(attached_collision_objects=list(attached)),
+        link_padding=[Fields(link_name='panda_hand', padding=metres) for metres in padding],
+        link_scale=[Fields(link_name='panda_hand', scale=factor) for factor in scale],
         allowed_collision_matrix=allowed or matrix(),
         world=Fields(
-            collision_objects=list(things), octomap=Fields(octomap=Fields(data=list(octomap)))
+            collision_objects=list(things),
+            octomap=Fields(octomap=Fields(id=octomap_id, data=list(octomap))),
         ),
     )

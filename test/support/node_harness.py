@@ -286,7 +286,7 @@ class Client:
     @property
     def diagnostics(self):
         """The values that the node last published in /diagnostics, by key; {} before any."""
-        name = f'{self.namespace}/ik_node: inverse kinematics'
+        name = f'{self.namespace.lstrip("/")}/ik_node: inverse kinematics'
         mine = [s for m in self.inbox['/diagnostics'] for s in m.status if s.name == name]
         return values_of(mine[-1]) if mine else {}
 

@@ -210,8 +210,14 @@ def about_node(words):
 def parameter(name, value=None):
     """A parameter with a value that it takes, as ROS reads it."""
     from ik_node.parameters.specs import fixed_specs
+    from ik_node.tools.interface_page import SUBSCRIPTIONS
 
     if PER_ROBOT.fullmatch(name):
+        return
+    overridden = re.fullmatch(r'qos_overrides\.(/[\w/]+)\.subscription\.reliability', name)
+    if overridden:
+        assert relative(overridden[1]) in {each.name for each in SUBSCRIPTIONS}, name
+        assert value is None or yaml.safe_load(value) in ('reliable', 'best_effort'), value
         return
     specs = {spec.name: spec for spec in fixed_specs()}
     assert name in specs, f'no parameter {name}'

@@ -6,13 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 from support.places import ROOT
 from support.robots import python_path
 
 from ik_core.cli.main import COMMANDS, _parser, _shield_negative_numbers, main
-from ik_core.cli.programs import PROGRAMS
+from ik_core.cli.programs import PROGRAMS, VIEWER, viewer_remedy
 from ik_core.solvers import SOLVERS
 
 NAMES = list(COMMANDS)
@@ -122,3 +123,16 @@ def test_the_command_itself_answers_the_shell(tmp_path):
 def test_the_solvers_are_all_named_in_the_help(capsys):
     text = ' '.join(help_of(capsys, 'solve').split())
     assert ', '.join(SOLVERS) in text
+
+
+def test_where_python_refuses_pip_the_viewer_is_advised_in_a_virtual_environment(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(sysconfig, 'get_path', lambda name: str(tmp_path))
+    monkeypatch.setattr(sys, 'base_prefix', sys.prefix)
+    assert viewer_remedy() == VIEWER
+    (tmp_path / 'EXTERNALLY-MANAGED').touch()
+    assert viewer_remedy().startswith('this Python refuses pip')
+    assert f'~/viewer/bin/{VIEWER}' in viewer_remedy()
+    monkeypatch.setattr(sys, 'base_prefix', '/usr')
+    assert viewer_remedy() == VIEWER

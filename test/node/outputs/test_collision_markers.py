@@ -89,6 +89,14 @@ def test_near_pairs_are_lines_and_colliding_links_are_red():
         node.set_parameters(rate=500.0)  # a change of parameters leaves the markers
         seen = len(node.inbox[TOPIC])
         node.until(lambda: len(node.inbox[TOPIC]) > seen + 2, 'markers go on')
+        wide = ik.Collisions(robot, margin=0.05)
+        more = {link for pair in wide.colliding(q) for link in (pair.first, pair.second)}
+        covers = [piece for piece in wide.pieces if piece.link in more]
+        assert more > links
+        assert node.set_parameters(collision_margin=0.05).successful
+        node.until(
+            lambda: len(of(node.inbox[TOPIC][-1], 'colliding')) == len(covers), 'a wider margin'
+        )
 
 
 def test_a_robot_without_shapes_is_one_warning_and_moves_on():

@@ -10,7 +10,7 @@ from support.panda_world import panda_world
 
 def limits(node):
     """The limits of the last /diagnostics of this node; {} before any."""
-    name = f'{node.namespace}/ik_node: joint limits'
+    name = f'{node.namespace.lstrip("/")}/ik_node: joint limits'
     mine = [s for m in node.inbox['/diagnostics'] for s in m.status if s.name == name]
     return values_of(mine[-1]) if mine else {}
 

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from support.controlled_arm import ARM, START, Arm, controlled
 from support.slide import at, slide
 
 
@@ -29,3 +30,17 @@ def test_at_a_reached_goal_nothing_is_told_again_and_again_but_what_changes():
         node.until_refused('not_finite')
         assert int(node.status['late_ticks']) >= 3000
         assert node.status['code'] == 'reached'
+
+
+def test_while_others_move_the_arm_the_status_says_so():
+    with controlled('joint_trajectory') as node:
+        arm = Arm(node, ARM, START)
+        arm.until(lambda: node.status.get('code') == 'idle', 'the start')
+
+        def pushed_and_so():
+            arm.q[0] += 0.002
+            return node.status.get('code') == 'moved_externally'
+
+        arm.until(pushed_and_so, 'the status')
+        assert 'others move the robot' in node.status['text']
+        arm.until(lambda: node.status.get('code') == 'idle', 'rest')

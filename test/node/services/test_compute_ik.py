@@ -43,18 +43,20 @@ from ik_core.collision import Box
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.goal_frames import Frames, Pending
 from ik_node.known_collisions import KnownCollisions
+from ik_node.parameters.node_options import NodeOptions, NodeParameters
 from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
+from ik_node.scene_reader import SceneReader
 from ik_node.services.compute_ik import (
     COMPONENTS,
     LONGEST_TIMEOUT,
+    SCENE_DEPTH,
     SCENE_SERVICE,
     ComputeIk,
     Declined,
     MoveItErrorCode,
     PatientFrames,
     SceneRequest,
-    collisions_of,
     read_request,
     write_response,
 )
@@ -134,11 +136,15 @@ def panda(make_model):
     return make_model('panda', tip_links=[TIP], rate=500.0)
 
 
+def scenes():
+    return SceneReader(KnownCollisions())
+
+
 def read(model, request, others=None, stopping=None):
     """What is asked for, the way the service reads it."""
     frames = Frames(model.robot, model.base_link, others)
     patient = PatientFrames(frames, stopping or threading.Event())
-    return read_request(request, model, patient, model.robot.name, KnownCollisions())
+    return read_request(request, model, patient, model.robot.name, scenes())
 
 
 def ask(model, request, others=None, stopping=None):
@@ -438,7 +444,7 @@ def test_what_can_not_be_honoured_is_refused(panda, change, code):
 
 def test_avoid_collisions_answers_with_links_that_do_not_meet(panda):
     """The hand beside the base: the nearest solution bends the arm into itself."""
-    collisions, avoided = ik.Collisions(panda.robot), 0
+    collisions, avoided = ik.Collisions(panda.robot, margin=0.0), 0
     rng = np.random.default_rng(4)
     lower, upper = panda.robot.lower, panda.robot.upper
     for _ in range(60):
@@ -539,7 +545,7 @@ def test_an_attached_object_changes_the_answer(panda):
     world.attach(
         'ball', ik.collision.Sphere(0.1), 'panda_hand', ik.transform(position=(0.0, 0.0, 0.3))
     )
-    without, with_it = ik.Collisions(robot), ik.Collisions(robot, world)
+    without, with_it = ik.Collisions(robot, margin=0.0), ik.Collisions(robot, world, 0.0)
     share = np.random.default_rng(5).random((400, robot.n))
     q = robot.lower + share * (robot.upper - robot.lower)
     for one in q[without.free(q) & ~with_it.free(q)][:20]:
@@ -561,12 +567,12 @@ def test_an_attached_object_changes_the_answer(panda):
 
 
 def test_what_was_attached_is_gone_with_the_next_request(panda):
-    known = KnownCollisions()
+    reader = scenes()
     patient = PatientFrames(Frames(panda.robot, panda.base_link, None), threading.Event())
     for things, count in (([carried('panda_hand', (2, [0.05]))], 1), ([], 0)):
         request = attached(*things)
         request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
-        query = read_request(request, panda, patient, panda.robot.name, known)
+        query = read_request(request, panda, patient, panda.robot.name, reader)
         assert len(query.problem.avoid.world) == count
 
 
@@ -599,8 +605,12 @@ def test_avoid_collisions_without_collision_geometry_is_refused():
         '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
         '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'
     )
+    settings = NodeParameters(NodeOptions(), None, None, None, None, {}, {})
+    model = Fields(robot=robot, base_link='a', parameters=settings, tracker=Fields(q=np.zeros(1)))
+    request = new_request()
+    request.avoid_collisions = True
     with pytest.raises(Declined, match='no collision geometry') as refused:
-        collisions_of(robot, KnownCollisions())
+        read(model, request)
     assert refused.value.code == MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
 
 
@@ -610,7 +620,8 @@ def service(panda):
     logged = []
     log = Fields(warning=lambda text, **_: logged.append(text))
     node = Fields(get_logger=lambda: log)
-    it = ComputeIk(node, lambda: panda, None, KnownCollisions())
+    it = ComputeIk(node, lambda: it.robot, None, scenes())
+    it.robot = panda
     it.logged = logged
     return it
 
@@ -634,7 +645,7 @@ def test_a_planning_scene_changes_the_answer(panda, service):
     world = ik.World()
     offset = ik.transform(position=(0.1, 0.0, 0.0))  # of all shapes of `thing`
     world.add('table', Box((0.6, 1.2, 0.1)), ik.transform(position=(0.6, 0.0, 0.3)) @ offset)
-    without, with_it = ik.Collisions(robot), ik.Collisions(robot, world)
+    without, with_it = ik.Collisions(robot, margin=0.0), ik.Collisions(robot, world, 0.0)
     rows = np.random.default_rng(6).uniform(robot.lower, robot.upper, (400, robot.n))
     blocked = rows[without.free(rows) & ~with_it.free(rows)][:30]
     avoided = 0
@@ -652,20 +663,126 @@ def test_a_planning_scene_changes_the_answer(panda, service):
     assert all('every solution found collides' in text for text in service.logged)
 
 
-def test_a_planning_scene_that_is_wrong_changes_nothing_and_is_logged(service):
-    service._take_scene(scene_message(thing('ball', (2, [0.1]))))
-    before = service._scene
-    assert before.things
-    service._take_scene(scene_message(thing('ball', (2, [-0.1]))))
-    assert service._scene is before
-    (text,) = service.logged
-    assert text.startswith("planning_scene: object 'ball': ")
-    assert text.endswith('the scene before it is kept')
+def answered(service, robot, attached=()):
+    """The code and the text of an answer with avoid_collisions, at a pose that is free."""
+    request = new_request()
+    request.pose_stamped = stamped(robot.forward_kinematics(robot.middle_configuration, TIP))
+    request.robot_state.attached_collision_objects = list(attached)
+    request.avoid_collisions = True
+    error = service._answer(Fields(ik_request=request), new_response()).error_code
+    return MoveItErrorCode(error.val), error.message
+
+
+@pytest.fixture
+def with_ignored(panda, monkeypatch):
+    """Sets compute_ik_ignore."""
+
+    def set_ignored(*names):
+        node = replace(panda.parameters.node, compute_ik_ignore=names)
+        monkeypatch.setattr(panda, 'parameters', replace(panda.parameters, node=node))
+
+    return set_ignored
+
+
+FAR = (3.0, 3.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ('unread', 'text', 'kind'),
+    [
+        (scene_message(octomap=[1]), 'octomap: octomaps are not supported', 'octomap'),
+        (scene_message(thing('far', (4, [0.1, 0.1]), at=FAR)), "object 'far': cone", 'cone'),
+        (scene_message(thing('far', (2, [-0.1]))), "object 'far': 'far': Sphere: radius", 'far'),
+        (scene_message(thing('far', (2, [0.1]), frame='x')), "object 'far': unknown frame", 'far'),
+    ],
+)
+def test_what_is_missing_in_a_scene_declines_requests_unless_it_is_ignored(
+    panda, service, with_ignored, unread, text, kind
+):
+    code = MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
+    unread.world.collision_objects.append(thing('good', (2, [0.1]), at=FAR))
+    service._take_scene(unread)
+    found, why = answered(service, panda.robot)
+    assert found is code
+    assert text in why
+    (logged, _) = service.logged
+    assert text in logged
+    assert 'compute_ik_ignore' in logged
+    with_ignored('nothing', kind)
+    assert answered(service, panda.robot)[0] is MoveItErrorCode.SUCCESS
+    assert 'good' in service._scenes.scene.things
+    with_ignored()
+    assert answered(service, panda.robot)[0] is code
+    service._take_scene(scene_message(is_diff=False))
+    assert answered(service, panda.robot)[0] is MoveItErrorCode.SUCCESS
+
+
+def test_what_a_request_attaches_can_be_ignored(panda, service, with_ignored):
+    cone = carried('panda_hand', (4, [0.1, 0.1]))
+    found, why = answered(service, panda.robot, [cone])
+    assert found is MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
+    assert "attached object 'thing': cone" in why
+    with_ignored('cone')
+    assert answered(service, panda.robot, [cone])[0] is MoveItErrorCode.SUCCESS
+
+
+def test_scenes_that_come_before_the_robot_are_read_with_it(panda, service):
+    service.robot = None
+    service._take_scene(scene_message(thing('a', (2, [0.1]), at=FAR)))
+    service._take_scene(scene_message(thing('b', (2, [0.1]), at=FAR)))
+    assert not service._scenes.scene
+    service.robot = panda
+    service._read_scenes()
+    assert [*service._scenes.scene.things] == ['a', 'b']
+    service.robot = None
+    for _ in range(SCENE_DEPTH + 1):
+        service._take_scene(scene_message())
+    service.robot = panda
+    found, why = answered(service, panda.robot)
+    assert found is MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
+    assert 'before there was' in why
+
+
+def test_requests_are_judged_with_a_margin_of_their_own(panda, service, monkeypatch):
+    """A ball 5 mm beside the hand is no obstacle by default, and one with a margin of 10 mm."""
+    robot = panda.robot
+    q = robot.middle_configuration
+    alone = ik.Collisions(robot, margin=0.0)
+    assert alone.free(q)
+    world = ik.World()
+    world.add('ball', ik.collision.Sphere(0.05))
+    near = ik.Collisions(robot, world, margin=0.0)
+    at = robot.forward_kinematics(q, 'panda_hand')[:3, 3] + (0.0, 0.6, 0.0)
+    for _ in range(50):  # towards the hand
+        world.move('ball', ik.transform(position=at))
+        pair = min(
+            (it for it in near.distances(q, 1.0) if 'ball' in (it.first, it.second)),
+            key=lambda it: it.distance,
+        )
+        out = pair.normal if pair.second == 'ball' else -pair.normal
+        at = at + (0.005 - pair.distance) * out
+    assert abs(pair.distance - 0.005) < 1e-6
+    ball = thing('ball', (2, [0.05]), at=at - (0.1, 0.0, 0.0))
+    service._take_scene(scene_message(ball))
+    goal = robot.forward_kinematics(q, TIP)
+    for margin, is_free in ((0.0, True), (0.01, False)):
+        node = replace(panda.parameters.node, compute_ik_margin=margin)
+        monkeypatch.setattr(panda, 'parameters', replace(panda.parameters, node=node))
+        request = new_request()
+        request.pose_stamped, request.avoid_collisions = stamped(goal), True
+        query = read_request(
+            request,
+            panda,
+            PatientFrames(Frames(robot, panda.base_link, None), threading.Event()),
+            GROUP,
+            service._scenes,
+        )
+        assert query.problem.avoid.free(q) == is_free
 
 
 def test_the_whole_scene_is_asked_for_whenever_its_service_appears():
     """With another kind of service, since moveit_msgs are not everywhere."""
-    context, scenes = rclpy.Context(), []
+    context, found = rclpy.Context(), []
     rclpy.init(context=context, domain_id=DOMAIN)
     space = {'namespace': unique_namespace(), 'context': context}
     asking, executor = (
@@ -674,9 +791,7 @@ def test_the_whole_scene_is_asked_for_whenever_its_service_appears():
     )
     executor.add_node(asking)
     request = SetBool.Request(data=True)
-    whole = SceneRequest(
-        asking, SetBool, request, lambda response: scenes.append(response.message)
-    )
+    whole = SceneRequest(asking, SetBool, request, lambda response: found.append(response.message))
 
     def spin_until(condition):
         deadline = time.monotonic() + 300.0
@@ -693,11 +808,11 @@ def test_the_whole_scene_is_asked_for_whenever_its_service_appears():
         move_group = rclpy.create_node('move_group', **space)
         executor.add_node(move_group)
         move_group.create_service(SetBool, SCENE_SERVICE, answer)
-        spin_until(lambda count=count: len(scenes) == count)
+        spin_until(lambda count=count: len(found) == count)
         for _ in range(20):
             executor.spin_once(timeout_sec=0.01)
             whole.poll()
-        assert scenes == ['scene True'] * count  # once each
+        assert found == ['scene True'] * count  # once each
         executor.remove_node(move_group)
         move_group.destroy_node()
         spin_until(lambda: not whole._is_there)
@@ -722,8 +837,7 @@ def test_what_a_state_attaches_is_all_only_if_it_is_no_difference(panda, service
         if names_joints:
             request.robot_state.joint_state = JointState(name=['panda_joint1'], position=[0.1])
         request.pose_stamped = stamped(reachable_goal(panda.robot, TIP, 1))
-        known = KnownCollisions()
-        query = read_request(request, panda, patient, GROUP, known, service._scene)
+        query = read_request(request, panda, patient, GROUP, service._scenes)
         assert len(query.problem.avoid.world) == count
 
 

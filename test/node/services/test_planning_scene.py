@@ -3,6 +3,8 @@
 Messages are classes with the fields of moveit_msgs; the real ones are in test_compute_ik.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,9 @@ from support.node_harness import load
 
 import ik_core as ik
 from ik_core.collision import Box, Convex, Cylinder, Sphere
-from ik_node.planning_scene import Moment, Operation, PlanningScene
+from ik_node.known_collisions import KnownCollisions
+from ik_node.planning_scene import MATRIX, Moment, Operation, PlanningScene
+from ik_node.scene_reader import SceneReader
 
 _, REMOVE, APPEND, MOVE = (bytes([operation]) for operation in Operation)
 BOX, BALL, ROD = (1, [0.2, 0.4, 0.6]), (2, [0.1]), (3, [0.6, 0.1])
@@ -33,6 +37,8 @@ def moment(seed=0, map_frame=MAP):
     def frame_of(name):
         if name == 'map':
             return map_frame
+        if name == 'nowhere':
+            raise ik.InvalidOption(f'unknown frame {name!r}')
         return robot.forward_kinematics(q, name or robot.base_link)
 
     return Moment(robot, q, frame_of)
@@ -173,52 +179,214 @@ def one_default_too_few():
     return it
 
 
-BAD = {
-    'no id': message(thing('', BOX)),
-    'no shape': message(thing('a')),
-    'cone': message(thing('a', (4, [0.1, 0.1]))),
-    'dimensions': message(thing('a', (1, [0.1]))),
-    'negative': message(thing('a', (2, [-0.1]))),
-    'not finite': message(thing('a', BOX, at=(float('nan'), 0, 0))),
-    'plane': message(thing('a', BOX, planes=[None])),
-    'operation': message(thing('a', BOX, operation=b'\7')),
-    'to move': message(thing('a', operation=MOVE)),
-    'frame': message(thing('kept', BALL, frame='map', operation=APPEND)),
-    'octomap': message(octomap=[1]),
-    'rows': message(allowed=matrix(['a', 'b'], [[True]])),
-    'default': message(allowed=one_default_too_few()),
-    'no_link': message(attached=[carried('no_link', thing('a', BOX))]),
-    'no_touching': message(attached=[carried('panda_hand', thing('a', BOX), ['no_touching'])]),
-    'flat': message(thing('a', meshes=[[(0.0, 0.0, float('inf'))] * 4])),
-    'too many': message(*(thing(f'thing {k}', BALL) for k in range(100))),
+def names_of(scene, ignored=()):
+    return [each.name for each in scene.missing(ignored)]
+
+
+CONE, PRISM, PLANE = (4, [0.1, 0.1]), (5, [0.1]), object()
+BAD = {  # a message, what is missing after it, and of which kind
+    'no id': (message(thing('', BOX)), '', ''),
+    'no shape': (message(thing('a')), 'a', ''),
+    'cone': (message(thing('a', CONE)), 'a', 'cone'),
+    'prism': (message(thing('a', PRISM)), 'a', 'prism'),
+    'dimensions': (message(thing('a', (1, [0.1]))), 'a', ''),
+    'negative': (message(thing('a', (2, [-0.1]))), 'a', ''),
+    'above 1 km': (message(thing('a', (1, [1001.0, 1.0, 1.0]))), 'a', ''),
+    'not finite': (message(thing('a', BOX, at=(float('nan'), 0, 0))), 'a', ''),
+    'plane': (message(thing('a', planes=[PLANE])), 'a', 'plane'),
+    'operation': (message(thing('a', BOX, operation=b'\7')), 'a', ''),
+    'to move': (message(thing('a', operation=MOVE)), 'a', ''),
+    'octomap': (message(octomap=[1], octomap_id='OcTree'), 'octomap', 'octomap'),
+    'padding': (message(padding=[0.0, 0.02]), 'link_padding', 'link_padding'),
+    'scale': (message(scale=[1.1]), 'link_scale', 'link_scale'),
+    'rows': (message(allowed=matrix(['a', 'b'], [[True]])), MATRIX, MATRIX),
+    'default': (message(allowed=one_default_too_few()), MATRIX, MATRIX),
+    'no_link': (message(attached=[carried('no_link', thing('a', BOX))]), 'a', 'link'),
+    'no_touching': (
+        message(attached=[carried('panda_hand', thing('a', BOX), ['x'])]),
+        'a',
+        'link',
+    ),
+    'nothing to carry': (message(attached=[carried('panda_hand', thing('a'))]), 'a', ''),
+    'mesh': (message(thing('a', meshes=[[(0.0, 0.0, float('inf'))] * 4])), 'a', 'mesh'),
+    'frame': (message(thing('a', BOX, frame='nowhere')), 'a', 'frame'),
+    'too many': (message(*(thing(f't{k}', BALL) for k in range(99))), 't98', 'count'),
 }
+MENDS = {
+    MATRIX: message(allowed=matrix(['a'], [[True]])),
+    'octomap': message(octomap_id='cleared'),
+    'link_padding': message(padding=[0.0]),
+    'link_scale': message(scale=[1.0]),
+}
+"""Messages after which these can be read."""
 
 
-@pytest.mark.parametrize('bad', BAD.values(), ids=BAD)
-def test_what_is_wrong_is_refused_as_a_whole(now, bad):
+@pytest.mark.parametrize(('bad', 'name', 'kind'), BAD.values(), ids=BAD)
+def test_what_can_be_read_counts_and_the_rest_is_missing_until_it_is_replaced(
+    now, bad, name, kind
+):
     scene = scene_of(now, message(thing('kept', BOX)))
     good = thing('good', BALL)
     bad.world.collision_objects.insert(0, good)
     try:
-        with pytest.raises(ik.IkError) as refused:
-            scene.changed(bad, now)
+        scene = scene.changed(bad, now)
     finally:
         bad.world.collision_objects.remove(good)
-    assert len(str(refused.value).splitlines()) == 1
-    assert [*world_of(scene, now)] == ['kept']
+    assert {'kept', 'good'} <= set(world_of(scene, now))
+    assert name not in world_of(scene, now)
+    (missing,) = scene.missing()
+    assert (missing.name, missing.flaw.kind) == (name, kind)
+    assert len(str(missing).splitlines()) == 1
+    assert not scene.missing([name])
+    assert not scene.missing([kind]) or not kind
+    assert names_of(scene.changed(message(thing('other', BOX)), now))[0] == name
+    assert not scene.changed(message(is_diff=False), now).missing()
+    if name in MENDS:
+        assert not scene.changed(MENDS[name], now).missing()
+    elif missing.subject.startswith('attached'):
+        put_down = carried('', thing(name, operation=REMOVE))
+        scene = scene.changed(message(attached=[put_down]), now)
+        assert names_of(scene) == [name]  # it stands in the world now
+        assert not scene.changed(message(thing(name, operation=REMOVE)), now).missing()
+    else:
+        assert not scene.changed(message(thing(name, operation=REMOVE)), now).missing()
+        if name:
+            replaced = scene.changed(message(thing('good', operation=REMOVE)), now)
+            replaced = replaced.changed(message(thing(name, BALL)), now)
+            assert not replaced.missing()
+            assert name in world_of(replaced, now)
 
 
-def test_a_pose_counts_only_with_its_poses():
-    it = thing('a', BOX)
-    it.primitive_poses = []
-    with pytest.raises(ik.InvalidOption, match="object 'a': each primitive and mesh needs a pose"):
-        PlanningScene().changed(message(it), moment())
+def test_shapes_of_an_object_that_can_be_read_count(now):
+    scene = scene_of(now, message(thing('a', BOX, CONE, BALL, planes=[PLANE])))
+    assert [each.shape for each in world_of(scene, now).values()] == [
+        Box((0.2, 0.4, 0.6)),
+        Sphere(0.1),
+    ]
+    assert [each.flaw.kind for each in scene.missing()] == ['plane', 'cone']
+    assert names_of(scene, ['cone']) == ['a']
+    assert not scene.missing(['cone', 'plane'])
+    moved = scene.changed(message(thing('a', at=(0, 1, 0), operation=MOVE)), now)
+    assert names_of(moved) == ['a', 'a']  # moving mends no shape
+    picked_up = scene.changed(message(attached=[carried('panda_hand', thing('a'))]), now)
+    assert [each.subject for each in picked_up.missing()] == ["attached object 'a'"] * 2
 
 
-def test_an_unknown_frame_is_named_when_the_scene_is_used(now):
+def test_an_object_that_is_moved_to_an_unknown_frame_is_nowhere_until_it_is_moved_again(now):
+    scene = scene_of(now, message(thing('a', BOX)))
+    lost = scene.changed(message(thing('a', frame='nowhere', operation=MOVE)), now)
+    assert not world_of(lost, now)
+    (missing,) = lost.missing()
+    assert missing.flaw.kind == 'frame'
+    assert "'nowhere'" in str(missing)
+    found = lost.changed(message(thing('a', at=(0, 1, 0), operation=MOVE)), now)
+    assert not found.missing()
+    np.testing.assert_allclose(positions(found, now)['a'], (0.1, 1, 0))
+
+
+def test_an_attached_object_grows(now):
+    scene = scene_of(
+        now,
+        message(attached=[carried('panda_hand', thing('a', BOX, frame='panda_hand'))]),
+        message(
+            attached=[
+                carried('panda_hand', thing('a', BALL, frame='panda_hand', operation=APPEND)),
+            ]
+        ),
+    )
+    assert [each.shape for each in world_of(scene, now).values()] == [
+        Box((0.2, 0.4, 0.6)),
+        Sphere(0.1),
+    ]
+    assert not scene.missing()
+
+
+def test_names_of_shapes_are_those_of_no_other_object_or_link(now):
+    names = ['shelf', 'shelf 1', 'shelf 1 (2)', 'panda_hand', 'panda_hand (object)']
+    objects = [thing(name, BOX, BALL, at=(k, 0, 0)) for k, name in enumerate(names)]
+    allowed = matrix(['panda_hand', 'panda_link3'], [[False, True], [True, False]])
+    scene = scene_of(now, message(*objects, allowed=allowed))
+    found = world_of(scene, now)
+    assert len(found) == 2 * len(names)
+    assert not set(found) & set(now.robot.link_names)
+    for k, name in enumerate(names):
+        parts = [part for part, at in positions(scene, now).items() if at[0] == k + 0.1]
+        assert len(parts) == 2
+        assert (name in parts) == (name != 'panda_hand')
+    world = ik.World()
+    scene.put_into(world, now)
+    ik.Collisions(now.robot, world)
+    assert world.allowed == {frozenset(('panda_hand', 'panda_link3'))}  # the link, not the object
+
+
+def test_a_mesh_of_many_vertices_is_its_hull(now):
+    rng = np.random.default_rng(3)
+    inside = rng.uniform(-0.4, 0.4, (12_000, 3))
+    corners = [(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]
+    scene = scene_of(now, message(thing('a', meshes=[[*corners, *inside.tolist()]])))
+    assert not scene.missing()
+    (found,) = world_of(scene, now).values()
+    assert sorted(map(tuple, found.shape.points)) == sorted(corners)
+
+
+def test_a_flat_mesh_is_its_corners(now):
+    square = [(x, y, 0.0) for x in (0.0, 1.0) for y in (0.0, 0.5, 1.0)]
+    scene = scene_of(now, message(thing('a', meshes=[square])))
+    (found,) = world_of(scene, now).values()
+    assert set(map(tuple, found.shape.points)) >= {(x, y, 0.0) for x in (0, 1) for y in (0, 1)}
+
+
+def test_an_unknown_frame_is_refused_when_the_object_comes(now):
+    asked = []
+
+    def unknown(name):
+        asked.append(name)
+        raise ik.InvalidOption(f'unknown frame {name!r}')
+
+    elsewhere = Moment(now.robot, now.q, unknown)
+    scene = scene_of(elsewhere, message(thing('a', BOX, frame='map')))
+    (missing,) = scene.missing()
+    assert str(missing) == "object 'a': unknown frame 'map'"
+    del asked[:]
+    assert not world_of(scene, elsewhere)
+    assert not asked
+
+
+def test_a_frame_that_is_lost_later_is_named(now):
     def unknown(name):
         raise ik.InvalidOption(f'unknown frame {name!r}')
 
     scene = scene_of(now, message(thing('a', BOX, frame='map')))
     with pytest.raises(ik.InvalidOption, match="object 'a': unknown frame 'map'"):
         scene.put_into(ik.World(), Moment(now.robot, now.q, unknown))
+
+
+def test_collisions_are_made_once_for_a_scene_and_a_margin(now):
+    """An object in a frame that moves is where its frame is at each call."""
+    reader = SceneReader(KnownCollisions())
+    reader.read(message(thing('a', BALL, frame='map'), thing('b', BOX, at=(0, 3, 0))), now)
+    first = reader.collisions(reader.scene, 0.0, now)
+    moved = {'map': ik.transform(position=(0.0, 0.0, 1.0))}
+    later = replace(now, frame_of=lambda name: moved.get(name, np.eye(4)))
+    assert reader.collisions(reader.scene, 0.0, later) is first
+    np.testing.assert_allclose(first.world['a'].pose[:3, 3], (0.1, 0.0, 1.0))
+    assert reader.collisions(reader.scene, 0.02, later).margins.default == 0.02
+    assert reader.collisions(reader.scene, 0.0, later) is first
+    reader.read(message(thing('c', BALL, at=(0, 4, 0))), later)
+    assert [each.name for each in reader.collisions(reader.scene, 0.0, later).world] == [*'abc']
+    reader.read(message(is_diff=False), later)
+    assert not len(reader.collisions(reader.scene, 0.0, later).world)
+
+
+def test_a_message_that_breaks_the_reader_is_missing_until_the_next_whole_scene(now):
+    reader = SceneReader(KnownCollisions())
+    reader.read(message(thing('a', BALL)), now)
+    broken = message(thing('b', BALL))
+    del broken.world.collision_objects
+    (missing,) = reader.read(broken, now)
+    assert missing.flaw.kind == 'planning_scene'
+    assert not reader.read(message(thing('c', BALL)), now)
+    assert [*reader.scene.things] == ['a', 'c']
+    assert reader.scene.missing() == [missing]
+    reader.read(message(is_diff=False), now)
+    assert not reader.scene.missing()

@@ -1,0 +1,293 @@
+"""What is wrong in the ROS graph: publishers that are not heard, or that should not be there.
+
+Whatever does not arrive makes no callback, and so no warning: a publisher of goals with best
+effort, a Twist without a stamp, a second node that commands the same robot, no /clock. Every
+GRAPH_PERIOD a thread beside the ticks looks for them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PointStamped, PoseArray, PoseStamped, TwistStamped
+from rclpy.node import Node
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+    qos_profile_sensor_data,
+)
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+from ..callback_groups import Polled, take
+from ..clocks import CLOCK_PATIENCE, NodeClock
+from ..jobs import Job
+from ..texts import cut, explanation
+from .diagnostics import Diagnostics
+
+GRAPH_PERIOD = 2.0
+"""[s] Period of the checks."""
+GOALS = (PoseStamped, PoseArray, PointStamped, TwistStamped)
+"""Kinds of messages that are goals, besides joint_goal."""
+JOINT_JOG = '~/delta_joint_cmds'
+"""A topic of MoveIt Servo that this node does not have."""
+LISTENING, LISTENING_PERIOD = 1.0, 0.02
+"""[s] How long to listen to other joint states at a time, and the period of reading them."""
+MOST_LISTENED = 5
+"""Times that the same publishers are listened to, until their joints are known."""
+
+Published = Callable[[], tuple[str, tuple[str, ...]]]
+"""Gives the topic of the commands and their joints; '' and () for none."""
+
+
+class Finding(NamedTuple):
+    """Something to log; one that is `once` is logged when it appears, others while they last."""
+
+    text: str
+    once: bool = False
+
+
+class Subscribed(NamedTuple):
+    """What a subscription of the node needs."""
+
+    topic: str
+    kind: Any
+    qos: QoSProfile
+
+
+class GraphWatch:
+    """Warns of publishers and nodes that are wrong. `published` gives what is commanded."""
+
+    def __init__(self, node: Node, health: Diagnostics, published: Published) -> None:
+        self._node, self._health, self._published = node, health, published
+        self._job: Job[list[Finding]] | None = None
+        self._said: set[Finding] = set()
+        self._others = OtherJointStates(node)
+
+    def follow(self) -> None:
+        """Log what was found since the last call, and look again; every GRAPH_PERIOD."""
+        job = self._job
+        if job is not None:
+            if not job.done:
+                return
+            self._log(job)
+        topic, joints = self._published()
+        subscribed = [
+            Subscribed(it.topic_name, it.msg_type, it.qos_profile)
+            for it in self._node.subscriptions
+            if it is not self._others.subscription
+        ]
+        self._others.follow(self._node.resolve_topic_name(topic) if topic else '', joints)
+        self._job = Job(lambda: [*self._find(subscribed, topic)])
+
+    def _log(self, job: Job[list[Finding]]) -> None:
+        try:
+            found = job.result()
+        except Exception as error:
+            self._health.warn('graph', f'the ROS graph can not be read: {explanation(error)}')
+            return
+        log = self._node.get_logger()
+        for each in found:
+            if not each.once:
+                log.warning(cut(each.text))
+            elif each not in self._said:
+                log.info(cut(each.text))
+        self._said = {each for each in found if each.once}
+
+    def _find(self, subscribed: Collection[Subscribed], topic: str) -> Iterator[Finding]:
+        node = self._node
+        own = node.get_fully_qualified_name()
+        names = node.get_node_names_and_namespaces()
+        if sum(f'{space.rstrip("/")}/{name}' == own for name, space in names) > 1:
+            yield Finding(
+                f'another node has the name {own}: services and parameters reach either of them; '
+                'start it with another name or namespace',
+            )
+        for each in subscribed:
+            others = publishers(node, each.topic)
+            for info in others:
+                yield from _unheard(each, info)
+            is_goal = each.kind in GOALS or each.topic.endswith('/joint_goal')
+            if is_goal and len(others) > 1:
+                text = f'{each.topic} has {len(others)} publishers: {listed_names(others)}; '
+                yield Finding(f'{text}the last goal counts, whoever sent it', once=True)
+        jogs = publishers(node, node.resolve_topic_name(JOINT_JOG))
+        if jogs:
+            yield Finding(
+                f'{node.resolve_topic_name(JOINT_JOG)} of {listed_names(jogs)} is not heard: '
+                'this node takes no JointJog; send positions on joint_goal',
+            )
+        if topic:
+            yield from self._find_commands(topic, own)
+
+    def _find_commands(self, topic: str, own: str) -> Iterator[Finding]:
+        """Other publishers of commands: a robot that listens to both jumps."""
+        resolved = self._node.resolve_topic_name(topic)
+        others = without_one(publishers(self._node, resolved), own)
+        text = f'{resolved} has other publishers too: {listed_names(others)}'
+        if not others:
+            return
+        if topic != 'joint_states':
+            yield Finding(f'{text}; only one may command the robot')
+            return
+        wrong = self._others.overlap(others)
+        if wrong is not None:
+            yield Finding(f'{text}; {wrong}')
+
+
+class OtherJointStates:
+    """Which joints other publishers of the topic of the commands publish.
+
+    Messages do not say who sent them. Those that name just the joints of the commands may be the
+    node's own, so others are known once there are as many other lists of names as publishers.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._group = Polled()
+        self._topic, self._joints = '', frozenset[str]()
+        self._who: tuple[str, ...] = ()
+        self._lists: set[frozenset[str]] = set()
+        self._listened = 0
+        self._is_wanted = False
+        self.subscription: Any = None
+
+    def follow(self, topic: str, joints: Iterable[str]) -> None:
+        """Listen while it is needed, to the topic of the commands of these joints."""
+        own = frozenset(joints)
+        if (topic, own) != (self._topic, self._joints):
+            self._topic, self._joints, self._who = topic, own, ()
+        if self.subscription is not None and not (self._is_wanted and topic):
+            self._node.destroy_subscription(self.subscription)
+            self.subscription = None
+        if self._is_wanted and topic and self.subscription is None:
+            self.subscription = self._node.create_subscription(
+                JointState, topic, lambda _: None, qos_profile_sensor_data,
+                callback_group=self._group,
+            )  # fmt: skip
+
+    def overlap(self, others: Collection[Any]) -> str | None:
+        """Return what is wrong with other publishers, None for nothing; takes LISTENING at most.
+
+        From another thread than `follow`.
+        """
+        who = tuple(sorted(bytes(info.endpoint_gid).hex() for info in others))
+        if who != self._who:
+            self._who, self._lists, self._listened = who, set(), 0
+        self._is_wanted = self._listened < MOST_LISTENED and not self._is_known
+        if self._is_wanted:
+            self._listen()
+        shared = sorted(frozenset().union(*self._lists) & self._joints)
+        hint = 'command_joints chooses the joints that this node publishes'
+        if shared:
+            return f'they publish {", ".join(shared[:6])}, too; {hint}'
+        if self._is_known:
+            return None
+        if self._is_wanted and self._listened == 0:
+            return None  # not listened to yet
+        return f'their joints are not known; {hint}'
+
+    @property
+    def _is_known(self) -> bool:
+        shares = any(names & self._joints for names in self._lists)
+        return shares or len(self._lists) >= len(self._who)
+
+    def _listen(self) -> None:
+        subscription, end = self.subscription, time.monotonic() + LISTENING
+        if subscription is None:
+            return
+        self._listened += 1
+        while time.monotonic() < end and not self._is_known:
+            serialized = take(subscription)
+            if serialized is None:
+                time.sleep(LISTENING_PERIOD)
+                continue
+            names = frozenset(deserialize_message(serialized, JointState).name)
+            if names and names != self._joints:
+                self._lists.add(names)
+
+
+class ClockLog:
+    """Logs once that a simulated clock does not come, or stands still, and that it goes on."""
+
+    def __init__(self, node: Node, clock: NodeClock) -> None:
+        self._node, self._clock = node, clock
+        self._told = False
+
+    def follow(self) -> None:
+        """Look at the clock; every few tenths of a second."""
+        clock, log = self._clock, self._node.get_logger()
+        if not clock.stands_still:
+            if self._told:
+                log.info('/clock goes on')
+            self._told = False
+        elif not self._told and clock.stood_for > CLOCK_PATIENCE:
+            self._told = True
+            topic = self._node.resolve_topic_name('/clock')
+            text = f'waiting for {topic} (use_sim_time is true): '
+            if not self._node.count_publishers(topic):
+                log.warning(f'{text}nobody publishes it')
+            elif clock.has_begun:
+                log.warning(f'{text}its time does not advance, so nothing moves')
+            else:
+                log.warning(f'{text}it shows no time yet, or the time 0')
+
+
+def publishers(node: Node, topic: str) -> list[Any]:
+    """The publishers of a topic, by its resolved name."""
+    return list(node.get_publishers_info_by_topic(topic)) if node.count_publishers(topic) else []
+
+
+def without_one(infos: Collection[Any], own: str) -> list[Any]:
+    """Publishers without the first of a node by its full name: another may have that name."""
+    others = list(infos)
+    for info in infos:
+        if full_name(info) == own:
+            others.remove(info)
+            break
+    return others
+
+
+def full_name(info: Any) -> str:
+    """The name of the node of a publisher."""
+    return f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+
+
+def listed_names(infos: Iterable[Any]) -> str:
+    """The names of the nodes of publishers."""
+    return ', '.join(sorted(map(full_name, infos)))
+
+
+def _unheard(wanted: Subscribed, info: Any) -> Iterator[Finding]:
+    """Why messages of a publisher do not arrive; nothing if they do."""
+    package, kind = wanted.kind.__module__.split('.')[0], wanted.kind.__name__
+    expected, topic = f'{package}/msg/{kind}', wanted.topic
+    where = f'{topic}: nothing of {full_name(info)} arrives: it publishes'
+    if info.topic_type != expected:
+        hint = ', with a header' if info.topic_type == expected.removesuffix('Stamped') else ''
+        yield Finding(f'{where} {info.topic_type}; {expected} is needed{hint}')
+        return
+    compatibility, _ = qos_check_compatible(info.qos_profile, wanted.qos)
+    if compatibility != QoSCompatibility.ERROR:
+        return
+    parts = [f'{where} with {qos_text(info.qos_profile)}; {qos_text(wanted.qos)} is needed']
+    if _is_best_effort(info.qos_profile) and wanted.kind in (*GOALS, JointState):
+        parameter = f'qos_overrides.{topic}.subscription.reliability'
+        parts.append(f'for a stream the parameter {parameter}: best_effort takes it')
+    yield Finding(', or '.join(parts))
+
+
+def _is_best_effort(qos: QoSProfile) -> bool:
+    return bool(qos.reliability == ReliabilityPolicy.BEST_EFFORT)
+
+
+def qos_text(qos: QoSProfile) -> str:
+    """Such as 'best effort, volatile'."""
+    reliability = 'best effort' if _is_best_effort(qos) else 'reliable'
+    is_latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    return f'{reliability}, {"transient local" if is_latched else "volatile"}'

@@ -1,0 +1,86 @@
+"""The planning scene of a node: one reader for all parts that change it or judge in it."""
+
+from __future__ import annotations
+
+import threading
+from copy import copy
+from typing import Any, NamedTuple
+
+from ik_core import Collisions
+from ik_core.collision import World
+
+from .known_collisions import MOST_MARGINS, KnownCollisions
+from .planning_scene import Missing, Moment, PlanningScene
+from .texts import explanation
+
+UNREAD = 'planning_scene'
+"""The kind of the flaw that a whole message is."""
+
+
+class _Made(NamedTuple):
+    """The collisions of a robot in a scene, and of the robot alone."""
+
+    scene: PlanningScene
+    alone: Collisions
+    inside: Collisions
+
+
+class SceneReader:
+    """Keeps the planning scene, and makes the collisions of the robot in it.
+
+        reader.read(message, now)                       # a moveit_msgs/PlanningScene
+        reader.scene.missing(ignored)                   # what of it could not be read
+        reader.collisions(reader.scene, margin, now)    # of the robot in it
+
+    The collisions are made once for each scene and margin. Threads may share a reader.
+    """
+
+    def __init__(self, known: KnownCollisions) -> None:
+        self._known = known
+        self._lock = threading.Lock()
+        self._scene = PlanningScene()
+        self._made: dict[float, _Made] = {}
+
+    @property
+    def scene(self) -> PlanningScene:
+        """The scene after all messages so far."""
+        return self._scene
+
+    def read(self, message: Any, now: Moment) -> list[Missing]:
+        """Apply a moveit_msgs/PlanningScene; return what is missing since this message."""
+        with self._lock:
+            before = set(self._scene.missing())
+            try:
+                self._scene = self._scene.changed(message, now)
+            except Exception as error:  # nothing of it counts, and a whole scene mends that
+                self._scene = self._scene.with_flaw(UNREAD, explanation(error))
+            return [each for each in self._scene.missing() if each not in before]
+
+    def miss(self, reason: str) -> None:
+        """Note that a message was not read; until the next whole scene."""
+        with self._lock:
+            self._scene = self._scene.with_flaw(UNREAD, reason)
+
+    def collisions(self, scene: PlanningScene, margin: float, now: Moment) -> Collisions:
+        """Return the collisions in a scene, the reader's or one made of it, with a margin [m].
+
+        Objects in frames that move are where their frames are now; the next call for the same
+        scene moves them. Raises IkError without usable geometry, or for a frame that is lost.
+        """
+        alone = self._known.of(now.robot, margin)
+        if not scene:
+            return alone
+        with self._lock:
+            made = self._made.get(margin)
+            if made is not None and made.scene is scene and made.alone is alone:
+                scene.move_in(made.inside.world, now)
+                return made.inside
+            inside = copy(alone)
+            inside.world = World()
+            scene.put_into(inside.world, now)
+            inside.free(now.q)  # reads the world, and raises for what is wrong in it
+            if scene is self._scene:
+                kept = [(k, it) for k, it in self._made.items() if it.scene is scene]
+                self._made = dict(kept[1 - MOST_MARGINS :])
+                self._made[margin] = _Made(scene, alone, inside)
+            return inside
