@@ -330,7 +330,7 @@ class ControlLoop:
                 message = output.write(model.governor, moment)
                 if not self._feedback.may_publish(model, self._rested):
                     break
-                # Nothing comes between the clock and the middleware: a stall there would be unseen.
+                # Between the clock and the middleware a stall would be unseen: nothing is there.
                 if self._now(due) < output.latest:
                     self._publisher.publish(message)
                     finished = self._now(due)

@@ -43,7 +43,7 @@ CONFIRMING = 3
 CONFIRMING_TIME = 0.02
 """[s] over this time."""
 KEPT = 3.0
-"""[s] How long the goals of a robot that stands are kept for when it follows again."""
+"""[s] How long the goals of a robot that stands still are kept."""
 
 
 LEFT = 5e-3
@@ -57,7 +57,7 @@ class Cause(Enum):
     LOST_STATES = auto()
     CONTROLLER = auto()
     REST = auto()
-    """Of robot and command, to start where the robot is: asked for, or the robot left its start."""
+    """Of robot and command, to start there: asked for, or the robot left its start."""
     RESET = auto()
     """A call of ~/reset."""
 
@@ -232,7 +232,9 @@ def _has_sent(state: State) -> bool:
     """Return whether the robot may follow what was published."""
     if isinstance(state, Waiting):
         return state.has_sent
-    return not (isinstance(state, MovedExternally) or (isinstance(state, Agreeing) and state.is_new))
+    return not (
+        isinstance(state, MovedExternally) or (isinstance(state, Agreeing) and state.is_new)
+    )
 
 
 def _next_of_agreeing(state: Agreeing, seen: Seen, rules: Rules) -> State:
@@ -272,7 +274,11 @@ def _settled(by: Array, rules: Rules, state: Agreeing | None = None, **fields: A
     """Agreeing, or Sagging, by this difference."""
     kind = Sagging if _beyond(by, rules.tolerance) else Agreeing
     if state is not None:
-        fields = {'is_new': state.is_new, 'returned': state.returned, 'stood': state.stood} | fields
+        fields = {
+            'is_new': state.is_new,
+            'returned': state.returned,
+            'stood': state.stood,
+        } | fields
     return kind(by, **fields)
 
 
@@ -404,7 +410,9 @@ def acts(before: State, after: State, rules: Rules) -> tuple[Act, ...]:
     if isinstance(after, Waiting):
         is_lost = after.cause is Cause.LOST_STATES
         return (Act.STOP,) if is_lost and before is not after else ()
-    if type(after) is type(before) or (isinstance(after, Agreeing) and isinstance(before, Agreeing)):
+    if type(after) is type(before) or (
+        isinstance(after, Agreeing) and isinstance(before, Agreeing)
+    ):
         return ()
     keeps = not isinstance(before, Agreeing | Diverged) and before.keeps_goals
     begin = Act.BEGIN_WITH_GOALS if keeps else Act.BEGIN

@@ -77,7 +77,7 @@ UNDISTURBED = 1e-3
 ATTEMPTS = 5
 """of so many attempts."""
 UNHEARD = 2.0
-"""[s] Joints without states are named in the log after this time, and again after each such time."""
+"""[s] Joints without states are named in the log each time this has gone by."""
 Due = Instruction | Begin
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
@@ -368,6 +368,7 @@ class FeedbackMonitor:
                 break
             before = now
         return now, lateness
+
     def _compare_clocks(self, message: JointState) -> None:
         """Warn where the controller would play trajectories at other times than they say."""
         difference = self._clock.difference(message.header.stamp)

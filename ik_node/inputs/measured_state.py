@@ -290,9 +290,7 @@ class MeasuredState:
         """Count the rest of all joints from their next samples on."""
         self._rest.forget(np.arange(self._q.size))
 
-    def unknown(
-        self, now: float, timeout: float, tolerance: float | Array
-    ) -> tuple[str, ...]:
+    def unknown(self, now: float, timeout: float, tolerance: float | Array) -> tuple[str, ...]:
         """Name the joints that should rest but do not, or have no sample for that long [s]."""
         self._follow_clock(now)
         joints = self._moving

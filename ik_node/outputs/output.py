@@ -38,10 +38,10 @@ class Output(ABC):
     def write(self, governor: Governor, moment: Moment) -> Any:
         """The message for what is commanded in the tick at a moment."""
 
-    def drop(self, steps: CommittedSteps) -> None:
+    def drop(self, steps: CommittedSteps) -> None:  # noqa: B027 (most outputs keep nothing)
         """Undo all messages written since `sent`, and the steps of the joints for them."""
 
-    def sent(self) -> None:
+    def sent(self) -> None:  # noqa: B027
         """Keep the last message written: the next one goes on from it."""
 
     def write_return(self, q: Array, seconds: float, moment: Moment) -> Any:

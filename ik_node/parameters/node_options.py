@@ -263,7 +263,7 @@ class Limits:
 class NodeParameters:
     """All parameters at one moment, checked.
 
-    `joint_limits`, `home` and `state_tolerances` are by joint name, `tools` and `goal_kinds` by tip.
+    `joint_limits`, `home` and `state_tolerances` are by joint, `tools` and `goal_kinds` by tip.
     """
 
     node: NodeOptions

@@ -3,7 +3,8 @@
 A field of an option dataclass becomes one ROS parameter: the node's own options under their own
 names, the tracker's too, every solver's as `<solver>.<option>`, the limits of every joint of the
 loaded robot as `joint_limits.<joint>.<limit>`, their home as `home.<joint>`, their tolerance at
-rest as `state_tolerance.<joint>`, the tools of its tips as `tools.<tip>.<part>`, and what counts of their goals as `goal_kind.<tip>`.
+rest as `state_tolerance.<joint>`, the tools of its tips as `tools.<tip>.<part>`, and what counts
+of their goals as `goal_kind.<tip>`.
 A new option or a new solver needs no line here.
 """
 

@@ -306,7 +306,9 @@ def test_where_ticks_come_too_late_deactivating_takes_as_many_and_ends_at_rest(m
         node.until(lambda: not speed_of(node), 'rest')
         assert node.ik_node._health.errors == 0
         limits = [rows(acceleration, text=SLOW_RAIL) for acceleration in (QUICK, SLOW)]
-        lowered = next(k for k, state in enumerate(node.states) if state.velocity[0] > 0.99 * SPEED)
+        lowered = next(
+            k for k, state in enumerate(node.states) if state.velocity[0] > 0.99 * SPEED
+        )
         assert_keeps_limits(node.states, (0, limits[0]), (lowered, limits[1]))
         assert node.transition(Transition.TRANSITION_ACTIVATE)
         assert node.more_states(10)[0].velocity[0] == 0.0

@@ -66,7 +66,12 @@ def seen(**fields):
     return Seen(**(usual | fields))
 
 
-MOVING = {'command_rests': False, 'resting_for': -np.inf, 'must_follow': True, 'robot_rests': False}
+MOVING = {
+    'command_rests': False,
+    'resting_for': -np.inf,
+    'must_follow': True,
+    'robot_rests': False,
+}
 
 
 def follow(state, rules, seconds, difference, *, samples_each=1, resting_for=60.0, **fields):
@@ -117,7 +122,9 @@ def test_a_difference_that_creeps_is_a_sag_up_to_the_following_error(rules):
 @pytest.mark.parametrize('before', [Agreeing(ZERO), Sagging(SAG)], ids=['agreeing', 'sagging'])
 def test_a_change_that_is_faster_than_creep_is_by_others(rules, speed, before):
     begin = before.by
-    states = follow(before, rules, 3.0, lambda gone: begin + [min(speed * gone, 0.5), 0.0])
+    states = follow(
+        before, rules, 3.0, lambda gone: begin + np.array([min(speed * gone, 0.5), 0.0])
+    )
     moved = next(k for k, state in enumerate(states) if isinstance(state, MovedExternally))
     noticed = TOLERANCE / (speed - CREEP) + CONFIRMING_TIME + CONFIRMING * PERIOD
     assert moved * PERIOD <= noticed + PERIOD

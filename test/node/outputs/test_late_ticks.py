@@ -46,7 +46,11 @@ def tick(motion, due):
 @pytest.mark.parametrize('held_up', [0, 3], ids=['in time', 'held up'])
 @pytest.mark.parametrize(
     ('owner', 'name', 'late'),
-    [(ControlLoop, '_send', True), (Diagnostics, 'record', False), (FeedbackMonitor, 'compare', False)],
+    [
+        (ControlLoop, '_send', True),
+        (Diagnostics, 'record', False),
+        (FeedbackMonitor, 'compare', False),
+    ],
 )
 def test_what_raises_after_the_step_leaves_its_deadline_served(
     monkeypatch, owner, name, late, held_up
