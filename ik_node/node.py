@@ -314,7 +314,7 @@ class IkNode(GuardedNode):
         """The model that goals are for; Refused while they can't be followed."""
         model, state = self._motion.model, self._state()
         if state is StatusCode.WAITING_FOR_CLOCK and self._clock_source.has_begun:
-            state = self._start_state.obstacle or StatusCode.ACTIVE  # goals wait until it goes on
+            state = self._feedback.obstacle or StatusCode.ACTIVE  # goals wait until it goes on
         if model is None or state is not StatusCode.ACTIVE:
             raise Refused(state.key, state.text)
         self._motion.take_parameters()  # so goals count as the parameters set before them say

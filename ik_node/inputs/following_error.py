@@ -172,7 +172,9 @@ class Following:
         self._lag = UsualLag(delay)
         self._still: tuple[Array, float] | None = None  # where joints stand, since when
         self._off_then = np.zeros(n)  # how far off they were then,
-        self._then = Commanded(np.zeros((1, n)), np.zeros((1, n)), np.zeros(1))  # of these commands
+        self._then = Commanded(
+            np.zeros((1, n)), np.zeros((1, n)), np.zeros(1)
+        )  # of these commands
         # Where they stood; when they had to leave; when they were still there.
         self._stood: tuple[Array, float, float] | None = None
         self._latest = math.inf

@@ -25,6 +25,9 @@ class Clocks:
         self.now += int(2_000_000 if is_interrupted else self.random.integers(40, 150))
         return self.now
 
+    def monotonic(self):
+        return 1e-9 * self.now
+
     def monotonic_ns(self):
         return self.pass_by()
 

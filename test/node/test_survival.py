@@ -61,7 +61,7 @@ def test_transitions_that_are_not_possible_are_refused_and_the_robot_moves_on():
 
 def test_a_clock_before_zero_is_refused_and_the_node_goes_on():
     with world(use_sim_time=True, **PANDA) as node:
-        node.until_code('active')
+        node.until_code('waiting_for_clock')
         clock = node.publisher(Clock, 'clock')
         message = Clock()
         message.clock.sec = -5

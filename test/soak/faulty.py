@@ -3,7 +3,7 @@
 What is called in a tick raises now and then, before it did its work or after: of a kind of
 exception that nobody expects. Nothing of this is in the node itself. The signal CALM ends that,
 and EXCITED begins it again. From LATE until then many solves are cut off before they begin, as
-where others use the processor.
+where others use the processor. STALL holds the next messages up, after they were computed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import functools
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,9 @@ AFTER: list[tuple[type, str]] = [(ControlLoop, '_send')]
 
 
 CALM, EXCITED, LATE = signal.SIGUSR1, signal.SIGUSR2, signal.SIGRTMIN
+STALL = signal.SIGRTMIN + 1
+STALLS = (0.02, 0.12, 0.0, 0.05)
+"""[s] By so much messages are held up, one after the other, between tick and publication."""
 LATE_SHARE = 0.3
 """Of the solves of ticks that are cut off."""
 
@@ -88,6 +92,18 @@ def let_be_late(numbers: random.Random, cut_off: Sequence[int]) -> None:
     setattr(GoalSolver, '_refine', refined)  # noqa: B010
 
 
+def let_stall(stalls: list[float]) -> None:
+    """Let the decision whether a message is published take as long as the next of `stalls`."""
+    works = FeedbackMonitor.may_publish
+
+    def slow(monitor: FeedbackMonitor, model: Any, rested: bool) -> bool:
+        if stalls:
+            time.sleep(stalls.pop())
+        return works(monitor, model, rested)
+
+    setattr(FeedbackMonitor, 'may_publish', slow)  # noqa: B010
+
+
 def run() -> int:
     """Run the node with faults."""
     numbers, calm, cut_off = random.Random(5), list[int](), list[int]()
@@ -99,7 +115,10 @@ def run() -> int:
     signal.signal(CALM, lambda number, frame: calm.append(number))
     signal.signal(EXCITED, excite)
     signal.signal(LATE, lambda number, frame: cut_off.append(number))
+    stalls: list[float] = []
+    signal.signal(STALL, lambda number, frame: stalls.extend(STALLS))
     let_be_late(numbers, cut_off)
+    let_stall(stalls)
     for places, late in ((PLACES, False), (AFTER, True)):
         for owner, name in places:
             let_fail(owner, name, late, numbers, calm)

@@ -1,7 +1,8 @@
 """A robot behind a controller: it goes where it is commanded, a little late, and says so.
 
 It may be off, and holds its position then, or be led by somebody else. What its driver says can be
-wrong: frozen, late, bunched, inexact, within a turn (`Driver`), or impossible (`say_falsely`).
+wrong: frozen, late, bunched, inexact, within a turn (`Driver`), or impossible (`say_falsely`). It
+may sag, and its driver may end and start again elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Driver:
     """How a driver says where the joints are.
 
     `wraps`: this joint's angle within (-pi, pi]; `frozen`: where they were when it froze; `noise`
-    [rad]; `late` [s]: on the way; `bunch` [s]: what comes in so long is sent at once.
+    [rad]; `late` [s]: on the way; `bunch` [s]: what comes in so long is sent at once; `sag` [rad]:
+    a joint is so far from where it was commanded to be; `silent`: it says nothing.
     """
 
     wraps: str = ''
@@ -49,6 +51,8 @@ class Driver:
     noise: float = 0.0
     late: float = 0.0
     bunch: float = 0.0
+    sag: float = 0.0
+    silent: bool = False
 
 
 class Arm:
@@ -56,6 +60,7 @@ class Arm:
 
     `aim` says where it is commanded to be now, by joint. `driver` may be set to another one,
     `delay` [s] to 0: it is the longest by which this process was too slow to move the robot.
+    `largest_step` [rad] may be set to 0: so far a command moved a joint at once.
     """
 
     def __init__(self, node: Node, start: Mapping[str, float], aim: Aim) -> None:
@@ -69,8 +74,10 @@ class Arm:
         self._sent: deque[tuple[float, JointState]] = deque()
         self._led_from: tuple[float, float, dict[str, float]] | None = None
         self._node, self._on = node, True
+        self._forgotten: Mapping[str, float] | None = None  # a command of before it was off
         self._numbers = random.Random(0)
         self._followed = time.monotonic()
+        self.largest_step = 0.0
         self.driver, self.delay = Driver(), 0.0
         self._publisher = node.create_publisher(
             JointState, 'joint_states', qos_profile_sensor_data
@@ -80,7 +87,14 @@ class Arm:
         """Obey, or stay; where it is."""
         with self._lock:
             self._commands.clear()
-            self._on = on
+            self._on, self._forgotten = on, self._aim()
+            return dict(self.positions)
+
+    def place(self, way: float) -> dict[str, float]:
+        """Stand elsewhere, one joint by so much [rad], and forget all commands; where it is."""
+        with self._lock:
+            self._commands.clear()
+            self.positions[next(iter(self.positions))] += way
             return dict(self.positions)
 
     def lead(self, speed: float) -> None:
@@ -140,17 +154,21 @@ class Arm:
         with self._lock:
             self.delay = max(self.delay, now - self._followed)
             self._followed = now
-            self._commands.append((now + LAG, aim))
+            if aim is not self._forgotten:
+                self._commands.append((now + LAG, aim))
             while self._commands and self._commands[0][0] <= now:
                 _, q = self._commands.popleft()
-                if self._on and self._led_from is None:
+                if self._on and self._led_from is None and q:
+                    step = max(abs(x - self.positions[name]) for name, x in q.items())
+                    self.largest_step = max(self.largest_step, step)
                     self.positions.update(q)
             if self._led_from is not None:
                 began, speed, start = self._led_from
                 way = _to_and_fro(speed * (now - began))
                 self.positions.update({name: x + way for name, x in start.items()})
             message = self._say()
-        self._send(message, now)
+        if not self.driver.silent:
+            self._send(message, now)
 
     def _say(self) -> JointState:
         driver, noise = self.driver, self._numbers.uniform
@@ -159,8 +177,11 @@ class Arm:
                 name: x + noise(-driver.noise, driver.noise) if driver.noise else x
                 for name, x in self.positions.items()
             }
-        self._past.append((time.time_ns(), dict(self.positions), dict(self._said)))
         said = dict(self._said)
+        if driver.sag:
+            sagging = next(iter(said))
+            said[sagging] -= driver.sag
+        self._past.append((time.time_ns(), dict(self.positions), dict(said)))
         if driver.wraps:
             said[driver.wraps] = math.remainder(said[driver.wraps], math.tau)
         return self._message(said)

@@ -16,14 +16,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import rclpy
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 from ik_node.conversions import transform_to_pose
 
 from .actions import ACTIVATE, DEACTIVATE, Actions
 from .expected_limits import Array
-from .faulty import CALM, EXCITED, LATE
+from .faulty import CALM, EXCITED, LATE, STALL
 from .link_poses import pinocchio
 from .robots import TURNS
 from .simulated_robot import Driver
@@ -51,6 +53,12 @@ FOLLOWING_ERROR = 0.1
 """[rad or m] How far from its robot a command may rest, by default."""
 REPORTED = 0.2
 """[s] In which the node reports that it resets, before it is idle again."""
+SAGS = (0.005, 0.09)
+"""[rad] By so much a robot sags: below the following error."""
+STEP = 0.05
+"""[rad] So far no command may move a joint at once: 2 rad/s over some messages that came late."""
+STAYS = 0.02
+"""[rad] A robot that is not to be moved stays within this."""
 QUIET = 0.5
 """[s] A node that publishes nothing for so long does not lead its robot."""
 
@@ -107,6 +115,113 @@ class Trials(Actions):
             arm.driver = Driver(noise=0.003, late=uniform(0.0, 0.04), bunch=bunch)
             if self._set_off():
                 self._judge_arrival(f'with {arm.driver}')
+
+    def sag(self) -> None:
+        """The robot rests beside its command: that goes to its goals, and nowhere without one."""
+        with self._calm() as arm:
+            sag = self.random.uniform(*SAGS)
+            arm.driver = Driver(sag=sag)
+            if self._set_off():
+                self._judge_arrival(f'of a robot that sags by {sag:.3f} rad')
+            self.reset()
+            time.sleep(REPORTED)
+            if not (self._wait_for(lambda: self._is('idle'), SOON) and self._wait_for_rest()):
+                return
+            rested = time.time_ns()
+            if self.random.random() < 0.5:
+                self.client.call('pause', SetBool.Request(data=True))
+                time.sleep(0.5)
+                self.go_on()
+            time.sleep(self.random.uniform(1.0, 3.0))
+            if self._listener.moved_until > rested:
+                detail = f'by {sag:.3f} rad, status {self.status.get("code")}'
+                self._listener.object('a command that moves since its robot sags', detail)
+
+    def driver_restarted_elsewhere(self) -> None:
+        """The driver ends, the robot is moved, and the driver starts again: the robot stays."""
+        with self._calm() as arm:
+            if self.random.random() < 0.5 and self._set_off():
+                self._judge_arrival('before its driver ends')
+            self._switch(on=False)
+            arm.driver = Driver(silent=True)
+            time.sleep(self.random.uniform(1.0, 2.0))
+            place = arm.place(self.random.choice([-0.3, 0.3]))
+            arm.driver = Driver()
+            self._switch(on=True)
+            self._judge_that_it_stays(place, 'after its driver started again')
+
+    def paused_and_given_back(self) -> None:
+        """In a pause another controller moves the robot, which then gets no old command."""
+        with self._calm() as arm:
+            if not self._set_off():
+                return
+            self.client.call('pause', SetBool.Request(data=True))
+            if not self._wait_for_rest():
+                return
+            time.sleep(self.random.uniform(0.6, 1.0))
+            self._switch(on=False)
+            arm.lead(self.random.uniform(0.2, 1.0))
+            time.sleep(self.random.uniform(0.4, 1.0))
+            arm.lead(0.0)
+            time.sleep(0.5)
+            place = dict(arm.positions)
+            arm.driver = Driver()
+            self._switch(on=True)
+            self._judge_that_it_stays(place, 'in a pause')
+            arm.largest_step, arm.delay = 0.0, 0.0
+            self.go_on()
+            self._judge_arrival('after a pause in which others moved the robot')
+            self._judge_steps('after a pause')
+
+    def held_up(self) -> None:
+        """Messages are held up between their tick and the middleware, in motion."""
+        with self._calm():
+            if self._set_off() and self.process is not None:
+                if self.with_faults:
+                    self.process.send_signal(STALL)
+                self._judge_arrival('after messages that were held up')
+
+    def goals_with_stamps(self) -> None:
+        """Goals in the tip's moving frame, of now, of a moment ago, or of the future."""
+        with self._calm():
+            if not self._set_off():
+                return
+            tip = self._kinematics.default_tip()
+            for _ in range(self.random.randint(1, 20)):
+                goal = PoseStamped()
+                goal.header.frame_id = tip
+                age = self.random.choice([0.0, 0.1, 0.3, 2.0, 20.0, -0.2, -5.0])
+                stamp = time.time_ns() - round(1e9 * age)
+                goal.header.stamp.sec, goal.header.stamp.nanosec = divmod(stamp, 10**9)
+                goal.pose.position.x, goal.pose.orientation.w = (
+                    self.random.uniform(-0.05, 0.05),
+                    1.0,
+                )
+                self._poses.publish(goal)
+                time.sleep(self.random.choice([0.0, 0.02, 0.2]))
+            time.sleep(0.3)
+
+    def two_publishers(self) -> None:
+        """Somebody else sends goals, too, and advertises a topic of commands."""
+        with self._calm():
+            other = rclpy.create_node('ik_node', namespace='/soak/other')
+            goals = other.create_publisher(PoseStamped, '/soak/goal_pose', 1)
+            other.create_publisher(Float64MultiArray, '/soak/commands', 10)
+            for _ in range(self.random.randint(20, 60)):
+                self._poses.publish(PoseStamped(pose=self._random_pose()))
+                goals.publish(PoseStamped(pose=self._random_pose()))
+                time.sleep(0.03)
+            other.destroy_node()
+
+    def jog_of_five_joints(self) -> None:
+        """Twists in one direction for an arm whose five joints can't turn its tip freely."""
+        few = [v for v in self._variants if v.base == self._variant.base and v.mimics]
+        with self._calm():
+            variant = self.random.choice(few)
+            if self._variant is not variant and not self._become(variant):
+                return
+            self.defaults()
+            self._jog(starves=False)
 
     # Joint goals
 
@@ -291,49 +406,52 @@ class Trials(Actions):
                 if not self._become(plain):
                     return
                 self.defaults()  # limits of a joint that mimicked another one are in force again
-            ready = [self._variant.ready.get(name, 0.0) for name in self._kinematics.joint_names]
-            goal = np.array(ready) + self._numbers.uniform(-0.5, 0.5, len(ready))
-            self._go_to(goal)
-            if not self._wait_for(self._has_reached, SOON):  # one that rests may not have set off
-                return
-            if self.random.random() < 0.7:
-                self._raise_faults(LATE)
-            direction = self._numbers.normal(size=3)
-            direction /= np.linalg.norm(direction)
-            twist = TwistStamped()
-            speed = self.random.uniform(0.1, 0.4)
-            velocity = (speed * direction).tolist()
-            twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = velocity
-            trace: list[tuple[int, Array]] = []
-            began = time.time_ns()
-            self._listener.trace, stopped, hindered = trace, False, False
-            late_before = self._late_ticks()
-            if self._arm is not None:
-                self._arm.delay = 0.0
-            busy = self._load_machine(3.0) if self.random.random() < 0.5 else []
-            end = time.monotonic() + 3.0
-            while time.monotonic() < end:
-                self._twists.publish(twist)
-                starves = self.random.random() < 0.1
-                time.sleep(self.random.uniform(0.02, 0.3) if starves else 0.02)
-                self.was_moving |= self._listener.moves
-                stopped |= self._is('not_following')
-                hindered |= self.status.get('warning') != 'none' or self._is('blocked')
-            ticks = sum(stamp >= began for stamp, _ in trace)  # skipped ones move nothing
-            for process in busy:
-                process.wait()
-            self._wait_for_rest()
-            self._listener.trace = None
-            if stopped and self._arm is not None and self._arm.delay > STOOD:
-                self.too_busy += 1  # each joint stops by itself
-            else:
-                whole = ticks * speed * self._listener.period
-                starved = self._late_ticks() - late_before > ticks // 2  # of time, not of twists
-                least = 0.0 if stopped or hindered or starved else LEAST_WAY * whole
-                # On a busy machine samples of the way to the goal before come late.
-                self._judge_line(
-                    [sample for sample in trace if sample[0] >= began], direction, least
-                )
+            self._jog(starves=True)
+
+    def _jog(self, *, starves: bool) -> None:
+        """Jog from near a pose to begin from, and judge the line of the tip."""
+        self._wait_for(lambda: self._is('idle'), SOON)  # with a robot that is new
+        ready = [self._variant.ready.get(name, 0.0) for name in self._kinematics.joint_names]
+        goal = np.array(ready) + self._numbers.uniform(-0.5, 0.5, len(ready))
+        self._go_to(goal)
+        if not self._wait_for(self._has_reached, SOON):  # one that rests may not have set off
+            return
+        if starves and self.random.random() < 0.7:
+            self._raise_faults(LATE)
+        direction = self._numbers.normal(size=3)
+        direction /= np.linalg.norm(direction)
+        twist = TwistStamped()
+        speed = self.random.uniform(0.1, 0.4)
+        velocity = (speed * direction).tolist()
+        twist.twist.linear.x, twist.twist.linear.y, twist.twist.linear.z = velocity
+        trace: list[tuple[int, Array]] = []
+        began = time.time_ns()
+        self._listener.trace, stopped, hindered = trace, False, False
+        late_before = self._late_ticks()
+        if self._arm is not None:
+            self._arm.delay = 0.0
+        busy = self._load_machine(3.0) if starves and self.random.random() < 0.5 else []
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end:
+            self._twists.publish(twist)
+            is_late = starves and self.random.random() < 0.1
+            time.sleep(self.random.uniform(0.02, 0.3) if is_late else 0.02)
+            self.was_moving |= self._listener.moves
+            stopped |= self._is('not_following')
+            hindered |= self.status.get('warning') != 'none' or self._is('blocked')
+        ticks = sum(stamp >= began for stamp, _ in trace)  # skipped ones move nothing
+        for process in busy:
+            process.wait()
+        self._wait_for_rest()
+        self._listener.trace = None
+        if stopped and self._arm is not None and self._arm.delay > STOOD:
+            self.too_busy += 1  # each joint stops by itself
+        else:
+            whole = ticks * speed * self._listener.period
+            starved = self._late_ticks() - late_before > ticks // 2  # of time, not of twists
+            least = 0.0 if stopped or hindered or starved else LEAST_WAY * whole
+            # On a busy machine samples of the way to the goal before come late.
+            self._judge_line([sample for sample in trace if sample[0] >= began], direction, least)
 
     def _judge_line(self, trace: list[tuple[int, Array]], direction: Array, least: float) -> None:
         """Compare the tip's way with lines along a unit vector (3,), at least so long [m].
@@ -434,6 +552,25 @@ class Trials(Actions):
         self._go_to(here)
         return self._wait_for(lambda: self._is('reached'), 3.0)
 
+    def _judge_that_it_stays(self, place: Mapping[str, float], when: str) -> None:
+        assert self._arm is not None
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            away = self._arm.distance(place)
+            if away > STAYS:
+                detail = f'{when}, by {away:.3f} rad, status {self.status.get("code")}'
+                self._listener.object('a robot that is moved as nobody asked', detail)
+                return
+            time.sleep(0.02)
+
+    def _judge_steps(self, when: str) -> None:
+        assert self._arm is not None
+        step, delay = self._arm.largest_step, self._arm.delay
+        if delay > BUSY:
+            self.too_busy += 1
+        elif step > STEP + 2.0 * delay:
+            self._listener.object('a command that jumps', f'{when}, by {step:.3f} rad')
+
     def _wait_for_rest(self) -> bool:
         return self._wait_for(lambda: time.monotonic() - self._listener.rests_since > 0.5, SOON)
 
@@ -454,7 +591,17 @@ def distance_from_line(way: Array, direction: Array) -> float:
     return float(np.linalg.norm(way - way[0] - np.outer(along, direction), axis=1).max())
 
 
-OF_ALL = {'joint_goal_reached': 2, 'starved_jog': 2, 'stalled': 2, 'way_back': 2, 'mimics': 2}
+OF_ALL = {
+    'joint_goal_reached': 2,
+    'starved_jog': 2,
+    'stalled': 2,
+    'held_up': 2,
+    'way_back': 2,
+    'mimics': 2,
+    'goals_with_stamps': 2,
+    'two_publishers': 1,
+    'jog_of_five_joints': 2,
+}
 """How often each comes beside `actions.WEIGHTS`,"""
 OF_ARM = {
     'angles_wrapped': 3,
@@ -462,6 +609,9 @@ OF_ARM = {
     'states_inexact': 3,
     'start_in_motion': 3,
     'switched_off_for_long': 3,
+    'sag': 3,
+    'driver_restarted_elsewhere': 3,
+    'paused_and_given_back': 3,
 }
 """and these where the state is measured,"""
 OF_TRAJECTORIES = {'switched_off': 6}

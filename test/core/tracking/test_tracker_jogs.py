@@ -71,7 +71,7 @@ class Jogged:
 
     def stall(self, braking, ticks):
         """Undo the last step; for so many ticks the joints brake, then for others they go on."""
-        self.tracker.undo_step()
+        self.tracker.undo_tick()
         self.q.pop()
         for tick in range(braking + ticks):
             self.tracker.skip_tick(braking=tick < braking)
