@@ -44,6 +44,8 @@ PATIENCE = 2.0
 """[s] How long goals wait until a robot rests that somebody else moves."""
 ATTEMPTS = 5
 """Messages that are written for one tick where each is held up; then none is published."""
+HELD_UP = 2_000_000
+"""[ns] A message that takes longer was held up while it was written."""
 MOVED_EXTERNALLY = Refused(
     'moved_externally',
     f'others move the robot, and it did not rest within {PATIENCE:g} s',
@@ -348,8 +350,11 @@ class ControlLoop:
             self._note_held_up()
         lead = self._feedback.due_return(model)
         if lead is not None:
-            self._publisher.publish(output.write_return(lead.q, lead.seconds, moment))
-            self._feedback.note_return_sent()
+            now = self._now(due)
+            message = output.write_return(lead.q, lead.seconds, self._clock.moment(now))
+            if self._now(due) - now < HELD_UP:  # else in the next tick: its end is a fixed time
+                self._publisher.publish(message)
+                self._feedback.note_return_sent()
 
     def _note_held_up(self) -> None:
         """Count a message that the middleware may have held up: it can't be taken back."""

@@ -369,7 +369,12 @@ def _put_down(thing: Thing, now: Moment) -> Thing:
 def _flawed(before: Thing | None, now: Moment, reason: str) -> Thing:
     """The thing that was there before, or none, after a message that is wrong."""
     thing = before or Thing(now.robot.base_link, np.eye(4))
-    return replace(thing, flaws=(*thing.flaws, Flaw('', reason)))
+    return replace(thing, flaws=_distinct(*thing.flaws, Flaw('', reason)))
+
+
+def _distinct(*flaws: Flaw) -> tuple[Flaw, ...]:
+    """Each flaw once: a message that is repeated adds none."""
+    return tuple(dict.fromkeys(flaws))
 
 
 def _thing(message: Any, now: Moment, needs_shapes: bool = True) -> Thing:
@@ -410,10 +415,11 @@ def _appended(before: Thing, more: Thing) -> Thing:
     """A thing with the shapes of another one, too."""
     flaws = (*before.flaws, *more.all_flaws)
     if before.misplaced is not None or more.misplaced is not None:
-        return replace(before, flaws=(*flaws, Flaw('frame', 'it is not known where to append')))
+        unplaced = Flaw('frame', 'it is not known where to append')
+        return replace(before, flaws=_distinct(*flaws, unplaced))
     if before.frame_id != more.frame_id:
         reason = f'to append, its frame {before.frame_id!r} is needed'
-        return replace(before, flaws=(*flaws, Flaw('frame', reason)))
+        return replace(before, flaws=_distinct(*flaws, Flaw('frame', reason)))
     moved = np.linalg.inv(before.pose) @ more.pose
     shapes = tuple((shape, moved @ place) for shape, place in more.shapes)
     return replace(before, shapes=before.shapes + shapes, flaws=flaws)

@@ -151,9 +151,7 @@ class Leading:
                 damping=DAMPING if moves and not tip.turns_only else DAMPING_AT_REST,
             )
             q, left = steps.step(q, asked, self._motion.limits)
-            self._turning.pop(goal, None)
-            if left > TURNED:
-                self._turning[goal] = 0.0 if moves else asked.recovery
+            self._note_turning(goal, (0.0 if moves else asked.recovery) if left > TURNED else None)
         ahead, frames = solver.frames_at(q), [tip.frame for tip in self._tips]
         for goal in solver.position_first:
             tip, frame = self._tips[goal], ahead[goal]
@@ -208,7 +206,12 @@ class Leading:
             if isinstance(tip.state, Jog) and not tip.turns_only:
                 tip.keep_near(new[goal], LEASH)
             if stands and tip.state.share == 0.0:
-                self._turning.pop(goal, None)
+                self._note_turning(goal, None)
+
+    def _note_turning(self, goal: int, recovery: float | None) -> None:
+        """Keep how fast a tip turns that has yet to; None: it need not. No state is written to."""
+        others = {tip: value for tip, value in self._turning.items() if tip != goal}
+        self._turning = others if recovery is None else others | {goal: recovery}
 
     def _go_by(self, step: Array, share: float) -> None:
         self._step, self._share = step, share

@@ -105,13 +105,16 @@ class PositionFirst:
         Also how far [rad or m] joints have yet to go to turn the tip. A joint that would leave its
         limits stops there, and the others go on without it.
         """
-        columns = self._columns
-        after, left = self._free_step(q, columns, asked, limits)
+        columns, start = self._columns, q
+        after, left = self._free_step(start, columns, asked, limits)
         inside = (limits.lower <= after) & (after <= limits.upper)
-        if not inside[columns].all():
-            ends = np.clip(after, limits.lower, limits.upper)
-            start = np.where(inside, q, ends)
-            after, left = self._free_step(start, columns[inside[columns]], asked, limits)
+        while not inside[columns].all():
+            start = np.where(inside, start, np.clip(after, limits.lower, limits.upper))
+            columns = columns[inside[columns]]
+            if not columns.size:
+                return start, 0.0
+            after, left = self._free_step(start, columns, asked, limits)
+            inside = (limits.lower <= after) & (after <= limits.upper)
         return np.clip(after, limits.lower, limits.upper), left
 
     def _free_step(

@@ -36,6 +36,10 @@ SETTLING = 0.5
 """[s] A difference that appears within this time after the command came to rest is a sag."""
 SAG_SPEED = 1.0
 """[rad/s or m/s] The sag is followed so fast meanwhile: a single wrong sample changes little,"""
+LONGEST_LAG = 0.3
+"""[s] A robot that lags by less is not judged by its difference to a command that just stopped."""
+LONGEST_STEP = 0.05
+"""[s] Longer ticks, as after a stall, let the sag follow no faster than this."""
 CREEP = 0.01
 """[rad/s or m/s] and so fast later."""
 CONFIRMING = 3
@@ -70,6 +74,7 @@ class Waiting:
     by (n + m,) : difference at rest, [rad or m], before the states were lost; None: not known
     is_apart : the robot may be elsewhere than commanded
     has_sent : something was published since the last start, so the robot may follow that
+    needs_reset : once the cause has gone, only ~/reset ends the wait
     """
 
     cause: Cause
@@ -77,6 +82,7 @@ class Waiting:
     by: Array | None = None
     is_apart: bool = True
     has_sent: bool = True
+    needs_reset: bool = False
 
     @property
     def keeps_goals(self) -> bool:
@@ -217,15 +223,17 @@ class Rules(NamedTuple):
 def next_state(state: State, seen: Seen, rules: Rules) -> State:
     """The state after a tick; the same object where nothing changes."""
     if seen.is_lost:
-        return _without_states(state)
+        return _without_states(state, rules)
     return _NEXT[type(state)](state, seen, rules)
 
 
-def _without_states(state: State) -> State:
+def _without_states(state: State, rules: Rules) -> State:
     if isinstance(state, Waiting) and state.cause in (Cause.FIRST_STATES, Cause.LOST_STATES):
         return state
     by = state.by if isinstance(state, Agreeing | MovedExternally | Waiting) else None
-    return Waiting(Cause.LOST_STATES, by=by, has_sent=_has_sent(state))
+    needs_reset = isinstance(state, Waiting) and state.cause is Cause.RESET
+    needs_reset |= isinstance(state, Diverged) and rules.waits
+    return Waiting(Cause.LOST_STATES, by=by, has_sent=_has_sent(state), needs_reset=needs_reset)
 
 
 def _has_sent(state: State) -> bool:
@@ -257,7 +265,7 @@ def _next_of_agreeing(state: Agreeing, seen: Seen, rules: Rules) -> State:
 def _at_rest(state: Agreeing, seen: Seen, rules: Rules) -> State:
     """Tell a robot that holds imperfectly from one that others move."""
     settles = seen.resting_for < SETTLING
-    step = (SAG_SPEED if settles else CREEP) * seen.period
+    step = (SAG_SPEED if settles else CREEP) * min(seen.period, LONGEST_STEP)
     by = state.by + np.clip(seen.difference - state.by, -step, step)
     suspicion = None
     if not (settles or seen.must_follow) and _beyond(seen.difference - by, rules.tolerance):
@@ -265,7 +273,7 @@ def _at_rest(state: Agreeing, seen: Seen, rules: Rules) -> State:
         messages, seconds = seen.samples - suspicion.samples, seen.now - suspicion.since
         if messages >= CONFIRMING - 1 and seconds >= CONFIRMING_TIME:
             return MovedExternally(state.by, keeps_goals=seen.paused)
-    if _beyond(by, rules.allowed):
+    if seen.resting_for >= LONGEST_LAG and _beyond(by, rules.allowed):
         return Diverged(state.returned)
     return _settled(by, rules, state, suspicion=suspicion)
 
@@ -293,6 +301,8 @@ def _next_of_waiting(state: Waiting, seen: Seen, rules: Rules) -> State:
         return Diverged() if cause is Cause.CONTROLLER else replace(state, goals_until=-math.inf)
     if cause in (Cause.FIRST_STATES, Cause.RESET) or seen.is_off or not seen.all_rest:
         return state
+    if state.needs_reset:
+        return Waiting(Cause.RESET)
     if state.by is not None and not _beyond(seen.difference - state.by, rules.tolerance):
         return _settled(state.by, rules)  # it is where it rested before
     if rules.sends_trajectories:
@@ -329,7 +339,7 @@ def _return(state: Waiting | Diverged, seen: Seen) -> Returning:
 def _next_of_returning(state: Returning, seen: Seen, rules: Rules) -> State:
     if seen.is_off or not seen.all_rest or seen.now < state.until:
         return state
-    returned = Returned(state.difference)
+    returned = Returned(state.difference) if state.cause is None else None
     if _beyond(seen.difference, rules.allowed):
         return Diverged(returned)
     if state.keeps_goals:
@@ -408,8 +418,9 @@ class Act(Enum):
 def acts(before: State, after: State, rules: Rules) -> tuple[Act, ...]:
     """What the command does when one state comes after another."""
     if isinstance(after, Waiting):
-        is_lost = after.cause is Cause.LOST_STATES
-        return (Act.STOP,) if is_lost and before is not after else ()
+        drops = isinstance(before, Waiting) and before.keeps_goals and not after.keeps_goals
+        drops |= after.cause is Cause.LOST_STATES
+        return (Act.STOP,) if drops and before is not after else ()
     if type(after) is type(before) or (
         isinstance(after, Agreeing) and isinstance(before, Agreeing)
     ):

@@ -216,10 +216,18 @@ class Goals:
         self.put_joints(self._ready().home)
 
     def _store_joints(self, key: int, positions: Mapping[str, float]) -> None:
-        """Put a joint goal into the inbox, with what another one asks of other joints."""
-        before = self._inbox.get(key)
-        if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
-            positions = {**before.q, **positions}
+        """Put a joint goal into the inbox, last, with what those before ask of other joints."""
+        for each in (ALL_JOINTS, AUXILIARY_JOINTS):
+            before = self._inbox.get(each)
+            if not (isinstance(before, MoveTo) and isinstance(before.q, Mapping)):
+                continue
+            others = {joint: q for joint, q in before.q.items() if joint not in positions}
+            if each == key or not others:
+                del self._inbox[each]
+            else:
+                self._inbox[each] = MoveTo(others, before.now)
+            if each == key:
+                positions = {**others, **positions}
         self._inbox[key] = MoveTo(positions, self._seconds())
 
     def _store(self, tip: int, goal: Goal) -> None:

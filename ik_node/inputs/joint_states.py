@@ -161,6 +161,7 @@ class FeedbackMonitor:
         self._model = self._measured = None
         self._forget()
         self._health.concerns, self._health.on_the_way = (), False
+        self._health.moved_externally = False
 
     def poll(self) -> None:
         """Handle what came."""
@@ -201,13 +202,16 @@ class FeedbackMonitor:
         samples = self._samples
         self._forget()
         self._samples, self._waits_since, self._health.concerns = samples, now, ()
+        self._health.moved_externally = False
         self._state = Agreeing(np.zeros(len(measured.names)), is_new=True)
         return True, (self._begin(model),)
 
     def reset(self) -> None:
         """Start from where the robot is as soon as it rests."""
         if self._measured is not None and self._compares:
-            self._change(after_reset(self._state))
+            after = after_reset(self._state)
+            if after is not self._state:
+                self._change(after)
 
     def may_publish(self, model: Model, rested: bool) -> bool:
         """Whether what was commanded in this tick is published; `rested`: before it."""
@@ -468,7 +472,9 @@ class FeedbackMonitor:
     ) -> tuple[str, ...]:
         """Why the robot does not follow: joints with their differences."""
         if isinstance(before, Waiting):
-            return (f'it did not rest within {KEPT:g} s: its goals are dropped',)
+            off = self._controller.is_off
+            what = 'its controller was not active' if off else 'it did not rest'
+            return (f'{what} within {KEPT:g} s: its goals are dropped',)
         names, units, allowed = measured.names, measured.units, model.following_errors
         errors, behind = self._following.errors, self._following.behind
         if not behind:

@@ -237,6 +237,37 @@ def test_after_a_stall_in_the_middle_of_a_tick_the_goal_is_kept(panda, lag):
     assert it.health.held_up == 3
 
 
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize('hang', [600, 1500])
+def test_states_that_wait_while_the_node_hangs_are_not_lost(panda, output, hang):
+    """They wait in the queue: the node hangs after it took those before."""
+    it = world(panda, output=output)
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: fast(it, 1.2))
+    it.hang = hang
+    it.until(lambda: reached(it))
+    assert 'state_lost' not in [kind for kind, _ in it.health.warnings]
+    assert not it.health.refused
+
+
+def test_a_stall_between_two_clocks_makes_no_state_implausible(panda):
+    """The time of a state is that of its receipt less its lateness, by clocks read together."""
+    it = world(panda)
+    lateness, stalls = it.states._clock.lateness, [140, 0, 90]
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: fast(it, 1.2))
+
+    def held_up(stamp):
+        answer = lateness(stamp)
+        it.milliseconds += stalls.pop() if stalls else 0
+        return answer
+
+    it.states._clock.lateness = held_up
+    it.until(lambda: reached(it))
+    assert not stalls
+    assert 'implausible_state' not in it.health.refused
+
+
 @pytest.mark.parametrize('lag', [0, 5])
 @pytest.mark.parametrize('stall', [50, 170, 220, 400])
 def test_after_a_stall_between_step_and_message_the_goal_is_kept(panda, stall, lag):

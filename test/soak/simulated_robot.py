@@ -43,7 +43,7 @@ class Driver:
 
     `wraps`: this joint's angle within (-pi, pi]; `frozen`: where they were when it froze; `noise`
     [rad]; `late` [s]: on the way; `bunch` [s]: what comes in so long is sent at once; `sag` [rad]:
-    a joint is so far from where it was commanded to be; `silent`: it says nothing.
+    a joint hangs so far below where it was commanded to be; `silent`: it says nothing.
     """
 
     wraps: str = ''
@@ -159,9 +159,12 @@ class Arm:
             while self._commands and self._commands[0][0] <= now:
                 _, q = self._commands.popleft()
                 if self._on and self._led_from is None and q:
-                    step = max(abs(x - self.positions[name]) for name, x in q.items())
+                    there = dict(q)
+                    if self.driver.sag:
+                        there[next(iter(there))] -= self.driver.sag
+                    step = max(abs(x - self.positions[name]) for name, x in there.items())
                     self.largest_step = max(self.largest_step, step)
-                    self.positions.update(q)
+                    self.positions.update(there)
             if self._led_from is not None:
                 began, speed, start = self._led_from
                 way = _to_and_fro(speed * (now - began))
@@ -178,9 +181,6 @@ class Arm:
                 for name, x in self.positions.items()
             }
         said = dict(self._said)
-        if driver.sag:
-            sagging = next(iter(said))
-            said[sagging] -= driver.sag
         self._past.append((time.time_ns(), dict(self.positions), dict(said)))
         if driver.wraps:
             said[driver.wraps] = math.remainder(said[driver.wraps], math.tau)

@@ -120,9 +120,10 @@ class Trials(Actions):
         """The robot rests beside its command: that goes to its goals, and nowhere without one."""
         with self._calm() as arm:
             sag = self.random.uniform(*SAGS)
-            arm.driver = Driver(sag=sag)
-            if self._set_off():
-                self._judge_arrival(f'of a robot that sags by {sag:.3f} rad')
+            if not self._set_off():
+                return
+            arm.driver = Driver(sag=sag)  # in motion, since at rest it would be a push
+            self._judge_arrival(f'of a robot that sags by {sag:.3f} rad')
             self.reset()
             time.sleep(REPORTED)
             if not (self._wait_for(lambda: self._is('idle'), SOON) and self._wait_for_rest()):

@@ -222,6 +222,44 @@ def test_after_lost_states_the_command_goes_on_only_where_the_robot_rested(rules
     assert begins == ((Act.BEGIN, Act.LEAD) if leads else (Act.BEGIN,))
 
 
+@BOTH
+def test_lost_states_do_not_take_the_place_of_a_reset(rules):
+    waits = Waiting(Cause.RESET)
+    lost = next_state(waits, seen(is_lost=True), rules)
+    assert next_state(lost, seen(), rules).cause is Cause.RESET
+    told_to_wait = rules._replace(waits=True)
+    lost = next_state(Diverged(), seen(is_lost=True), told_to_wait)
+    assert next_state(lost, seen(), told_to_wait).cause is Cause.RESET
+    assert not next_state(Diverged(), seen(is_lost=True), rules).needs_reset
+
+
+@BOTH
+def test_a_lag_after_a_stop_is_no_sag(rules):
+    """A controller may lag by 0.25 s: it comes to where the command stopped."""
+
+    def lags(gone):
+        return [-0.4 * max(1.0 - gone / 0.25, 0.0), 0.0]
+
+    states = follow(Agreeing(ZERO), rules, 5.0, lags, resting_for=0.0)
+    assert all(isinstance(state, Agreeing) for state in states)
+    assert isinstance(states[-1], Agreeing)
+    assert not isinstance(states[-1], Sagging)
+
+
+@BOTH
+def test_a_tick_after_a_stall_follows_a_sag_no_faster(rules):
+    late = seen(difference=np.array([0.5, 0.0]), resting_for=0.2, period=1.0)
+    assert np.abs(next_state(Agreeing(ZERO), late, rules).by).max() <= 0.05 + 1e-12
+
+
+@BOTH
+def test_goals_that_waited_too_long_are_dropped(rules):
+    waits = Waiting(Cause.REST, goals_until=103.0, has_sent=False)
+    dropped = next_state(waits, seen(now=104.0, robot_rests=False), rules)
+    assert not dropped.keeps_goals
+    assert acts(waits, dropped, rules) == (Act.STOP,)
+
+
 def test_nothing_of_the_old_place_is_published_after_lost_states():
     lost = Waiting(Cause.LOST_STATES, by=ZERO)
     gate = {'has_ended': False, 'is_off': False, 'may_be_off': False}
