@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..problem import IkProblem
 from ..reachability.bounds import reach_bounds
 from ..robot.robot import Robot
 from ..robot.urdf import load_urdf
+from ..robot.urdf_filter import as_expat_reads
 from ..solvers import make_solver
 from ..tasks import PoseTask
 
@@ -56,6 +58,8 @@ class JointReport:
     lower: float
     upper: float
     velocity: float
+    acceleration: float
+    jerk: float
     effort: float
     moves_a_tip: bool
     remarks: tuple[str, ...]
@@ -102,17 +106,18 @@ def check(
     tips: Sequence[str] = (),
     goals: int = 200,
     progress: Callable[[int, int], None] | None = None,
+    **limits: Any,
 ) -> Report:
     """The report on a URDF file for these tips, by default those that the node would take.
 
     `goals` random poses are solved for at each tip; `progress` is called with how many of all are
-    done. Raises UrdfError, FrameNotFound, and
+    done; `limits` are options of `load_urdf`. Raises UrdfError, FrameNotFound, and
     UnsupportedProblem for a tip that no joint moves.
     """
-    robot = load_urdf(path)
+    robot = load_urdf(path, **limits)
     chosen = _chosen_tips(robot, tips)
     moved = {i for tip, _ in chosen for i in robot.chain(tip)}
-    efforts = _efforts(path)
+    efforts = _efforts(robot)
     joints = tuple(
         _joint_report(robot, i, efforts.get(name, math.inf), i in moved)
         for i, name in enumerate(robot.joint_names)
@@ -145,11 +150,11 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
     return [(tip, 'ends the longest chain') for tip in longest]
 
 
-def _efforts(path: Path) -> dict[str, float]:
+def _efforts(robot: Robot) -> dict[str, float]:
     """The effort limits by joint, where there are any; the loader, which does not need them,
-    has accepted the file."""
+    has accepted the description."""
     efforts = {}
-    for joint in ElementTree.parse(path).getroot().iterfind('joint'):
+    for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
         limit = joint.find('limit')
         text = '' if limit is None else limit.get('effort', '')
         try:
@@ -174,6 +179,8 @@ def _joint_report(robot: Robot, i: int, effort: float, moves_a_tip: bool) -> Joi
         lower=lower,
         upper=upper,
         velocity=velocity,
+        acceleration=float(robot.acceleration[i]),
+        jerk=float(robot.jerk[i]),
         effort=effort,
         moves_a_tip=moves_a_tip,
         remarks=tuple(_remarks(unit, lower, upper, velocity)),

@@ -240,7 +240,7 @@ def test_a_fixed_joint_that_mimics_stays_fixed():
         robot(joint(), joint('k', 'fixed', '<mimic joint="j"/>', 'b', 'c'), links='abc')
     )
     assert loaded.joint_values([0.3]) == {'j': 0.3}
-    assert loaded.warnings == ("joint 'k': its mimic is ignored: joint 'k' is fixed",)
+    assert loaded.warnings == ("joint 'k': its mimic is ignored: a fixed joint follows none",)
 
 
 # --- floating and planar ---------------------------------------------------------------------
