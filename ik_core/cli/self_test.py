@@ -23,7 +23,7 @@ from ..maths.rotations import Array, pose_error
 from ..problem import IkProblem
 from ..reachability.bounds import reach_bounds
 from ..robot.robot import Robot
-from ..robot.urdf import load_urdf
+from ..robot.urdf import IN_DEGREES, IN_MILLIMETRES, LONGEST_ARM, load_urdf
 from ..robot.urdf_filter import as_expat_reads
 from ..solvers import make_solver
 from ..tasks import PoseTask
@@ -31,7 +31,7 @@ from ..tasks import PoseTask
 MOST_TURNS = 2.0
 FASTEST = {'rad': 50.0, 'm': 10.0}
 LONGEST_TRAVEL = 10.0
-SENSIBLE_REACH = (0.01, 20.0)
+SENSIBLE_REACH = (0.01, LONGEST_ARM)
 """Values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit."""
 
 SINGULAR = 1e-3
@@ -43,9 +43,10 @@ ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
 FEW = 10
+MOST_DRIVERS = 3
 
-SAID_OTHERWISE = ('no velocity limit', 'can not move')
-"""Warnings of the loader that this report has in its own words."""
+SAID_OTHERWISE = ('no velocity limit', 'can not move', IN_DEGREES, IN_MILLIMETRES)
+"""Warnings of the loader that this report has in its own words, or as problems."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def check(
         robot,
         joints,
         tuple(reports),
-        problems=tuple(_problems(joints, reports, bool(tips))),
+        problems=tuple(_problems(robot, joints, reports, bool(tips))),
         notes=tuple(_notes(robot, joints, reports)),
     )
 
@@ -321,7 +322,7 @@ def _inconsistency(robot: Robot, link: str, reach: float, q: Array) -> float:
 
 
 def _problems(
-    joints: Sequence[JointReport], tips: Sequence[TipReport], asked: bool
+    robot: Robot, joints: Sequence[JointReport], tips: Sequence[TipReport], asked: bool
 ) -> Iterable[str]:
     if not tips:
         yield 'no joint moves: there is nothing to solve for'
@@ -330,10 +331,15 @@ def _problems(
             f'{len(tips)} chains are the longest: name the tip by --tip, and to the node by '
             f'tip_links: {", ".join(tip.link for tip in tips)}'
         )
+    yield from (w for w in robot.warnings if IN_DEGREES in w)  # the reach is that of the tips
     ours = [joint for joint in joints if joint.moves_a_tip]
     for remark, advice in ADVICE.items():
         yield from _listed(remark + advice, (j.name for j in ours if remark in j.remarks))
     for tip in tips:
+        low, high = SENSIBLE_REACH
+        slides_far = any(TOO_FAR in j.remarks for j in joints if j.name in tip.joints)
+        if 0.0 < tip.reach < low or (high < tip.reach < math.inf and not slides_far):
+            yield f'{tip.link}: gets {tip.reach:.4g} m from its first joint; are the units metres?'
         if tip.reached < REQUIRED_SHARE * tip.goals:
             missed = tip.goals - tip.reached
             yield f'{tip.link}: {missed} of {tip.goals} reachable poses are missed'
@@ -350,9 +356,13 @@ def _notes(
     for warning in robot.warnings:
         if not any(said in warning for said in SAID_OTHERWISE):
             yield warning
-    for driver in dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values()):
-        names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
-        yield from _listed(f'mimics {driver}', names, FEW)
+    drivers = dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values())
+    if len(drivers) > MOST_DRIVERS:
+        yield from _listed(f'mimic {len(drivers)} other joints', robot.mimic_joints, FEW)
+    else:
+        for driver in drivers:
+            names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
+            yield from _listed(f'mimics {driver}', names, FEW)
     for tip in tips:
         yield from _gripper_notes(robot, tip)
     ours = [joint for joint in joints if joint.moves_a_tip]
@@ -388,8 +398,6 @@ def _gripper_notes(robot: Robot, tip: TipReport) -> Iterable[str]:
 
 def _tip_notes(tip: TipReport) -> list[str]:
     notes = []
-    if 0.0 < tip.reach < SENSIBLE_REACH[0] or SENSIBLE_REACH[1] < tip.reach < math.inf:
-        notes.append(f'gets {tip.reach:.3g} m from its first joint; are the units metres?')
     if tip.directions < 6:
         notes.append(
             f'moves in {tip.directions} of 6 directions at once, so most poses are out of reach '
@@ -405,9 +413,9 @@ def _tip_notes(tip: TipReport) -> list[str]:
 
 
 def _listed(what: str, names: Iterable[str], most: int = sys.maxsize) -> Iterable[str]:
-    """`what` and the names it is said of, of which `most` are shown; nothing without any."""
+    """The names that `what` is said of, of which `most` are shown; nothing without any."""
     found = list(names)
     shown = ', '.join(found[:most])
     more = f' and {len(found) - most} more' if len(found) > most else ''
     if found:
-        yield f'{what}: {shown}{more}'
+        yield f'{shown}{more}: {what}'

@@ -38,7 +38,13 @@ from .urdf_inertials import pop_inertials
 from .urdf_limits import JointLimitsSource, Rates, narrow, pop_rates
 
 MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
+TURN = 2.0 * math.pi + 1e-3  # rounded
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
+
+LONGEST_ARM = 20.0
+"""[m] Longer arms are more likely in another unit."""
+IN_DEGREES, IN_MILLIMETRES = 'in degrees?', 'in millimetres?'
+"""The ends of remarks on numbers that are more likely in these units."""
 
 _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 _MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -122,6 +128,9 @@ def _robot(
     _check_unique('joint', [joint.name for joint in model.joints])
     _check_tree(links, model.joints)
     mimics = _resolve_mimics(model.joints, warnings)
+    turned = [j.name for j in model.joints if j.origin and max(map(abs, j.origin.rpy)) > TURN]
+    if turned:
+        warnings.append(f'rpy of more than a turn in the origin of {listed(turned)}: {IN_DEGREES}')
     joints = [
         _joint(joint, rates.get(joint.name, Rates()), mimics.get(joint.name), warnings)
         for joint in model.joints
@@ -202,7 +211,7 @@ def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict
     for problem, names in ignored.items():
         who = f'joint {names[0]!r}: its mimic is'
         if len(names) > 1:
-            who = f'{len(names)} joints ({listed(names)}): their mimics are'
+            who = f'{len(names)} joints ({listed(map(repr, names))}): their mimics are'
         warnings.append(f'{who} ignored: {problem}')
     resolved: dict[str, Mimic] = {}
     for name in obeyed:
@@ -330,7 +339,30 @@ def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
         for joint in joints
         if joint.kind in ('floating', 'planar') and joint.name not in free_joints
     ]
+    remarks += _remark_on_length(joints)
     unlimited = [j.name for j in joints if j.kind in _MOVABLE and j.velocity == math.inf]
     if unlimited:
         remarks.append(f'no velocity limit: {", ".join(unlimited)}')
     return remarks
+
+
+def _remark_on_length(joints: Sequence[Joint]) -> list[str]:
+    """A remark on an arm of hundreds of metres: the sum of its origins from its first joint on."""
+    below: dict[str, list[Joint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    children = {joint.child for joint in joints}
+    waiting = [(link, 0.0, False) for link in below if link not in children]
+    longest, end = 0.0, ''
+    while waiting:
+        link, length, is_moved = waiting.pop()
+        if length > longest:
+            longest, end = length, link
+        for joint in below.get(link, ()):
+            own = float(np.linalg.norm(joint.origin[:3, 3])) if is_moved else 0.0
+            waiting.append((joint.child, length + own, is_moved or joint.kind in _MOVABLE))
+    if longest <= LONGEST_ARM:
+        return []
+    return [
+        f'link {end!r} is {longest:.4g} m from its first joint, along the arm: {IN_MILLIMETRES}'
+    ]
