@@ -28,7 +28,7 @@ from xml.etree import ElementTree
 import numpy as np
 from urdf_parser_py import urdf as parser
 
-from ..display import listed
+from ..display import named
 from ..exceptions import UrdfError
 from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base
@@ -130,7 +130,7 @@ def _robot(
     mimics = _resolve_mimics(model.joints, warnings)
     turned = [j.name for j in model.joints if j.origin and max(map(abs, j.origin.rpy)) > TURN]
     if turned:
-        warnings.append(f'rpy of more than a turn in the origin of {listed(turned)}: {IN_DEGREES}')
+        warnings.append(f'rpy of more than a turn in the origin of {named(turned)}: {IN_DEGREES}')
     joints = [
         _joint(joint, rates.get(joint.name, Rates()), mimics.get(joint.name), warnings)
         for joint in model.joints
@@ -211,7 +211,7 @@ def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict
     for problem, names in ignored.items():
         who = f'joint {names[0]!r}: its mimic is'
         if len(names) > 1:
-            who = f'{len(names)} joints ({listed(map(repr, names))}): their mimics are'
+            who = f'{len(names)} joints ({named(map(repr, names))}): their mimics are'
         warnings.append(f'{who} ignored: {problem}')
     resolved: dict[str, Mimic] = {}
     for name in obeyed:

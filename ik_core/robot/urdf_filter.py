@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from ..display import listed
+from ..display import named
 from ..exceptions import IkError, UrdfError
 from ..maths.rotations import Array, matrix_from_quaternion
 from ..maths.transforms import rpy_from_matrix
@@ -202,7 +202,7 @@ class _Filter:
 
     def hardware_remarks(self) -> list[str]:
         """A remark on limits of `<ros2_control>`, if there are any."""
-        names = listed(self._hardware)
+        names = named(self._hardware)
         text = 'min and max of <ros2_control> are not read (joint_limits gives limits): '
         return [text + names] if names else []
 
@@ -277,7 +277,7 @@ def _check_robot(robot: ElementTree.Element, version: tuple[int, int]) -> list[s
     if without_limit:
         raise UrdfError(_without_limit(without_limit))
     if unknown:
-        remarks.append(f'attributes of <limit> that are not known: {listed(unknown)}')
+        remarks.append(f'attributes of <limit> that are not known: {named(unknown)}')
     _keep_attributes(robot, 'robot', version)
     return remarks
 
@@ -289,7 +289,7 @@ def _without_limit(kinds: Mapping[str, str]) -> str:
     hint = ", or type='continuous' if it turns without end" if 'revolute' in kinds.values() else ''
     if len(kinds) == 1:
         return f'{next(iter(kinds))}: a {kind} joint needs {need}{hint}'
-    names = listed(name.removeprefix('joint ') for name in kinds)
+    names = named(name.removeprefix('joint ') for name in kinds)
     which = ' and '.join([kind, *others])
     return f'{len(kinds)} joints have no limit ({names}): a {which} joint needs {need}{hint}'
 
@@ -307,7 +307,7 @@ def _complete_limit(
     if version >= INFINITE_LIMITS:
         limit.attrib = {'lower': '-inf', 'upper': 'inf', 'velocity': 'inf', **limit.attrib}
     if joint.get('type') in ('revolute', 'prismatic') and missing:
-        found = f' (found: {listed(name[:40] for name in strange)})' if strange else ''
+        found = f' (found: {named(name[:40] for name in strange)})' if strange else ''
         verb = 'are' if len(missing) > 1 else 'is'
         said = f'{_name(joint)}: {" and ".join(missing)} {verb} missing in <limit>{found}'
         if version >= INFINITE_LIMITS:

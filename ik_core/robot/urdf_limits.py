@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from ..display import listed
+from ..display import named
 from ..exceptions import InvalidOption, UrdfError
 from ..options import exact_number
 from ..yaml_files import construct, read_yaml
@@ -127,11 +127,11 @@ def _narrow_softly(tree: ElementTree.Element, counts: bool) -> list[str]:
             remarks += [said] if said else []
     if narrowed:
         remarks.append(
-            f'soft limits count, which are narrower than lower and upper: {listed(narrowed)}'
+            f'soft limits count, which are narrower than lower and upper: {named(narrowed)}'
         )
     if missing:
         remarks.append(
-            'soft limits are ignored, of which one is missing or both are 0: ' + listed(missing)
+            'soft limits are ignored, of which one is missing or both are 0: ' + named(missing)
         )
     return remarks
 
@@ -179,7 +179,7 @@ def _narrow_by_file(
     if unknown:
         close = difflib.get_close_matches(unknown[0], joints, n=1)
         hint = f' (did you mean {close[0]!r}?)' if close else ''
-        remarks.append(f'{where}: the robot has no joint {listed(map(repr, unknown))}{hint}')
+        remarks.append(f'{where}: the robot has no joint {named(map(repr, unknown))}{hint}')
     return remarks
 
 

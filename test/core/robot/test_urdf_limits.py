@@ -188,6 +188,10 @@ def test_a_fixed_joint_may_have_a_broken_axis_and_broken_limits():
 def test_all_joints_without_a_limit_are_named_at_once():
     with pytest.raises(UrdfError, match=r"3 joints have no limit \('j1', 'j2', 'j3'\)"):
         ik.load_urdf(robot('', '', '', kinds=['revolute', 'prismatic', 'revolute']))
+    with pytest.raises(UrdfError, match="'j29', 'j30'"):
+        ik.load_urdf(robot(*[''] * 30))
+    with pytest.raises(UrdfError, match="'j40' and 960 more"):
+        ik.load_urdf(robot(*[''] * 1000))
 
 
 # --- mimic joints ------------------------------------------------------------------------------
