@@ -35,6 +35,13 @@ def listed(names: Iterable[str]) -> str:
     return ', '.join(shown)
 
 
+def named(names: Iterable[str], most: int = 40) -> str:
+    """Names with commas: all of them, but `most` at most, and how many more there are."""
+    shown = list(names)
+    more = f' and {len(shown) - most} more' if len(shown) > most else ''
+    return ', '.join(shown[:most]) + more
+
+
 def counted(count: int, what: str) -> str:
     """'1 goal', '2 goals', '1,000 goals'."""
     return f'{count:,} {what}' if count == 1 else f'{count:,} {what}s'

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
+from ik_core.robot.joints import RATES
 from ik_core.robot.kinematics import KIND, PRISMATIC
 from ik_core.tracking import MotionLimits
 
@@ -28,11 +28,10 @@ def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionL
     for joint, mimic in robot.mimic_joints.items():
         own, given = robot.mimic_limits[joint], parameters.joint_limits.get(joint, Limits())
         driver = limits.rows[2:, robot.joint_index(mimic.joint)].tolist()
-        velocity = min(own.velocity, given.velocity)
+        stated = [min(getattr(own, rate), getattr(given, rate)) for rate in RATES]
         rates = [
-            default.velocity if math.isinf(velocity) else velocity,
-            min(given.acceleration, default.acceleration),
-            min(given.jerk, default.jerk),
+            getattr(default, rate) if math.isinf(limit) else limit
+            for rate, limit in zip(RATES, stated, strict=True)
         ]
         for k, rate in enumerate(rates):
             if math.isinf(rate) and mimic.multiplier != 0.0:
@@ -48,20 +47,16 @@ def mimic_unit(robot: Robot, joint: str) -> str:
 
 
 def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
-    """The limits of every step: the URDF's, tightened, and the defaults where there are none."""
+    """The limits of every step: the description's, tightened, and the defaults for the rest."""
     rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
     return MotionLimits(
         lower=np.maximum(robot.lower, [row.lower for row in rows]),
         upper=np.minimum(robot.upper, [row.upper for row in rows]),
-        velocity=_rate_limits(robot, parameters, 'velocity', robot.velocity),
-        acceleration=_rate_limits(robot, parameters, 'acceleration'),
-        jerk=_rate_limits(robot, parameters, 'jerk'),
+        **{rate: _rate_limits(robot, parameters, rate) for rate in RATES},
     )
 
 
-def _rate_limits(
-    robot: Robot, parameters: NodeParameters, kind: str, of_urdf: ArrayLike = np.inf
-) -> Array:
+def _rate_limits(robot: Robot, parameters: NodeParameters, kind: str) -> Array:
     """One kind (n,) of a robot's limits, so low that mimic joints keep theirs as well."""
 
     def own(joint: str) -> float:
@@ -69,14 +64,20 @@ def _rate_limits(
         return limit
 
     default = getattr(parameters.default_limits, kind)
-    limits = np.minimum(of_urdf, [own(joint) for joint in robot.joint_names])
+    stated: Array = getattr(robot, kind)
+    limits = np.minimum(stated, [own(joint) for joint in robot.joint_names])
     free = np.isposinf(limits)
     limits[free] = default
     unlimited = {joint for joint, is_free in zip(robot.joint_names, free, strict=True) if is_free}
-    mimics = {  # velocities of the URDF are folded already: a mimic joint may have one of its own
-        joint: min(
-            own(joint), default if kind != 'velocity' or mimic.joint in unlimited else math.inf
-        )
+
+    def default_of(joint: str, driver: str) -> float:
+        if kind == 'velocity':  # a driver with a limit has one for what follows it
+            return default if driver in unlimited else math.inf
+        return math.inf if np.isfinite(getattr(robot.mimic_limits[joint], kind)) else default
+
+    # limits of the description are folded already: a mimic joint may have one of its own
+    mimics = {
+        joint: min(own(joint), default_of(joint, mimic.joint))
         for joint, mimic in robot.mimic_joints.items()
     }
     return robot.fold_mimic_limits(limits, mimics)
@@ -109,8 +110,8 @@ def missing_limits(robot: Robot, parameters: NodeParameters) -> list[str]:
         own = parameters.joint_limits
         names = [
             joint
-            for joint in robot.joint_names
-            if not np.isfinite(getattr(own.get(joint, Limits()), kind))
+            for joint, stated in zip(robot.joint_names, getattr(robot, kind), strict=True)
+            if not np.isfinite(min(stated, getattr(own.get(joint, Limits()), kind)))
         ]
         if names and np.isinf(getattr(parameters.default_limits, kind)):
             sentences.append(

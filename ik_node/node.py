@@ -108,7 +108,7 @@ class IkNode(GuardedNode):
         self._examples = Examples(self, self._health, self._ready)
 
     def _make_motion(self) -> None:
-        self._recording = RecordService(self, self._moved, lambda: self._description.source)
+        self._recording = RecordService(self, self._moved)
         self._motion = ControlLoop(
             self,
             self._gate.lock,

@@ -78,7 +78,9 @@ def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
         raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
-    robot = load_urdf(source)
+    node = parameters.node
+    limits = Path(node.joint_limits_path).expanduser() if node.joint_limits_path else None
+    robot = load_urdf(source, soft_limits=node.soft_limits, joint_limits=limits)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
     model.tracker.set_goal(0, model.tip_pose(0), 0.0)
     model.tracker.tick(0.0)  # the first one reads code from the disk

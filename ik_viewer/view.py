@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ik_core import SOLVERS
+from ik_core.cli.parser import add_robot, limits_of
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.solvers import DEFAULT_SOLVER
@@ -55,7 +56,10 @@ def start_of(description: Description) -> Array | None:
 
 def _run(arguments: argparse.Namespace) -> int:
     description = describe(
-        arguments.robot, arguments.mesh_folder, floating_base=arguments.floating_base
+        arguments.robot,
+        arguments.mesh_folder,
+        floating_base=arguments.floating_base,
+        **limits_of(arguments),
     )
     values = {'solver': arguments.solver}
     if arguments.preset:
@@ -75,9 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='ik view', description='show a robot in the browser', allow_abbrev=False
     )
-    parser.add_argument(
-        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or a shipped robot'
-    )
+    add_robot(parser)
     parser.add_argument(
         '--tip',
         action='append',

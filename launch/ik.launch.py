@@ -24,6 +24,7 @@ ROBOTS = 'a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf'
 ARGUMENTS = [
     ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
     ('xacro_args', '', "arguments of a xacro file: 'name:=value other:=value'"),
+    ('joint_limits', '', 'joint_limits.yaml of MoveIt or ros2_control, to tighten limits'),
     ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
     ('frame_prefix', '', 'before the names of frames: left/, if others use the same names'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
@@ -115,6 +116,11 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
     }
     if given['example']:
         values['example.file'] = ParameterValue(given['example'], value_type=str)
+    if given['joint_limits']:
+        path = Path(given['joint_limits']).expanduser().resolve()
+        if not path.is_file():
+            raise FileNotFoundError(f'joint_limits:={given["joint_limits"]} does not exist')
+        values['joint_limits_path'] = ParameterValue(str(path), value_type=str)
     if given['rate']:
         values['rate'] = number(given, 'rate')
     if description:

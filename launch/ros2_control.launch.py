@@ -75,7 +75,7 @@ def robot_and_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         )
     ik_launch = SimpleNamespace(**runpy.run_path(str(IK_LAUNCH)))
     text = ik_launch.robot_description(given, context)
-    robot = load_urdf(text)
+    robot = load_urdf(text, joint_limits=given['joint_limits'] or None)
     joints = moved_joints(robot, given)
     if hardware == 'running':
         return [ik_node(given, joints, publishes_robot='false')]

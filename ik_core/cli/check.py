@@ -19,7 +19,7 @@ from ..progress import ProgressLine
 from ..robot.shipped import robot_path
 from .collision_check import CollisionReport, check_collisions
 from .first_limits import suggested_yaml
-from .parser import add_json, add_robot, add_tip, check_writable, new_parser
+from .parser import add_json, add_robot, add_tip, check_writable, limits_of, new_parser
 from .self_test import Report, TipReport, check
 from .text import as_json, quantity, table
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.yaml:
         check_writable(arguments.yaml)
     with ProgressLine('check') as line:
-        report = check(path, arguments.tips, arguments.goals, line.show)
+        report = check(path, arguments.tips, arguments.goals, line.show, **limits_of(arguments))
     collisions = check_collisions(report.robot, arguments.mesh_folder)
     if arguments.yaml:
         arguments.yaml.write_text(suggested_yaml(report), encoding='utf-8')

@@ -16,6 +16,7 @@ import numpy as np
 from ..collision import Collisions, Piece, pieces_of
 from ..collision.covers import excess_of
 from ..collision.cutting import hull_of
+from ..collision.piece import naming
 from ..exceptions import IkError
 from ..maths.rotations import Array
 from ..meshes import MeshFolders, package_of, read_mesh
@@ -107,8 +108,9 @@ def _meshes_of(robot: Robot, folders: Sequence[Path]) -> dict[str, list[Array]]:
     found: dict[str, list[Array]] = {}
     for shape in read_shapes(robot.urdf, robot.places, 'collision')[0]:
         if isinstance(shape.solid, MeshName):
-            path = where.find(shape.solid.filename)
-            meshes = read_mesh(read_bytes(path), path.suffix)
+            with naming(shape.link, shape.solid):
+                path = where.find(shape.solid.filename)
+                meshes = read_mesh(read_bytes(path), path.suffix)
             triangles = np.concatenate([mesh.vertices[mesh.faces] for mesh in meshes])
             triangles = triangles * shape.solid.scale
             moved = triangles @ shape.origin[:3, :3].T + shape.origin[:3, 3]

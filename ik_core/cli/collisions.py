@@ -29,10 +29,9 @@ from ..collision import Collisions, LinkPair, PairDistance
 from ..collision.pairs import Verdict
 from ..display import counted, length
 from ..maths.rotations import Array
-from ..robot.robot_sources import load_robot
 from .angles import DEGREES, RADIANS, Angles, configuration, joint_value
 from .collision_arguments import add_checked, checked_collisions
-from .parser import add_json, add_robot, new_parser
+from .parser import add_json, add_robot, new_parser, robot_of
 from .text import as_json, table
 
 FREE, NOT_FREE = 0, 1
@@ -70,7 +69,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print verdicts, or with --q distances; exit code 1 where a configuration is not free."""
-    robot = load_robot(arguments.robot)
+    robot = robot_of(arguments)
     angles = DEGREES if arguments.degrees else RADIANS
     q = None
     if arguments.q is not None:

@@ -34,7 +34,8 @@ def suggested_yaml(report: Report) -> str:
         *_lines('default', _rates()),
     ]
     for joint in report.joints:
-        lines += _lines(joint.name, _joint_rates(joint))
+        rates = _joint_rates(joint)
+        lines += _lines(joint.name, rates) if rates else []
     for name, mimic in robot.mimic_joints.items():
         lines += _lines(name, _rates(f'  # {name} mimics {mimic.joint}'))
     return HEAD.format(name=robot.name) + '\n'.join(lines) + '\n'
@@ -46,18 +47,20 @@ def _rates(remark: str = '') -> list[str]:
 
 def _joint_rates(joint: JointReport) -> list[str]:
     """A joint's lines; the node refuses a limit above that of the description."""
-    unit, allowed = joint.unit, joint.velocity
-    velocity = f'velocity: {VELOCITY}  # [{unit}/s] the description {_said(joint)}'
-    acceleration = f'acceleration: {ACCELERATION}  # [{unit}/s^2]'
-    return [acceleration] if allowed <= VELOCITY else [velocity, acceleration]
+    unit, rates = joint.unit, []
+    if joint.velocity > VELOCITY:
+        doubt = ', if it means that' if FASTEST[unit] < joint.velocity < math.inf else ''
+        rates.append(f'velocity: {VELOCITY}  # [{unit}/s] {_said(joint.velocity)}{doubt}')
+    if joint.acceleration > ACCELERATION:
+        said = f' {_said(joint.acceleration)}' if joint.acceleration < math.inf else ''
+        rates.append(f'acceleration: {ACCELERATION}  # [{unit}/s^2]{said}')
+    return rates
 
 
-def _said(joint: JointReport) -> str:
-    """The velocity limit in the description, as text."""
-    if joint.velocity == math.inf:
-        return 'has no limit'
-    doubt = ', if it means that' if joint.velocity > FASTEST[joint.unit] else ''
-    return f'allows {joint.velocity:g}{doubt}'
+def _said(limit: float) -> str:
+    """A limit in the description, as text."""
+    allowed = 'has no limit' if limit == math.inf else f'allows {limit:g}'
+    return f'the description {allowed}'
 
 
 def _lines(joint: str, rates: list[str]) -> list[str]:

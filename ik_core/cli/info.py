@@ -14,15 +14,16 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
 from ..exceptions import UnsupportedProblem
 from ..kernels import library
 from ..problem import IkProblem
 from ..robot.robot import Robot
-from ..robot.robot_sources import load_robot
 from ..tasks import PoseTask
-from .parser import REACHED, add_json, add_robot, add_tip, new_parser
+from .parser import REACHED, add_json, add_robot, add_tip, new_parser, robot_of
 from .text import as_json, quantity, table
 
 
@@ -48,7 +49,7 @@ class ShowKernels(argparse.Action):
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the robot has; exit code 0."""
-    robot = load_robot(arguments.robot)
+    robot = robot_of(arguments)
     tips = arguments.tips or robot.tips()
     print(as_json(_data(robot, tips)) if arguments.json else _text(robot, tips))
     return REACHED
@@ -85,6 +86,8 @@ def _joint_data(robot: Robot, i: int) -> dict[str, Any]:
         'lower': robot.lower[i],
         'upper': robot.upper[i],
         'velocity': robot.velocity[i],
+        'acceleration': robot.acceleration[i],
+        'jerk': robot.jerk[i],
     }
 
 
@@ -97,12 +100,15 @@ def _text(robot: Robot, tips: Sequence[str]) -> str:
 
 
 def _joint_rows(robot: Robot) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', 'velocity')]
+    """The joints; columns of acceleration and jerk only if the description has any."""
+    powers = {'velocity': '', 'acceleration': '^2', 'jerk': '^3'}
+    rates = [r for r in powers if r == 'velocity' or np.isfinite(getattr(robot, r)).any()]
+    rows: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', *rates)]
     for i, name in enumerate(robot.joint_names):
         unit = robot.joint_units[i]
-        limits = (quantity(robot.lower[i], unit), quantity(robot.upper[i], unit))
-        speed = quantity(robot.velocity[i], f'{unit}/s')
-        rows.append((str(i), name, robot.joint_types[i], *limits, speed))
+        limits = [quantity(robot.lower[i], unit), quantity(robot.upper[i], unit)]
+        limits += [quantity(getattr(robot, r)[i], f'{unit}/s{powers[r]}') for r in rates]
+        rows.append((str(i), name, robot.joint_types[i], *limits))
     return rows
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..figures import HOW_TO_INSTALL
 from .completion import links, robots
+
+if TYPE_CHECKING:
+    from ..robot.robot import Robot
 
 REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; BAD_INPUT comes with one line on stderr that says what is wrong."""
@@ -64,6 +67,33 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or the name of a shipped robot'
     )
     robot.completer = robots  # type: ignore[attr-defined]
+    add = parser.add_argument
+    add(
+        '--joint-limits',
+        type=Path,
+        metavar='FILE',
+        help='joint_limits.yaml of MoveIt or ros2_control; it can tighten the limits of the URDF',
+    )
+    add(
+        '--no-soft-limits',
+        action='store_true',
+        help='ignore the soft limits of <safety_controller>',
+    )
+
+
+def robot_of(arguments: argparse.Namespace) -> Robot:
+    """The robot of the arguments that `add_robot` adds. Raises UrdfError or MocapError."""
+    from ..robot.robot_sources import load_robot  # `ik --help` needs none
+
+    return load_robot(arguments.robot, **limits_of(arguments))
+
+
+def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The limits that the arguments ask for, as options of `load_urdf`."""
+    return {
+        'soft_limits': not arguments.no_soft_limits,
+        'joint_limits': arguments.joint_limits,
+    }
 
 
 def add_tip(parser: argparse.ArgumentParser, several: bool = False) -> None:

@@ -27,12 +27,11 @@ from ..reachability.bounds import reach_bounds
 from ..reachability.figure3d import draw_workspace
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
 from ..robot.robot import Robot
-from ..robot.robot_sources import load_robot
 from ..tasks import PositionTask
 from ..tracking.recording import read_recording
 from ..tracking.recording.figure import draw_errors
 from ..tracking.recording.history import histories
-from .parser import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser
+from .parser import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser, robot_of
 from .programs import imported
 
 VOXELS = 12.0
@@ -99,7 +98,7 @@ def _add_solvers(kinds: Any) -> None:
 
 
 def _workspace(arguments: argparse.Namespace) -> None:
-    robot = load_robot(arguments.robot)
+    robot = robot_of(arguments)
     made = _map(arguments, robot)
     if not made.reached.any():
         raise UsageError(f'no voxel of {made.grid.step:g} m is in reach: take a smaller --step')

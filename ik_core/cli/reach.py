@@ -20,7 +20,6 @@ from typing import Any
 from ..progress import ProgressLine
 from ..reachability.figure import draw
 from ..reachability.maps import Progress, ReachabilityMap, reachability_map
-from ..robot.robot_sources import load_robot
 from .parser import (
     REACHED,
     add_json,
@@ -29,6 +28,7 @@ from .parser import (
     check_drawable,
     check_writable,
     new_parser,
+    robot_of,
 )
 from .text import as_json
 
@@ -102,7 +102,7 @@ def _make_map(arguments: argparse.Namespace) -> ReachabilityMap:
 
 def _map_of(arguments: argparse.Namespace, show: Callable[[Progress], None]) -> ReachabilityMap:
     return reachability_map(
-        load_robot(arguments.robot),
+        robot_of(arguments),
         arguments.tip,
         step=arguments.step,
         orientations=arguments.orientations,

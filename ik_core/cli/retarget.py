@@ -43,6 +43,7 @@ from .parser import (
     add_robot,
     check_writable,
     is_number,
+    limits_of,
     new_parser,
 )
 from .text import as_json
@@ -219,7 +220,9 @@ def run(arguments: argparse.Namespace) -> int:
         rate=arguments.rate,
         robot=arguments.source or arguments.robot,
     )
-    robot = load_robot(arguments.robot, floating_base=arguments.floating_base)
+    robot = load_robot(
+        arguments.robot, floating_base=arguments.floating_base, **limits_of(arguments)
+    )
     if arguments.out_rate is not None:
         motion = motion.resampled(_period(arguments.out_rate))
     links, options = mapping_of(arguments.links, '--links'), _options(arguments)

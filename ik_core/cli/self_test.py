@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,14 +23,15 @@ from ..maths.rotations import Array, pose_error
 from ..problem import IkProblem
 from ..reachability.bounds import reach_bounds
 from ..robot.robot import Robot
-from ..robot.urdf import load_urdf
+from ..robot.urdf import IN_DEGREES, IN_MILLIMETRES, LONGEST_ARM, load_urdf
+from ..robot.urdf_filter import as_expat_reads
 from ..solvers import make_solver
 from ..tasks import PoseTask
 
 MOST_TURNS = 2.0
 FASTEST = {'rad': 50.0, 'm': 10.0}
 LONGEST_TRAVEL = 10.0
-SENSIBLE_REACH = (0.01, 20.0)
+SENSIBLE_REACH = (0.01, LONGEST_ARM)
 """Values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit."""
 
 SINGULAR = 1e-3
@@ -41,9 +43,10 @@ ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
 FEW = 10
+MOST_DRIVERS = 3
 
-SAID_OTHERWISE = ('no velocity limit', 'can not move')
-"""Warnings of the loader that this report has in its own words."""
+SAID_OTHERWISE = ('no velocity limit', 'can not move', IN_DEGREES, IN_MILLIMETRES)
+"""Warnings of the loader that this report has in its own words, or as problems."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class JointReport:
     lower: float
     upper: float
     velocity: float
+    acceleration: float
+    jerk: float
     effort: float
     moves_a_tip: bool
     remarks: tuple[str, ...]
@@ -102,17 +107,18 @@ def check(
     tips: Sequence[str] = (),
     goals: int = 200,
     progress: Callable[[int, int], None] | None = None,
+    **limits: Any,
 ) -> Report:
     """The report on a URDF file for these tips, by default those that the node would take.
 
     `goals` random poses are solved for at each tip; `progress` is called with how many of all are
-    done. Raises UrdfError, FrameNotFound, and
+    done; `limits` are options of `load_urdf`. Raises UrdfError, FrameNotFound, and
     UnsupportedProblem for a tip that no joint moves.
     """
-    robot = load_urdf(path)
+    robot = load_urdf(path, **limits)
     chosen = _chosen_tips(robot, tips)
     moved = {i for tip, _ in chosen for i in robot.chain(tip)}
-    efforts = _efforts(path)
+    efforts = _efforts(robot)
     joints = tuple(
         _joint_report(robot, i, efforts.get(name, math.inf), i in moved)
         for i, name in enumerate(robot.joint_names)
@@ -129,7 +135,7 @@ def check(
         robot,
         joints,
         tuple(reports),
-        problems=tuple(_problems(joints, reports, bool(tips))),
+        problems=tuple(_problems(robot, joints, reports, bool(tips))),
         notes=tuple(_notes(robot, joints, reports)),
     )
 
@@ -145,11 +151,11 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
     return [(tip, 'ends the longest chain') for tip in longest]
 
 
-def _efforts(path: Path) -> dict[str, float]:
+def _efforts(robot: Robot) -> dict[str, float]:
     """The effort limits by joint, where there are any; the loader, which does not need them,
-    has accepted the file."""
+    has accepted the description."""
     efforts = {}
-    for joint in ElementTree.parse(path).getroot().iterfind('joint'):
+    for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
         limit = joint.find('limit')
         text = '' if limit is None else limit.get('effort', '')
         try:
@@ -174,6 +180,8 @@ def _joint_report(robot: Robot, i: int, effort: float, moves_a_tip: bool) -> Joi
         lower=lower,
         upper=upper,
         velocity=velocity,
+        acceleration=float(robot.acceleration[i]),
+        jerk=float(robot.jerk[i]),
         effort=effort,
         moves_a_tip=moves_a_tip,
         remarks=tuple(_remarks(unit, lower, upper, velocity)),
@@ -314,7 +322,7 @@ def _inconsistency(robot: Robot, link: str, reach: float, q: Array) -> float:
 
 
 def _problems(
-    joints: Sequence[JointReport], tips: Sequence[TipReport], asked: bool
+    robot: Robot, joints: Sequence[JointReport], tips: Sequence[TipReport], asked: bool
 ) -> Iterable[str]:
     if not tips:
         yield 'no joint moves: there is nothing to solve for'
@@ -323,10 +331,15 @@ def _problems(
             f'{len(tips)} chains are the longest: name the tip by --tip, and to the node by '
             f'tip_links: {", ".join(tip.link for tip in tips)}'
         )
+    yield from (w for w in robot.warnings if IN_DEGREES in w)  # the reach is that of the tips
     ours = [joint for joint in joints if joint.moves_a_tip]
     for remark, advice in ADVICE.items():
         yield from _listed(remark + advice, (j.name for j in ours if remark in j.remarks))
     for tip in tips:
+        low, high = SENSIBLE_REACH
+        slides_far = any(TOO_FAR in j.remarks for j in joints if j.name in tip.joints)
+        if 0.0 < tip.reach < low or (high < tip.reach < math.inf and not slides_far):
+            yield f'{tip.link}: gets {tip.reach:.4g} m from its first joint; are the units metres?'
         if tip.reached < REQUIRED_SHARE * tip.goals:
             missed = tip.goals - tip.reached
             yield f'{tip.link}: {missed} of {tip.goals} reachable poses are missed'
@@ -343,9 +356,13 @@ def _notes(
     for warning in robot.warnings:
         if not any(said in warning for said in SAID_OTHERWISE):
             yield warning
-    for driver in dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values()):
-        names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
-        yield from _listed(f'mimics {driver}', names, FEW)
+    drivers = dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values())
+    if len(drivers) > MOST_DRIVERS:
+        yield from _listed(f'mimic {len(drivers)} other joints', robot.mimic_joints, FEW)
+    else:
+        for driver in drivers:
+            names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
+            yield from _listed(f'mimics {driver}', names, FEW)
     for tip in tips:
         yield from _gripper_notes(robot, tip)
     ours = [joint for joint in joints if joint.moves_a_tip]
@@ -381,8 +398,6 @@ def _gripper_notes(robot: Robot, tip: TipReport) -> Iterable[str]:
 
 def _tip_notes(tip: TipReport) -> list[str]:
     notes = []
-    if 0.0 < tip.reach < SENSIBLE_REACH[0] or SENSIBLE_REACH[1] < tip.reach < math.inf:
-        notes.append(f'gets {tip.reach:.3g} m from its first joint; are the units metres?')
     if tip.directions < 6:
         notes.append(
             f'moves in {tip.directions} of 6 directions at once, so most poses are out of reach '
@@ -398,9 +413,9 @@ def _tip_notes(tip: TipReport) -> list[str]:
 
 
 def _listed(what: str, names: Iterable[str], most: int = sys.maxsize) -> Iterable[str]:
-    """`what` and the names it is said of, of which `most` are shown; nothing without any."""
+    """The names that `what` is said of, of which `most` are shown; nothing without any."""
     found = list(names)
     shown = ', '.join(found[:most])
     more = f' and {len(found) - most} more' if len(found) > most else ''
     if found:
-        yield f'{what}: {shown}{more}'
+        yield f'{shown}{more}: {what}'

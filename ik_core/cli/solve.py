@@ -33,14 +33,22 @@ from ..batch.solve_best import CHOICES, solve_best
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..robot.robot import Robot
-from ..robot.robot_sources import load_robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .collision_arguments import add_collisions, collisions_of
 from .completion import joints, links, solvers
 from .goal_arguments import Goal, add_goals, task_of
-from .parser import NOT_REACHED, REACHED, UsageError, add_json, add_robot, is_number, new_parser
+from .parser import (
+    NOT_REACHED,
+    REACHED,
+    UsageError,
+    add_json,
+    add_robot,
+    is_number,
+    new_parser,
+    robot_of,
+)
 from .solve_poses import solve_poses
 from .solved import result_data, result_text, solutions_data, solutions_text
 from .text import as_json
@@ -71,7 +79,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve and print what was found; exit code 0 where the goals are reached, 1 where not."""
-    robot = load_robot(arguments.robot)
+    robot = robot_of(arguments)
     arguments.angles = DEGREES if arguments.degrees else RADIANS
     start = _start(arguments, robot)
     if arguments.poses is not None:

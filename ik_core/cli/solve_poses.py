@@ -22,6 +22,7 @@ from ..solvers.base import Solver
 from ..tasks import PoseTask, PositionTask
 from .angles import Angles
 from .collision_arguments import collisions_of
+from .goal_arguments import MOST_METRES
 from .parser import NOT_REACHED, REACHED, UsageError, check_writable
 from .pose_files import Poses, read_poses
 from .text import as_json
@@ -39,6 +40,10 @@ def solve_poses(
     if arguments.out:
         _check_out(arguments)
     poses = read_poses(arguments.poses, arguments.angles)
+    farthest = float(np.abs(poses.transforms[:, :3, 3]).max(initial=0.0))
+    if farthest > MOST_METRES:
+        text = f'{arguments.poses}: positions are in metres, not in millimetres'
+        print(f'ik: {text} (one is {farthest:.4g})', file=sys.stderr)
     goal = (PoseTask if poses.turned else PositionTask)(tip)
     avoid = collisions_of(arguments, robot)
     problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen, avoid=avoid)

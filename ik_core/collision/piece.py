@@ -168,7 +168,7 @@ def _hulls_of(
     new: dict[MeshName, tuple[str, bytes, str]] = {}
     size = 0
     for name, link in links.items():
-        with _naming(link, name):
+        with naming(link, name):
             path = where.find(name.filename)
             data = read_bytes(path)
             size += len(data)
@@ -185,14 +185,14 @@ def _hulls_of(
     with ProgressLine('cutting meshes') as line:
         for done, (name, (key, data, suffix)) in enumerate(new.items()):
             line.show(done, len(new), PurePosixPath(name.filename).name)
-            with _naming(links[name], name):
+            with naming(links[name], name):
                 found[name] = covered_hulls(data, suffix, name.scale)
             cache.store(key, found[name])
     return found
 
 
 @contextmanager
-def _naming(link: str, mesh: MeshName) -> Iterator[None]:
+def naming(link: str, mesh: MeshName) -> Iterator[None]:
     """Name the link and the file in the errors of a mesh."""
     try:
         yield

@@ -21,10 +21,10 @@ from typing import Any
 from ..display import listed
 from ..exceptions import IkError, InvalidOption
 from ..maths.transforms import transform
+from ..yaml_files import construct, read_yaml
 from .shapes import Box, Capsule, Convex, Cylinder, Plane, Shape, Sphere
 from .world import World
 
-MAX_BYTES = 10_000_000
 SHAPES = 'box', 'sphere', 'cylinder', 'capsule', 'plane', 'convex'
 PLACES = 'xyz', 'rpy', 'quaternion'
 CARRIED = 'link', 'touching'
@@ -47,52 +47,15 @@ def load_world(path: str | PathLike[str]) -> World:
 
 def _read(path: Path) -> dict[str, tuple[int, Any]]:
     """The obstacles of a file by their names, each with its line."""
-    import yaml  # type: ignore[import-untyped]  # late: for files only
-
-    try:
-        with path.open('rb') as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise InvalidOption(f"can't read the world {str(path)!r}: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise InvalidOption(f'{path}: the world is larger than {MAX_BYTES / 1e6:.0f} MB')
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(data)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            raise InvalidOption(
-                f'{path}: obstacles by name are needed, as in ball: {{sphere: 0.1}}'
-            )
-        found: dict[str, tuple[int, Any]] = {}
-        _refuse_aliases(path, node)
-        for key, value in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            if name in found:
-                raise InvalidOption(f'{path}, line {line}: {name!r} is there twice')
-            found[name] = line, loader.construct_document(value)
-        return found
-    except InvalidOption:
-        raise
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise InvalidOption(f'{path}: not YAML: {error}') from None
-
-
-def _refuse_aliases(path: Path, root: Any) -> None:
-    """Raise InvalidOption for a node that is in the tree twice: a few lines can stand for more
-    than fits into memory."""
-    seen, left = set(), [root]
-    while left:
-        node = left.pop()
-        if id(node) in seen:
-            line = node.start_mark.line + 1
-            raise InvalidOption(f'{path}, line {line}: aliases (*name) are not allowed')
-        seen.add(id(node))
-        if isinstance(node.value, list):
-            for each in node.value:
-                left += each if isinstance(each, tuple) else (each,)
+    loader, root = read_yaml(path, 'the world')
+    if root is None:
+        return {}
+    if root.id != 'mapping':
+        raise InvalidOption(f'{path}: obstacles by name are needed, as in ball: {{sphere: 0.1}}')
+    return {
+        str(key.value): (key.start_mark.line + 1, construct(path, loader, value))
+        for key, value in root.value
+    }
 
 
 def _add(world: World, name: str, entry: Any) -> None:

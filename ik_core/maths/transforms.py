@@ -7,6 +7,7 @@ They are known by what they have, so that none of these packages is imported.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -280,3 +281,15 @@ def _numbers(value: Any, name: str) -> Array:
         return np.array(value, float)
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
+
+
+def rpy_from_matrix(rotation: Array) -> list[float]:
+    """Roll, pitch and yaw [rad] of a rotation (3, 3), R = Rz Ry Rx.
+
+    Roll is that of what is left once yaw is taken back: exact also where pitch is a right angle.
+    """
+    (r00, r01, r02), (r10, r11, r12) = rotation[:2, :3].tolist()
+    yaw = math.atan2(r10, r00)
+    pitch = math.atan2(-rotation[2, 0], math.hypot(r00, r10))
+    s, c = math.sin(yaw), math.cos(yaw)
+    return [math.atan2(s * r02 - c * r12, c * r11 - s * r01), pitch, yaw]

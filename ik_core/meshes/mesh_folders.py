@@ -1,10 +1,10 @@
 """Mesh files that a URDF names: found in folders that the user named, and nowhere else.
 
 The URDF may come from anybody over a topic, so a name in it opens nothing by itself. It is
-followed only below one of the folders: never an absolute path, a URL, a `..`, nor a symbolic link
-that leads out of the folder. Packages of a sourced ROS workspace (AMENT_PREFIX_PATH) count as
-named by the user; links in them lead to the sources of packages built with --symlink-install, and
-are followed.
+followed only below one of the folders: an absolute path, `file://`, `..` or a symbolic link may
+lead from one folder to another, but never to a file outside of all. Packages of a sourced ROS
+workspace (AMENT_PREFIX_PATH) count as named by the user; links in them lead to the sources of
+packages built with --symlink-install, and are followed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from ..exceptions import MeshError
 from .mesh_formats import SUFFIXES
@@ -34,35 +35,50 @@ class MeshFolders:
     def find(self, name: str) -> Path:
         """Return the file, resolved, that a mesh's name stands for. Raises MeshError."""
         scheme, separator, rest = name.partition('://')
-        if separator and scheme != 'package':
-            raise MeshError(f'{scheme}:// is not supported: use package:// or a relative path')
-        # Some robots say package:///name: it is looked for below the folders all the same.
-        path = PurePosixPath(rest.lstrip('/') if separator else name)
-        if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
+        if separator and scheme not in ('package', 'file'):
+            raise MeshError(
+                f'{scheme}:// is not supported: use package://, file:// or a relative path'
+            )
+        if '\\' in name or '\0' in name:
             raise MeshError('the path is outside the mesh folders')
+        in_package = scheme == 'package' and bool(separator)
+        if separator and not in_package:
+            rest = '/' + unquote(rest.removeprefix('localhost')).lstrip('/')
+        # Some robots say package:///name: it is looked for below the folders all the same.
+        path = PurePosixPath((rest.lstrip('/') if in_package else rest) if separator else name)
         if path.suffix.lower() not in SUFFIXES:
             raise MeshError(f'{", ".join(SUFFIXES)} are supported')
-        for root, below in self._candidates(path, in_package=bool(separator)):
-            found = _inside(root, below)
+        for start, roots in self._candidates(path, in_package=in_package):
+            found = _inside(start, roots)
             if found is not None:
                 return found
-        if separator:
+        if in_package:
             found = _in_workspace(path)
             if found is not None:
                 return found
+        if path.is_absolute() or '..' in path.parts:
+            raise MeshError(
+                'the path is outside the mesh folders (--mesh-folder, or folders=), or not there'
+            )
         raise MeshError('it is not in the mesh folders (--mesh-folder, or folders=)')
 
     def _candidates(
         self, path: PurePosixPath, *, in_package: bool
-    ) -> Iterator[tuple[Path, PurePosixPath]]:
-        """Yield (folder, path below it) in the order of search."""
-        if self._folder is not None and not in_package:
-            yield self._folder, path
+    ) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+        """Yield (path, the folders that it has to be in one of) in the order of search."""
+        beside = () if self._folder is None else (self._folder,)
+        everywhere = (*beside, *self._folders)
+        if path.is_absolute():
+            yield Path(path), everywhere
+            return
+        if not in_package:
+            for folder in beside:
+                yield folder / path, everywhere
         for folder in self._folders:
-            yield folder, path
+            yield folder / path, (folder,)
             inside = PurePosixPath(*path.parts[1:])
             if in_package and path.parts[0] == folder.resolve().name and inside.parts:
-                yield folder, inside
+                yield folder / inside, (folder,)
 
 
 def package_of(file: Path | None) -> tuple[Path, ...]:
@@ -71,18 +87,26 @@ def package_of(file: Path | None) -> tuple[Path, ...]:
     return tuple(folder for folder in parents if (folder / 'package.xml').is_file())[:1]
 
 
-def _inside(folder: Path, below: PurePosixPath) -> Path | None:
-    """Return the file below a folder, if it is there, also after symbolic links are followed."""
-    try:
-        root = folder.resolve(strict=True)
-        path = (root / below).resolve(strict=True)
-    except (OSError, RuntimeError):
-        return None
-    return path if path.is_relative_to(root) and path.is_file() else None
+def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
+    """Return the file, if it is in one of the folders, also after symbolic links are followed."""
+    written = Path(os.path.abspath(path))  # without `..`: nothing outside is even looked at
+    for root in roots:
+        try:
+            real = root.resolve(strict=True)
+            if not any(written.is_relative_to(top) for top in (Path(os.path.abspath(root)), real)):
+                continue
+            found = written.resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            continue
+        if found.is_relative_to(real) and found.is_file():
+            return found
+    return None
 
 
 def _in_workspace(path: PurePosixPath) -> Path | None:
     """Return the file of a package (its first part) of the sourced workspaces, resolved."""
+    if '..' in path.parts:  # links may lead anywhere from there
+        return None
     for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
         try:
             found = (Path(prefix) / 'share' / path).resolve(strict=True)

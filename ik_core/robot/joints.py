@@ -35,7 +35,8 @@ MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
 FLOATING_BASE, WORLD = 'floating_base', 'world'
 """The joint that `carried_by_floating_base` adds, and the root link of what floats."""
-LIMITS = ('lower', 'upper', 'velocity')
+LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk')
+RATES = LIMITS[2:]
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
 
@@ -53,11 +54,14 @@ class Mimic:
 
 
 class JointLimits(NamedTuple):
-    """The position limits [rad or m] and the velocity limit [rad/s or m/s] of a joint."""
+    """The limits of a joint: of its position [rad or m], velocity, acceleration and jerk (per s,
+    s^2 and s^3)."""
 
     lower: float
     upper: float
     velocity: float
+    acceleration: float = math.inf
+    jerk: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +70,8 @@ class Joint:
 
     `kind`: revolute, continuous, prismatic, fixed, floating, planar, ball, universal or screw.
     `origin` (4, 4): the joint's frame in the parent link's frame. `axis` (3,): a unit vector in
-    the joint's frame (for a planar joint the normal of the plane). Limits in rad or m, rad/s or
-    m/s; inf for no limit.
+    the joint's frame (for a planar joint the normal of the plane). Limits in rad or m, and per s
+    (velocity), s^2 (acceleration) and s^3 (jerk); inf for no limit.
 
     A ball or universal joint turns about the axes of its frame in `rotation_order`, each turned by
     the ones before (intrinsic): 'ZYZ' (default of a ball joint), 'XYZ', ..., or two axes such as
@@ -88,6 +92,8 @@ class Joint:
     mimic: Mimic | None = None
     rotation_order: str = ''
     pitch: float = 0.0
+    acceleration: float | Array = math.inf
+    jerk: float | Array = math.inf
 
     @property
     def rotations(self) -> str:
@@ -227,9 +233,11 @@ def _ball(joint: Joint) -> list[Joint]:
     names = _numbered(order.lower())
     limits = zip(*(_of_each_axis(joint, limit, len(order)) for limit in LIMITS), strict=True)
     parts = []
-    for name, axis, (lower, upper, velocity) in zip(names, _axes(order), limits, strict=True):
-        kind = 'continuous' if np.isinf([lower, upper]).all() else 'revolute'
-        parts.append(Joint(name, kind, '', '', np.eye(4), axis, lower, upper, velocity))
+    for name, axis, own in zip(names, _axes(order), limits, strict=True):
+        own_limits = dict(zip(LIMITS, own, strict=True))
+        endless = np.isinf([own_limits['lower'], own_limits['upper']]).all()
+        kind = 'continuous' if endless else 'revolute'
+        parts.append(Joint(name, kind, '', '', np.eye(4), axis, **own_limits))
     return _pile(joint, parts)
 
 
@@ -349,15 +357,14 @@ def body_arrays(
 
 def joint_limits(
     independent: Sequence[Joint], bodies: Sequence[Joint], index: dict[str, int]
-) -> tuple[Array, Array, Array, list[str]]:
-    """(lower, upper, velocity), each (n,), and warnings.
+) -> tuple[dict[str, Array], list[str]]:
+    """The limits by name, each (n,), and warnings.
 
     The limits of mimic joints are taken over through multiplier and offset; where nothing is
     left of a range, it stays the driver's own.
     """
-    lower = np.array([j.lower for j in independent], float)
-    upper = np.array([j.upper for j in independent], float)
-    velocity = np.array([j.velocity for j in independent], float)
+    limits = {name: np.array([getattr(j, name) for j in independent], float) for name in LIMITS}
+    lower, upper = limits['lower'], limits['upper']
     warnings = []
     for joint in bodies:
         if joint.mimic is None or joint.mimic.multiplier == 0.0:
@@ -372,9 +379,12 @@ def joint_limits(
             )
         else:
             lower[i], upper[i] = low, high
-        velocity[i] = min(velocity[i], float(joint.velocity) / abs(m.multiplier))
-    # numpy draws no number between 0.0 and -0.0, so no limit is -0.0
-    return lower + 0.0, upper + 0.0, velocity, warnings
+        for rate in RATES:
+            own_rate = float(getattr(joint, rate))
+            limits[rate][i] = min(limits[rate][i], own_rate / abs(m.multiplier))
+    for name in ('lower', 'upper'):
+        limits[name] += 0.0  # numpy draws no number between 0.0 and -0.0, so no limit is -0.0
+    return limits, warnings
 
 
 def full_turns(bodies: Sequence[Joint], n: int, index: dict[str, int]) -> np.ndarray:

@@ -18,6 +18,7 @@ from ..display import counted, html_table, listed
 from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
 from ..maths.rotations import Array, transform_of
 from .joints import (
+    LIMITS,
     MOVABLE,
     MULTI_DOF,
     Joint,
@@ -57,13 +58,15 @@ class Robot:
     """A tree of links and joints; made by `load_urdf` or `Robot.from_joints`.
 
     Arrays of length n run over the independent movable joints in the order of the source: `lower`
-    and `upper` [rad or m], `velocity` [rad/s or m/s] (inf for no limit), `continuous`, and
-    `full_turns`, true where one turn more or less is the same posture. `tree` (K, 3) and
-    `geometry` (K, 14) are the arrays of `kinematics`, for K moving joints, mimic ones included,
-    named `body_names`. `inertials` maps links to their masses. `mimic_limits` has the own limits
-    of mimic joints, by name; they narrow the limits of the joint that they follow, unless that
-    would leave none. `urdf` is the description that it was loaded from, '' if it was not from a
-    URDF, and `file` where that was read: collision geometry is taken from there.
+    and `upper` [rad or m], `velocity` [rad/s or m/s], `acceleration` [rad/s^2 or m/s^2] and `jerk`
+    [rad/s^3 or m/s^3] (inf for no limit), `continuous`, and `full_turns`, true where one turn more
+    or less is the same posture. `tree` (K, 3) and `geometry` (K, 14) are the arrays of
+    `kinematics`, for K moving joints, mimic ones included, named `body_names`. `inertials` maps
+    links to their masses. `mimic_limits` has the own limits of mimic joints, by name; they narrow
+    the limits of the joint that they follow, unless that would leave none. `urdf` is the
+    description that it was loaded from, '' if it was not from a URDF, and `file` where that was
+    read: collision geometry is taken from there. `counted_urdf` has the joints of `urdf` with the
+    limits that count: soft limits and those of a joint_limits.yaml are written into its <limit>.
     """
 
     name: str
@@ -73,6 +76,8 @@ class Robot:
     lower: Array
     upper: Array
     velocity: Array
+    acceleration: Array
+    jerk: Array
     continuous: NDArray[np.bool_]
     full_turns: NDArray[np.bool_]
     mimic_joints: Mapping[str, Mimic]
@@ -85,6 +90,7 @@ class Robot:
     inertials: Mapping[str, Inertial] = field(default_factory=dict)
     mimic_limits: Mapping[str, JointLimits] = field(default_factory=dict)
     urdf: str | bytes = ''
+    counted_urdf: str = ''
     file: Path | None = None
 
     @classmethod
@@ -110,19 +116,21 @@ class Robot:
         root = next(link for link in link_names if link not in children)
         bodies, parents, frames, places = fold(root, single)
         tree, geometry = body_arrays(bodies, parents, frames, index)
-        lower, upper, velocity, more_warnings = joint_limits(independent, bodies, index)
+        limits, more_warnings = joint_limits(independent, bodies, index)
         continuous = np.array([j.kind == 'continuous' for j in independent], bool)
         turns = full_turns(bodies, len(independent), index)
-        for array in (lower, upper, velocity, continuous, turns, tree, geometry):
+        for array in (*limits.values(), continuous, turns, tree, geometry):
             array.flags.writeable = False
         return cls(
             name=name,
             joint_names=tuple(index),
             joint_types=tuple(joint.kind for joint in independent),
             link_names=(root, *(link for link in link_names if link != root)),
-            lower=lower,
-            upper=upper,
-            velocity=velocity,
+            lower=limits['lower'],
+            upper=limits['upper'],
+            velocity=limits['velocity'],
+            acceleration=limits['acceleration'],
+            jerk=limits['jerk'],
             continuous=continuous,
             full_turns=turns,
             mimic_joints={j.name: j.mimic for j in bodies if j.mimic is not None},
@@ -134,7 +142,7 @@ class Robot:
             places=places,
             inertials=dict(inertials or {}),
             mimic_limits={
-                j.name: JointLimits(float(j.lower), float(j.upper), float(j.velocity))
+                j.name: JointLimits(*(float(getattr(j, limit)) for limit in LIMITS))
                 for j in bodies
                 if j.mimic is not None
             },

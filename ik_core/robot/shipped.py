@@ -39,6 +39,11 @@ def robot_path(name: str) -> Path:
     a folder, which whoever reads it refuses as one. Raises UrdfError, with the names of the
     shipped robots, where there is none of these.
     """
+    scheme, is_url, _ = name.partition('://')
+    if is_url and scheme.isalpha():
+        raise UrdfError(
+            f"can't read {name[:LONGEST_NAME]!r}: {scheme}:// is not looked up: give the path"
+        )
     if _is_path(name) or _is_there(name, Path.is_file):
         return Path(name)
     shipped = shipped_robots()

@@ -1,14 +1,16 @@
 """Load a URDF robot description: strict, silent, and safe with text from strangers.
 
-A description may come over a topic from anybody, so it is taken in three steps:
+A description may come over a topic from anybody, so it is taken in four steps:
 
 1. `urdf_filter`, on expat, keeps links, joints and what of a joint kinematics needs,
    and drops the rest as it streams by (meshes are never opened). It caps bytes, depth and
    counts, and refuses a DOCTYPE before any entity can expand. What it keeps is checked here,
    attribute by attribute, because `urdf_parser_py` names no place for some errors, takes
    `<parent/>` for a link called 'None', and prints what it does not know.
-2. `urdf_parser_py` reads the few elements that are left.
-3. The joints are checked as a whole: one tree, known names, sensible limits, mimics that end at a
+2. `urdf_limits` writes soft limits and joint_limits.yaml into the limits, and takes out what
+   `urdf_parser_py` does not know: acceleration, deceleration and jerk.
+3. `urdf_parser_py` reads the few elements that are left.
+4. The joints are checked as a whole: one tree, known names, sensible limits, mimics that end at a
    joint that moves.
 
 Format: http://wiki.ros.org/urdf/XML, and urdfdom where that page is silent.
@@ -26,15 +28,23 @@ from xml.etree import ElementTree
 import numpy as np
 from urdf_parser_py import urdf as parser
 
+from ..display import named
 from ..exceptions import UrdfError
 from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base
 from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
 from .urdf_inertials import pop_inertials
+from .urdf_limits import JointLimitsSource, Rates, narrow, pop_rates
 
 MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
+TURN = 2.0 * math.pi + 1e-3  # rounded
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
+
+LONGEST_ARM = 20.0
+"""[m] Longer arms are more likely in another unit."""
+IN_DEGREES, IN_MILLIMETRES = 'in degrees?', 'in millimetres?'
+"""The ends of remarks on numbers that are more likely in these units."""
 
 _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 _MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -45,6 +55,8 @@ def load_urdf(
     *,
     free_joints: Sequence[str] = (),
     floating_base: bool = False,
+    soft_limits: bool = True,
+    joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
     """Load the robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
 
@@ -55,14 +67,22 @@ def load_urdf(
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
     that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
     adds a floating joint of that name, which moves, between a new root link `world` and the root,
-    as for a walking humanoid. Details:
+    as for a walking humanoid. `joint_limits` is a joint_limits.yaml of MoveIt or ros2_control, or
+    its content as a mapping {joint: {max_acceleration: ...}}; it can only tighten the limits of
+    the URDF. Details:
 
     - A value that is no number or not finite, a wrong count of numbers, or commas between them are
       errors.
-    - A revolute or prismatic joint needs a `<limit>`; a bound left out is 0, as in urdfdom. A
-      bound beyond 1e9 means none. Limits on a continuous joint are ignored, with a warning.
-      `effort` is never read. A velocity that is missing, zero or negative means no limit, with a
-      warning.
+    - A revolute or prismatic joint needs a `<limit>`; a bound left out is 0, as in urdfdom, and
+      from version 1.2 on none. A bound of inf or beyond 1e9 means none. Limits on a continuous
+      joint are ignored, with a warning. `effort` is never read. A velocity that is missing, zero
+      or negative means no limit, with a warning.
+    - `acceleration`, `deceleration` and `jerk` of `<limit>` are read in all versions; of
+      acceleration and deceleration the smaller one limits both.
+    - Where a `<safety_controller>` gives both soft limits and they are narrower than lower and
+      upper, they count instead, with a warning; `soft_limits=False` ignores them.
+    - An `<origin>` may have `quat_xyzw` in place of `rpy` from version 1.1 on.
+    - Of a fixed joint, axis and limits are not read, so they may be broken.
     - `<axis>` is (1, 0, 0) if left out, and normalised. A zero axis is an error for a joint that
       uses it.
     - A mimic of a mimic is resolved into one multiplier and offset; a cycle is an error. A mimic
@@ -74,7 +94,8 @@ def load_urdf(
     - If an element is given twice in a joint or link, the first counts, with a warning, as in
       urdfdom.
     - Blank lines or a byte order mark before the XML declaration are skipped. The declared
-      encoding applies to bytes and files; text is already decoded.
+      encoding applies to bytes and files, also GB2312, Shift_JIS and the like; text is already
+      decoded.
     - A DOCTYPE, xacro macros, a description that is too large or too deep, two roots, cycles,
       unknown or duplicate names, and a robot without links are errors.
 
@@ -82,21 +103,24 @@ def load_urdf(
     """
     text, file = read(source)
     try:
-        robot = _robot(text, tuple(free_joints), floating_base)
+        tree, warnings = filtered(text)
+        warnings += narrow(tree, soft_limits, joint_limits)
+        counted = ElementTree.tostring(tree, encoding='unicode')
+        robot = _robot(tree, warnings, tuple(free_joints), floating_base)
     except UrdfError as error:
         raise UrdfError(f'{file}: {error}' if file else str(error)) from None
-    return replace(robot, urdf=text, file=file and file.absolute())
+    return replace(robot, urdf=text, counted_urdf=counted, file=file and file.absolute())
 
 
-def plain_urdf(source: str | bytes | os.PathLike[str]) -> str:
-    """The elements that `load_urdf` uses, as text, whatever the encoding. Raises UrdfError."""
-    tree, _ = filtered(read(source)[0])
-    return ElementTree.tostring(tree, encoding='unicode')
-
-
-def _robot(text: str | bytes, free_joints: tuple[str, ...], floating_base: bool) -> Robot:
-    """The robot of a description that was read."""
-    tree, warnings = filtered(text)
+def _robot(
+    tree: ElementTree.Element,
+    warnings: list[str],
+    free_joints: tuple[str, ...],
+    floating_base: bool,
+) -> Robot:
+    """The robot of these elements."""
+    rates, remarks = pop_rates(tree)
+    warnings += remarks
     inertials = pop_inertials(tree)
     model = parser.URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
     links = [link.name for link in model.links]
@@ -104,7 +128,13 @@ def _robot(text: str | bytes, free_joints: tuple[str, ...], floating_base: bool)
     _check_unique('joint', [joint.name for joint in model.joints])
     _check_tree(links, model.joints)
     mimics = _resolve_mimics(model.joints, warnings)
-    joints = [_joint(joint, mimics.get(joint.name), warnings) for joint in model.joints]
+    turned = [j.name for j in model.joints if j.origin and max(map(abs, j.origin.rpy)) > TURN]
+    if turned:
+        warnings.append(f'rpy of more than a turn in the origin of {named(turned)}: {IN_DEGREES}')
+    joints = [
+        _joint(joint, rates.get(joint.name, Rates()), mimics.get(joint.name), warnings)
+        for joint in model.joints
+    ]
     if floating_base:
         links, joints = carried_by_floating_base(links, joints)
         free_joints = (*free_joints, FLOATING_BASE)
@@ -169,14 +199,20 @@ def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict
     """Express each mimic joint by the joint at the end of its chain of mimics."""
     by_name = {joint.name: joint for joint in joints}
     obeyed: dict[str, parser.JointMimic] = {}
+    ignored: dict[str, list[str]] = {}
     for joint in joints:
         if joint.mimic is None:
             continue
         problem = _mimic_problem(joint, by_name)
         if problem:
-            warnings.append(f'joint {joint.name!r}: its mimic is ignored: {problem}')
+            ignored.setdefault(problem, []).append(joint.name)
         else:
             obeyed[joint.name] = joint.mimic
+    for problem, names in ignored.items():
+        who = f'joint {names[0]!r}: its mimic is'
+        if len(names) > 1:
+            who = f'{len(names)} joints ({named(map(repr, names))}): their mimics are'
+        warnings.append(f'{who} ignored: {problem}')
     resolved: dict[str, Mimic] = {}
     for name in obeyed:
         _follow_mimics(name, obeyed, resolved)
@@ -188,9 +224,10 @@ def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> 
     driver = by_name.get(joint.mimic.joint)
     if driver is None:
         return f'joint {joint.mimic.joint!r} does not exist'
-    for end in (joint, driver):
-        if end.type not in _MOVABLE:
-            return f'joint {end.name!r} is {end.type}'
+    if joint.type not in _MOVABLE:
+        return f'a {joint.type} joint follows none'
+    if driver.type not in _MOVABLE:
+        return f'joint {driver.name!r} is {driver.type}'
     return ''
 
 
@@ -222,7 +259,7 @@ def _follow_mimics(
         resolved[name] = Mimic(end.joint, multiplier, offset)
 
 
-def _joint(joint: parser.Joint, mimic: Mimic | None, warnings: list[str]) -> Joint:
+def _joint(joint: parser.Joint, rates: Rates, mimic: Mimic | None, warnings: list[str]) -> Joint:
     where = f'joint {joint.name!r}'
     lower, upper, velocity = _limits(joint, where, warnings)
     return Joint(
@@ -235,6 +272,8 @@ def _joint(joint: parser.Joint, mimic: Mimic | None, warnings: list[str]) -> Joi
         lower=lower,
         upper=upper,
         velocity=velocity,
+        acceleration=_rate(rates.acceleration),
+        jerk=_rate(rates.jerk),
         mimic=mimic,
     )
 
@@ -262,13 +301,14 @@ def _axis(joint: parser.Joint, where: str) -> np.ndarray:
 def _limits(joint: parser.Joint, where: str, warnings: list[str]) -> tuple[float, float, float]:
     """Lower, upper and velocity, infinite where there is none."""
     limit = joint.limit
+    given = limit is not None and not {limit.lower, -limit.upper} <= {0.0, -math.inf}
     if joint.type not in _MOVABLE:
+        if given:
+            warnings.append(f'{where} is {joint.type}: its position limits are ignored')
         return -math.inf, math.inf, math.inf
-    velocity = (
-        limit.velocity if limit is not None and 0 < limit.velocity <= MAX_NUMBER else math.inf
-    )
+    velocity = _rate(limit.velocity) if limit is not None and limit.velocity > 0 else math.inf
     if joint.type == 'continuous':
-        if limit is not None and (limit.lower, limit.upper) != (0, 0):
+        if given:
             warnings.append(f'{where} is continuous: its position limits are ignored')
         return -math.inf, math.inf, velocity
     if limit.lower > limit.upper:
@@ -280,6 +320,11 @@ def _limits(joint: parser.Joint, where: str, warnings: list[str]) -> tuple[float
     lower = limit.lower if limit.lower >= -MAX_NUMBER else -math.inf
     upper = limit.upper if limit.upper <= MAX_NUMBER else math.inf
     return lower, upper, velocity
+
+
+def _rate(limit: float) -> float:
+    """A limit of velocity, acceleration or jerk, none if it is larger than any robot's."""
+    return limit if limit <= MAX_NUMBER else math.inf
 
 
 def _check_size(where: str, what: str, number: float) -> None:
@@ -294,7 +339,30 @@ def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
         for joint in joints
         if joint.kind in ('floating', 'planar') and joint.name not in free_joints
     ]
+    remarks += _remark_on_length(joints)
     unlimited = [j.name for j in joints if j.kind in _MOVABLE and j.velocity == math.inf]
     if unlimited:
         remarks.append(f'no velocity limit: {", ".join(unlimited)}')
     return remarks
+
+
+def _remark_on_length(joints: Sequence[Joint]) -> list[str]:
+    """A remark on an arm of hundreds of metres: the sum of its origins from its first joint on."""
+    below: dict[str, list[Joint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    children = {joint.child for joint in joints}
+    waiting = [(link, 0.0, False) for link in below if link not in children]
+    longest, end = 0.0, ''
+    while waiting:
+        link, length, is_moved = waiting.pop()
+        if length > longest:
+            longest, end = length, link
+        for joint in below.get(link, ()):
+            own = float(np.linalg.norm(joint.origin[:3, 3])) if is_moved else 0.0
+            waiting.append((joint.child, length + own, is_moved or joint.kind in _MOVABLE))
+    if longest <= LONGEST_ARM:
+        return []
+    return [
+        f'link {end!r} is {longest:.4g} m from its first joint, along the arm: {IN_MILLIMETRES}'
+    ]

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from ..exceptions import UrdfError
+from ..display import named
+from ..exceptions import IkError, UrdfError
+from ..maths.rotations import Array, matrix_from_quaternion
+from ..maths.transforms import rpy_from_matrix
 from .shipped import robot_path, shipped_robots
 
 MAX_BYTES = 10_000_000  # fifty times the largest robot known to us
@@ -22,13 +27,18 @@ MAX_LINKS = 5_000
 MAX_NAME = 256
 LARGEST = 1e9  # [kg] or [m], of inertials
 
+QUATERNIONS, INFINITE_LIMITS = (1, 1), (1, 2)
+"""Versions of URDF from which on `quat_xyzw` counts, and missing limits are infinite."""
+
 _KINDS = ('revolute', 'continuous', 'prismatic', 'fixed', 'floating', 'planar')
+
+HARDWARE_LIMIT = 'robot', 'ros2_control', 'joint', 'command_interface', 'param'
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     'robot': ('link', 'joint'),
     'link': ('inertial',),
     'inertial': ('origin', 'mass'),
-    'joint': ('origin', 'parent', 'child', 'axis', 'limit', 'mimic'),
+    'joint': ('origin', 'parent', 'child', 'axis', 'limit', 'mimic', 'safety_controller'),
 }
 
 
@@ -90,18 +100,92 @@ def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
     xml.StartElementHandler = handler.start
     xml.EndElementHandler = handler.end
     xml.StartDoctypeDeclHandler = handler.doctype
+    parse(xml, text)
+    assert handler.robot is not None
+    version = version_of(handler.robot.attrib)
+    remarks = _check_robot(handler.robot, version)
+    return handler.robot, [*handler.repeated, *remarks, *handler.hardware_remarks()]
+
+
+def parse(xml: expat.XMLParserType, text: str | bytes) -> None:
+    """Let a parser read a description. Raises UrdfError."""
     try:
-        xml.Parse(text, True)
+        xml.Parse(as_expat_reads(text), True)
     except UrdfError:
         raise
     except expat.ExpatError as error:
+        _check_bytes(text)
         reason = expat.ErrorString(error.code)
+        reason = {'not well-formed (invalid token)': 'invalid token'}.get(reason, reason)
         raise UrdfError(f'not well-formed XML, line {error.lineno}: {reason}') from None
     except (LookupError, ValueError) as error:  # an unknown encoding, a lone surrogate
         raise UrdfError(f"the robot description can't be decoded: {error}") from None
-    assert handler.robot is not None
-    remarks = _check_robot(handler.robot)
-    return handler.robot, [*handler.repeated, *remarks]
+
+
+MULTI_BYTE = {
+    **dict.fromkeys(('gb2312', 'gbk', 'gb18030', 'cp936'), 'gb18030'),
+    **dict.fromkeys(('shift_jis', 'shift-jis', 'sjis', 'windows-31j', 'cp932'), 'cp932'),
+    **dict.fromkeys(('euc-kr', 'euc_kr', 'ks_c_5601-1987', 'cp949'), 'cp949'),
+    **dict.fromkeys(('big5', 'big5-hkscs', 'cp950'), 'big5hkscs'),
+    **dict.fromkeys(('euc-jp', 'euc_jp'), 'euc_jp'),
+    'iso-2022-jp': 'iso2022_jp',
+}
+"""Encodings that expat can't read, and their codecs: of several, the largest."""
+
+
+def declared_encoding(text: bytes) -> str:
+    """The encoding that a description names, in lower case; '' for none."""
+    named = re.match(rb'(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding\s*=\s*["\']([\w.-]+)', text)
+    return named[1].decode('ascii').lower() if named else ''
+
+
+def as_expat_reads(text: str | bytes) -> str | bytes:
+    """The text, decoded if it names an encoding that expat can't read. Raises UrdfError."""
+    if isinstance(text, bytes) and declared_encoding(text) in MULTI_BYTE:
+        try:
+            return text.decode(MULTI_BYTE[declared_encoding(text)])
+        except UnicodeDecodeError as error:
+            raise _wrong_bytes(text, error) from None
+    return text
+
+
+def text_of(source: str | bytes) -> str:
+    """A description as text, by the encoding that it names or begins with; never an error."""
+    if isinstance(source, str):
+        return source
+    encoding = declared_encoding(source) or 'utf-8-sig'
+    if source[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        encoding = 'utf-16'
+    try:
+        return source.decode(MULTI_BYTE.get(encoding, encoding), errors='replace')
+    except LookupError:  # which no robot is loaded from
+        return source.decode('utf-8', errors='replace')
+
+
+def _check_bytes(text: str | bytes) -> None:
+    """Raise UrdfError for bytes that are not UTF-8 though no other encoding is declared."""
+    if isinstance(text, str) or text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        return
+    if declared_encoding(text) in ('', 'utf-8', 'utf8'):
+        try:
+            text.decode('utf-8')
+        except UnicodeDecodeError as error:
+            raise _wrong_bytes(text, error) from None
+
+
+def _wrong_bytes(text: bytes, error: UnicodeDecodeError) -> UrdfError:
+    line = text.count(b'\n', 0, error.start) + 1
+    named = declared_encoding(text)
+    what = named.upper() or 'UTF-8, and the file names no encoding'
+    remedy = 'save it as UTF-8' + ('' if named else ', or begin it with <?xml version="1.0" ')
+    remedy += '' if named else 'encoding="..."?>'
+    return UrdfError(f'line {line} has bytes that are not {what}: {remedy}')
+
+
+def version_of(robot: Mapping[str, str]) -> tuple[int, int]:
+    """The version of URDF that the attributes of `<robot>` name, by default (1, 0)."""
+    match = re.fullmatch(r'(\d{1,4})\.(\d{1,4})', robot.get('version', ''), re.ASCII)
+    return (int(match[1]), int(match[2])) if match else (1, 0)
 
 
 class _Filter:
@@ -111,8 +195,16 @@ class _Filter:
         self.robot: ElementTree.Element | None = None
         self.repeated: dict[str, None] = {}  # an ordered set of remarks
         self._open: list[ElementTree.Element | None] = []
+        self._path: list[tuple[str, str]] = []  # tags and names of the open elements
+        self._hardware: dict[str, None] = {}  # an ordered set of joints
         self._count = 0
         self._kept = {'link': 0, 'joint': 0}
+
+    def hardware_remarks(self) -> list[str]:
+        """A remark on limits of `<ros2_control>`, if there are any."""
+        names = named(self._hardware)
+        text = 'min and max of <ros2_control> are not read (joint_limits gives limits): '
+        return [text + names] if names else []
 
     def doctype(self, *_: object) -> None:
         raise UrdfError('a DOCTYPE is not allowed in a robot description: remove it')
@@ -129,9 +221,16 @@ class _Filter:
                 f'<{tag[:40]}>: this is xacro, not URDF: run `xacro` on the file first'
             )
         self._open.append(self._keep(tag, attributes))
+        name = attributes.get('name', '')
+        self._path.append((tag, name))
+        if tag == 'param' and name in ('min', 'max'):
+            tags = tuple(tag for tag, _ in self._path)
+            if tags == HARDWARE_LIMIT and self._path[2][1].isprintable():
+                self._hardware[self._path[2][1][:MAX_NAME]] = None
 
     def end(self, _: str) -> None:
         self._open.pop()
+        self._path.pop()
 
     def _keep(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element | None:
         if not self._open:
@@ -156,21 +255,70 @@ class _Filter:
         return ElementTree.SubElement(parent, tag, attributes)
 
 
-def _check_robot(robot: ElementTree.Element) -> list[str]:
+def _check_robot(robot: ElementTree.Element, version: tuple[int, int]) -> list[str]:
     """Check all text that was kept, and reduce the attributes to those that are read; remarks."""
-    remarks = []
+    remarks: list[str] = []
+    without_limit: dict[str, str] = {}  # kinds by joint
+    unknown: dict[str, None] = {}  # an ordered set
     if not len(robot):
         raise UrdfError('the robot is empty: it needs at least one <link name="...">')
     for element in robot:
         if element.tag == 'joint':
-            _check_joint(element)
-        _keep_attributes(element, _name(element))
-        remarks += _without_broken_inertial(element)
-    _keep_attributes(robot, 'robot')
+            _check_joint(element, version)
+            limit = element.find('limit')
+            if limit is not None:
+                remarks += _complete_limit(element, limit, version, unknown)
+            elif element.get('type') in ('revolute', 'prismatic'):
+                without_limit[_name(element)] = element.get('type', '')
+            for part in element:
+                _keep_attributes(part, f'{_name(element)}, <{part.tag}>', version)
+        _keep_attributes(element, _name(element), version)
+        remarks += _without_broken_inertial(element, version)
+    if without_limit:
+        raise UrdfError(_without_limit(without_limit))
+    if unknown:
+        remarks.append(f'attributes of <limit> that are not known: {named(unknown)}')
+    _keep_attributes(robot, 'robot', version)
     return remarks
 
 
-def _without_broken_inertial(link: ElementTree.Element) -> list[str]:
+def _without_limit(kinds: Mapping[str, str]) -> str:
+    """The error of joints without a `<limit>`, all at once."""
+    kind, *others = dict.fromkeys(kinds.values())
+    need = '<limit lower="..." upper="..." velocity="..."/>'
+    hint = ", or type='continuous' if it turns without end" if 'revolute' in kinds.values() else ''
+    if len(kinds) == 1:
+        return f'{next(iter(kinds))}: a {kind} joint needs {need}{hint}'
+    names = named(name.removeprefix('joint ') for name in kinds)
+    which = ' and '.join([kind, *others])
+    return f'{len(kinds)} joints have no limit ({names}): a {which} joint needs {need}{hint}'
+
+
+def _complete_limit(
+    joint: ElementTree.Element,
+    limit: ElementTree.Element,
+    version: tuple[int, int],
+    unknown: dict[str, None],
+) -> list[str]:
+    """Fill in what a version of URDF means by missing bounds; remarks. Collect `unknown` ones."""
+    known = {name for name, *_ in _ATTRIBUTES['limit']} | {'effort'}
+    strange = sorted(set(limit.attrib) - known)
+    missing = [name for name in ('lower', 'upper') if name not in limit.attrib]
+    if version >= INFINITE_LIMITS:
+        limit.attrib = {'lower': '-inf', 'upper': 'inf', 'velocity': 'inf', **limit.attrib}
+    if joint.get('type') in ('revolute', 'prismatic') and missing:
+        found = f' (found: {named(name[:40] for name in strange)})' if strange else ''
+        verb = 'are' if len(missing) > 1 else 'is'
+        said = f'{_name(joint)}: {" and ".join(missing)} {verb} missing in <limit>{found}'
+        if version >= INFINITE_LIMITS:
+            return [f'{said}, which is no limit in version {version[0]}.{version[1]}']
+        if strange or len(missing) > 1:
+            return [f'{said}: 0 counts']
+    unknown |= {f'{name[:40]} ({joint.get("name", "")[:MAX_NAME]})': None for name in strange}
+    return []
+
+
+def _without_broken_inertial(link: ElementTree.Element, version: tuple[int, int]) -> list[str]:
     """Leave an inertial out that can't be one: nothing but a centre of mass needs it."""
     inertial = link.find('inertial')
     if inertial is None:
@@ -180,7 +328,9 @@ def _without_broken_inertial(link: ElementTree.Element) -> list[str]:
             raise UrdfError('<mass value="..."/> is missing')
         inertial.attrib.clear()
         for element in inertial:
-            _keep_attributes(element, f'<{element.tag}>')
+            element.attrib.pop('rpy', None)  # of the moments, which nothing needs
+            element.attrib.pop('quat_xyzw', None)
+            _keep_attributes(element, f'<{element.tag}>', version)
             if any(abs(float(x)) > LARGEST for x in element.get('xyz', '').split()):
                 raise UrdfError('<origin> is too large; use metres')
     except UrdfError as error:
@@ -189,7 +339,8 @@ def _without_broken_inertial(link: ElementTree.Element) -> list[str]:
     return []
 
 
-def _check_joint(joint: ElementTree.Element) -> None:
+def _check_joint(joint: ElementTree.Element, version: tuple[int, int]) -> None:
+    """Check the type and the links of a joint; take out what its type has no use for."""
     where = _name(joint)
     kind = joint.get('type', '')
     if kind not in _KINDS:
@@ -197,13 +348,10 @@ def _check_joint(joint: ElementTree.Element) -> None:
     for tag in ('parent', 'child'):
         if joint.find(tag) is None:
             raise UrdfError(f'{where}: <{tag} link="..."/> is missing')
-    if kind in ('revolute', 'prismatic') and joint.find('limit') is None:
-        hint = ", or type='continuous' if it turns without end" if kind == 'revolute' else ''
-        raise UrdfError(
-            f'{where}: a {kind} joint needs <limit lower="..." upper="..." velocity="..."/>{hint}'
-        )
-    for element in joint:
-        _keep_attributes(element, f'{where}, <{element.tag}>')
+    for tag in _USELESS.get(kind, ()):
+        element = joint.find(tag)
+        if element is not None:
+            joint.remove(element)
 
 
 def _name(element: ElementTree.Element) -> str:
@@ -234,10 +382,22 @@ def _is_vector(text: str) -> bool:
     return len(numbers) == 3 and all(map(_is_number, numbers))
 
 
+def _is_limit(text: str) -> bool:
+    return _is_number(text) or text.strip().lower() in _INFINITE
+
+
+def _is_anything(text: str) -> bool:
+    return True
+
+
+_INFINITE = {sign + word for sign in ('', '+', '-') for word in ('inf', 'infinity')}
 _NAME = (_is_name, f'a name of 1 to {MAX_NAME} printable characters')
 _NUMBER = (_is_number, 'one finite number')
+_LIMIT = (_is_limit, 'one finite number, or inf')
 _NOT_NEGATIVE = (_is_not_negative, 'one finite number that is not negative')
 _VECTOR = (_is_vector, '3 finite numbers with blanks between them')
+_ANYTHING = (_is_anything, '')
+_MAY_BE_MISSING = ''
 
 # What is read of each element: the attribute, its check and what is right, and the text that
 # stands for a missing one (None: nothing does). Effort, which is not used here, is put in later
@@ -251,22 +411,40 @@ _ATTRIBUTES: dict[str, tuple[_Attribute, ...]] = {
     'axis': (('xyz', _VECTOR, None),),
     'parent': (('link', _NAME, None),),
     'child': (('link', _NAME, None),),
-    'limit': (('lower', _NUMBER, '0'), ('upper', _NUMBER, '0'), ('velocity', _NUMBER, '0')),
+    'limit': (
+        ('lower', _LIMIT, '0'),
+        ('upper', _LIMIT, '0'),
+        ('velocity', _LIMIT, '0'),
+        ('acceleration', _LIMIT, _MAY_BE_MISSING),
+        ('deceleration', _LIMIT, _MAY_BE_MISSING),
+        ('jerk', _LIMIT, _MAY_BE_MISSING),
+    ),
+    'safety_controller': (
+        ('soft_lower_limit', _ANYTHING, _MAY_BE_MISSING),
+        ('soft_upper_limit', _ANYTHING, _MAY_BE_MISSING),
+    ),
     'mass': (('value', _NOT_NEGATIVE, None),),
     'mimic': (('joint', _NAME, None), ('multiplier', _NUMBER, '1'), ('offset', _NUMBER, '0')),
 }
+_USELESS = {
+    'fixed': ('axis', 'limit', 'safety_controller'),
+    'floating': ('axis',),
+}
+"""Elements that say nothing of such a joint, and may be broken."""
 
 
-def _keep_attributes(element: ElementTree.Element, where: str) -> None:
+def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[int, int]) -> None:
     """Check the attributes that are read and drop the others."""
     given = dict(element.attrib)
     if 'quat_xyzw' in given and element.tag == 'origin':
-        raise UrdfError(f'{where}: quat_xyzw is not supported; give the rotation as rpy')
+        given['rpy'] = _rpy_of_quaternion(given, where, version)
     element.attrib.clear()
     for name, (is_right, right), default in _ATTRIBUTES[element.tag]:
         text = given.get(name, default)
         if text is None:
             raise UrdfError(f'{where}: the attribute {name}="..." is missing')
+        if name not in given and default == _MAY_BE_MISSING:
+            continue
         if '${' in text or '$(' in text:
             raise UrdfError(
                 f'{where}: {name}={text[:40]!r} is xacro: run `xacro` on the file first'
@@ -276,3 +454,27 @@ def _keep_attributes(element: ElementTree.Element, where: str) -> None:
         element.set(name, text)
     if element.tag == 'limit':
         element.set('effort', '0')
+
+
+def _rpy_of_quaternion(given: Mapping[str, str], where: str, version: tuple[int, int]) -> str:
+    """The attribute rpy for `quat_xyzw`. Raises UrdfError."""
+    text = given['quat_xyzw']
+    if version < QUATERNIONS:
+        raise UrdfError(
+            f'{where}: quat_xyzw counts from version 1.1 on: write <robot version="1.1">, or give '
+            'the rotation as rpy'
+        )
+    if 'rpy' in given:
+        raise UrdfError(f'{where}: it has rpy and quat_xyzw: give one of them')
+    return ' '.join(map(repr, rpy_from_matrix(rotation_of(text, where))))
+
+
+def rotation_of(quat_xyzw: str, where: str) -> Array:
+    """The rotation (3, 3) of an attribute quat_xyzw, of any length but 0. Raises UrdfError."""
+    words = quat_xyzw.split()
+    if len(words) != 4 or not all(map(_is_number, words)):
+        raise UrdfError(f'{where}: quat_xyzw={quat_xyzw[:60]!r} should be 4 finite numbers')
+    try:
+        return matrix_from_quaternion([float(word) for word in words])
+    except IkError as error:
+        raise UrdfError(f'{where}: quat_xyzw={quat_xyzw[:60]!r}: {error}') from None

@@ -19,7 +19,15 @@ import numpy as np
 
 from ..exceptions import UrdfError
 from ..maths.rotations import Array, matrix_from_rpy
-from .urdf_filter import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
+from .urdf_filter import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    QUATERNIONS,
+    parse,
+    rotation_of,
+    version_of,
+)
 
 MAX_SHAPES = 2000
 MAX_SIZE = 1e4
@@ -96,6 +104,7 @@ def read_shapes(
         for material in root.iterfind('material')
         if _colour(material) is not None
     }
+    has_quaternions = version_of(root.attrib) >= QUATERNIONS
     shapes: list[LinkShape] = []
     invalid: dict[str, list[str]] = {}
     for link in root.iterfind('link'):
@@ -104,8 +113,8 @@ def read_shapes(
             try:
                 if len(shapes) >= MAX_SHAPES:
                     raise ValueError(f'there are more than {MAX_SHAPES} of them')
-                shapes.append(_shape(name, element, palette))
-            except ValueError as error:
+                shapes.append(_shape(name, element, palette, has_quaternions))
+            except (UrdfError, ValueError) as error:
                 invalid.setdefault(str(error), []).append(name)
     return shapes, invalid
 
@@ -118,12 +127,7 @@ def _filter(urdf: str | bytes, geometry: Geometry) -> ElementTree.Element:
     xml.StartElementHandler = handler.start
     xml.EndElementHandler = handler.end
     xml.StartDoctypeDeclHandler = handler.doctype
-    try:
-        xml.Parse(urdf.lstrip('\ufeff \t\r\n') if isinstance(urdf, str) else urdf, True)
-    except (expat.ExpatError, LookupError, ValueError) as error:
-        if isinstance(error, UrdfError):
-            raise
-        raise UrdfError(f'the robot description is not well-formed XML: {error}') from None
+    parse(xml, urdf.lstrip('\ufeff \t\r\n') if isinstance(urdf, str) else urdf)
     return handler.robot
 
 
@@ -150,6 +154,7 @@ class _Filter:
 
     def _keep(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element | None:
         if not self._open:
+            self.robot.attrib = dict(attributes)
             return self.robot
         parent = self._open[-1]
         if parent is None or tag not in self._children.get(parent.tag, ()):
@@ -158,9 +163,12 @@ class _Filter:
 
 
 def _shape(
-    link: str, element: ElementTree.Element, palette: dict[str, Colour | None]
+    link: str,
+    element: ElementTree.Element,
+    palette: dict[str, Colour | None],
+    has_quaternions: bool,
 ) -> LinkShape:
-    """Read an element. Raises ValueError, with a reason."""
+    """Read an element. Raises ValueError or UrdfError, with a reason."""
     geometry = element.find('geometry')
     if geometry is None or not len(geometry):
         raise ValueError('its geometry is not supported')
@@ -168,14 +176,23 @@ def _shape(
     colour = None
     if material is not None:
         colour = _colour(material) or palette.get(material.get('name', ''))
-    return LinkShape(link, _origin(element.find('origin')), _solid(geometry[0]), colour)
+    origin = _origin(element.find('origin'), has_quaternions)
+    return LinkShape(link, origin, _solid(geometry[0]), colour)
 
 
-def _origin(element: ElementTree.Element | None) -> Array:
+def _origin(element: ElementTree.Element | None, has_quaternions: bool) -> Array:
     origin = np.eye(4)
-    if element is not None:
+    if element is None:
+        return origin
+    if 'quat_xyzw' in element.attrib:
+        if not has_quaternions:
+            raise ValueError('quat_xyzw of its <origin> counts from version 1.1 on')
+        if 'rpy' in element.attrib:
+            raise ValueError('its <origin> has rpy and quat_xyzw')
+        origin[:3, :3] = rotation_of(element.get('quat_xyzw', ''), '<origin>')
+    else:
         origin[:3, :3] = matrix_from_rpy(_numbers(element, 'rpy', 3, '0 0 0'))
-        origin[:3, 3] = _numbers(element, 'xyz', 3, '0 0 0')
+    origin[:3, 3] = _numbers(element, 'xyz', 3, '0 0 0')
     return origin
 
 

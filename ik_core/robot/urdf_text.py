@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..maths.rotations import Array, transform_of
+from ..maths.transforms import rpy_from_matrix
 from .kinematics import KIND, PARENT, PRISMATIC
 from .mass import Inertial
 from .robot import Robot
@@ -47,6 +48,8 @@ def urdf_text(
     Robots have no moments of inertia: written are those of balls of water.
     """
     root = ElementTree.Element('robot', name=robot.name)
+    if np.isfinite([robot.acceleration, robot.jerk]).any():
+        root.set('version', '1.2')  # which has acceleration and jerk
     if comment:
         root.append(ElementTree.Comment(f' {comment} '))
     solids = drawn or {}
@@ -127,6 +130,9 @@ def _add_moving(root: ElementTree.Element, robot: Robot, k: int, main: Mapping[i
     if kind != 'continuous':
         limits['lower'] = max(float(robot.lower[i]), -NONE)
         limits['upper'] = min(float(robot.upper[i]), NONE)
+    for name in ('acceleration', 'jerk'):
+        if np.isfinite(getattr(robot, name)[i]):
+            limits[name] = float(getattr(robot, name)[i])
     _add(joint, 'limit', **limits)
 
 
@@ -145,25 +151,13 @@ def _add_joint(
     joint = ElementTree.SubElement(root, 'joint', name=name, type=kind)
     _add(joint, 'parent', link=parent)
     _add(joint, 'child', link=child)
-    _add(joint, 'origin', xyz=_numbers(origin[:3, 3]), rpy=_numbers(_rpy(origin)))
+    _add(joint, 'origin', xyz=_numbers(origin[:3, 3]), rpy=_numbers(rpy_from_matrix(origin)))
     return joint
 
 
 def _add(joint: ElementTree.Element, tag: str, /, **attributes: str | float) -> None:
     texts = {k: v if isinstance(v, str) else repr(float(v)) for k, v in attributes.items()}
     ElementTree.SubElement(joint, tag, texts)
-
-
-def _rpy(transform: Array) -> list[float]:
-    """Roll, pitch and yaw [rad] of a transform (4, 4), R = Rz Ry Rx.
-
-    Roll is that of what is left once yaw is taken back: exact also where pitch is a right angle.
-    """
-    (r00, r01, r02), (r10, r11, r12) = transform[:2, :3].tolist()
-    yaw = math.atan2(r10, r00)
-    pitch = math.atan2(-transform[2, 0], math.hypot(r00, r10))
-    s, c = math.sin(yaw), math.cos(yaw)
-    return [math.atan2(s * r02 - c * r12, c * r11 - s * r01), pitch, yaw]
 
 
 def _numbers(vector: Iterable[float]) -> str:

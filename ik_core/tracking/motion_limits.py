@@ -51,7 +51,11 @@ class MotionLimits:
         acceleration: ArrayLike = np.inf,
         jerk: ArrayLike = np.inf,
     ) -> MotionLimits:
-        """The robot's own limits with these rates, one number or (n,); the lower velocity wins."""
+        """The robot's own limits, tightened by these rates, one number or (n,).
+
+        Velocities, accelerations and jerks that the description states are kept: the lower of
+        both counts.
+        """
         if not isinstance(robot, Robot):
             raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
         given = {'velocity': velocity, 'acceleration': acceleration, 'jerk': jerk}
@@ -61,8 +65,7 @@ class MotionLimits:
                 raise InvalidOption(
                     f'{name} limits have shape {row.shape}; one number or {robot.n} are needed'
                 )
-            rates[name] = np.broadcast_to(row, robot.n)
-        rates['velocity'] = np.minimum(robot.velocity, rates['velocity'])
+            rates[name] = np.minimum(getattr(robot, name), row)
         return cls(robot.lower, robot.upper, **rates)
 
     @property

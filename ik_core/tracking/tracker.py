@@ -385,11 +385,14 @@ class Tracker:
 
 
 def _limits_of(robot: Robot) -> MotionLimits:
-    """The robot's limits; warns that it has none of acceleration."""
+    """The robot's limits; warns of joints without a limit of acceleration."""
     limits = MotionLimits.of(robot)
-    warnings.warn(
-        f'no acceleration limit: {", ".join(robot.joint_names)}; velocities may jump: give '
-        'limits=MotionLimits.of(robot, acceleration=...) [rad/s^2 or m/s^2]',
-        stacklevel=3,
-    )
+    names = zip(robot.joint_names, limits.acceleration, strict=True)
+    unlimited = [name for name, acceleration in names if acceleration == math.inf]
+    if unlimited:
+        warnings.warn(
+            f'no acceleration limit: {", ".join(unlimited)}; velocities may jump: give '
+            'limits=MotionLimits.of(robot, acceleration=...) [rad/s^2 or m/s^2]',
+            stacklevel=3,
+        )
     return limits

@@ -7,9 +7,7 @@ show it.
 
 from __future__ import annotations
 
-import re
 import threading
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ik_core import IkError, Robot, UrdfError
-from ik_core.robot.urdf_filter import MAX_BYTES
+from ik_core.robot.urdf_filter import MAX_BYTES, text_of
 
 from ..jobs import Job
 from ..outputs.diagnostics import Diagnostics
@@ -101,7 +99,7 @@ class Description:
     def _set_source(self, source: str | bytes) -> None:
         if source != self.source:
             self.source = source
-            self._in_force.publish(String(data=_text_of(source)))
+            self._in_force.publish(String(data=text_of(source)))
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
         def load() -> tuple[Robot, str | bytes]:
@@ -125,14 +123,3 @@ class Description:
         if message.data != self._latest:
             self._load(message.data, self._settings.take())
             self._on_news()
-
-
-def _text_of(source: str | bytes) -> str:
-    """A description as text, by the encoding that it names or begins with."""
-    if isinstance(source, str):
-        return source
-    named = re.match(rb'(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding=["\']([\w.-]+)', source)
-    encoding = named[1].decode('ascii') if named else 'utf-8-sig'
-    if source[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        encoding = 'utf-16'
-    return source.decode(encoding, errors='replace')

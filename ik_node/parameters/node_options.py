@@ -35,6 +35,15 @@ class NodeOptions:
         static=True,
     )
     urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
+    joint_limits_path: str = option(
+        '',
+        'joint_limits.yaml of MoveIt or ros2_control, which can tighten the limits of the URDF; '
+        'empty: none',
+        static=True,
+    )
+    soft_limits: bool = option(
+        True, 'soft limits of <safety_controller> in the URDF count', static=True
+    )
     base_link: str = option(
         '',
         'fixed link in whose frame goals without a frame are given; empty: the root',
@@ -186,7 +195,7 @@ class NodeOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in ('urdf_path', 'record_folder'):
+        for name in ('urdf_path', 'joint_limits_path', 'record_folder'):
             _check_home(name, getattr(self, name))
 
 

@@ -9,7 +9,7 @@ A new option or a new solver needs no line here.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,6 +18,7 @@ from rclpy.node import Node
 
 from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
+from ik_core.robot.joints import RATES
 from ik_core.tracking import TrackerOptions
 
 from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
@@ -189,7 +190,7 @@ def limit_specs(robot: Robot) -> list[Spec]:
     Mimic joints have limits of their rates, in their own unit: as fast as their drivers at most.
     """
     rows = [(joint, row) for i, joint in enumerate(robot.joint_names) for row in _limits(robot, i)]
-    rows += [(joint, row) for joint in robot.mimic_joints for row in _rate_limits(math.inf, '')]
+    rows += [(joint, row) for joint in robot.mimic_joints for row in _rate_limits({}, '')]
     return [
         Spec(
             name=f'joint_limits.{joint}.{limit}',
@@ -212,20 +213,21 @@ def _limits(robot: Robot, i: int) -> list[LimitRow]:
     """The limits of a joint. One with endless turns has no position limits."""
     lower, upper = float(robot.lower[i]), float(robot.upper[i])
     unit = robot.joint_units[i]
-    rates = _rate_limits(float(robot.velocity[i]), unit)
+    rates = _rate_limits({rate: float(getattr(robot, rate)[i]) for rate in RATES}, unit)
     if robot.continuous[i]:
         return rates
     positions = [('lower', lower, unit, (lower, upper)), ('upper', upper, unit, (lower, upper))]
     return positions + rates
 
 
-def _rate_limits(velocity: float, unit: str) -> list[LimitRow]:
+def _rate_limits(stated: Mapping[str, float], unit: str) -> list[LimitRow]:
+    """The limits of velocity, acceleration and jerk; bounded by those of the description."""
     unit = unit or 'rad or m'
-    return [
-        ('velocity', velocity, f'{unit}/s', (min(SLOWEST, velocity), velocity)),
-        ('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf)),
-        ('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf)),
-    ]
+    rows = []
+    for power, rate in zip(('', '^2', '^3'), RATES, strict=True):
+        most = stated.get(rate, math.inf)
+        rows.append((rate, most, f'{unit}/s{power}', (min(SLOWEST, most), most)))
+    return rows
 
 
 def following_error_specs(robot: Robot) -> list[Spec]:

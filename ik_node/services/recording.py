@@ -25,7 +25,6 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from ik_core import IkError
-from ik_core.robot.urdf import plain_urdf
 from ik_core.tracking.recording import PART, Recorder, part_of
 
 from ..jobs import Job
@@ -80,16 +79,11 @@ def new_file(folder: Path, node: str, robot: str) -> Path:
 class RecordService:
     """Serves ~/record while open.
 
-    `model` gives what is moved, None without a robot; `description` the URDF that was loaded.
+    `model` gives what is moved, None without a robot.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        model: Callable[[], Model | None],
-        description: Callable[[], str | bytes],
-    ) -> None:
-        self._node, self._model, self._description = node, model, description
+    def __init__(self, node: Node, model: Callable[[], Model | None]) -> None:
+        self._node, self._model = node, model
         self._service: Any = None
         self._folder = Path()
         self._writing: list[Job[None]] = []
@@ -122,9 +116,8 @@ class RecordService:
         node = model.parameters.node
         folder = Path(node.record_folder).expanduser().absolute()
         check_folder(folder, self._node.get_name())
-        text = plain_urdf(self._description())
         notes = {'node': self._node.get_fully_qualified_name(), 'began': time.time()}
-        model.record(Recorder(text, minutes=node.record_minutes, notes=notes))
+        model.record(Recorder(model.robot.counted_urdf, minutes=node.record_minutes, notes=notes))
         self._folder = folder
 
     def finish(self) -> Path | None:

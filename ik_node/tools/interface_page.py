@@ -57,7 +57,7 @@ runs. The node checks all parameters of a request before it applies any of them.
 
 | name | |
 |---|---|
-| `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten those of the URDF |
+| `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten those of the URDF and of `joint_limits_path` |
 | `joint_limits.<joint>.following_error` | largest deviation from the commands |
 | `home.<joint>` | position for `~/home`; by default where it was when the node was activated |
 | `goal_kind.<tip>` | part of the pose that counts: `auto`, `pose`, `position` or `axis` |

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ik_core import Robot
 from ik_core.exceptions import InvalidOption
@@ -11,6 +12,7 @@ from ik_core.meshes import package_of
 from ik_core.robot import ReachCone, human_cones
 from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
+from ik_core.robot.urdf_filter import text_of
 
 from ..arm import Description
 
@@ -18,21 +20,22 @@ MOTION_CAPTURE = ('.asf', '.bvh')
 
 
 def describe(
-    name: str, mesh_folders: Sequence[Path] = (), *, floating_base: bool = False
+    name: str, mesh_folders: Sequence[Path] = (), *, floating_base: bool = False, **limits: Any
 ) -> Description:
     """The robot of a URDF, ASF or BVH file, or a shipped robot by its name, and what to draw.
 
     Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
-    ROS package that it is in. floating_base : see `ik.load_urdf`. Raises IkError.
+    ROS package that it is in. `floating_base` and `limits` are options of `ik.load_urdf`. Raises
+    IkError.
     """
     check_mesh_folders(mesh_folders)
-    robot = load_robot(name, floating_base=floating_base)
+    robot = load_robot(name, floating_base=floating_base, **limits)
     if Path(name).suffix.lower() in MOTION_CAPTURE:
         return Description(robot, up='+y')
     path = robot_path(name).resolve()
     return Description(
         robot,
-        path.read_text(encoding='utf-8', errors='replace'),
+        text_of(robot.urdf),
         path.parent,
         (*mesh_folders, *package_of(path)),
         cones=known_cones(robot),

@@ -116,7 +116,6 @@ def _limits(robot: Robot, i: int) -> Iterator[Setting]:
     """The limits of a joint, which can only tighten those of the robot."""
     joint, unit = robot.joint_names[i], robot.joint_units[i]
     bounds = float(robot.lower[i]), float(robot.upper[i])
-    fastest = float(robot.velocity[i])
 
     def row(kind: str, value: float, unit: str, bounds: tuple[float, float]) -> Setting:
         name, doc = f'joint_limits.{joint}.{kind}', f'{kind} limit of {joint} [{unit}]'
@@ -125,6 +124,6 @@ def _limits(robot: Robot, i: int) -> Iterator[Setting]:
     if not robot.continuous[i]:
         yield row('lower', bounds[0], unit, bounds)
         yield row('upper', bounds[1], unit, bounds)
-    yield row('velocity', fastest, f'{unit}/s', (SLOWEST, fastest))
-    yield row('acceleration', math.inf, f'{unit}/s^2', (SLOWEST, math.inf))
-    yield row('jerk', math.inf, f'{unit}/s^3', (SLOWEST, math.inf))
+    for rate, power in {'velocity': '', 'acceleration': '^2', 'jerk': '^3'}.items():
+        most = float(getattr(robot, rate)[i])
+        yield row(rate, most, f'{unit}/s{power}', (SLOWEST, most))

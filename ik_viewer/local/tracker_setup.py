@@ -87,6 +87,8 @@ def _row(robot: Robot, settings: Settings, kind: str, default: Array) -> Array:
 def _rates(robot: Robot, settings: Settings, kind: str) -> Array:
     """A kind of limit of rates (n,), in force, mimic joints regarded."""
     default = settings[f'joint_limits.default.{kind}'].value
-    rates = _row(robot, settings, kind, np.full(robot.n, np.inf))
+    stated: Array = getattr(robot, kind)
+    rates = np.minimum(stated, _row(robot, settings, kind, stated))
     rates[np.isposinf(rates)] = default
-    return robot.fold_mimic_limits(rates, dict.fromkeys(robot.mimic_joints, default))
+    free = [j for j, own in robot.mimic_limits.items() if np.isinf(getattr(own, kind))]
+    return robot.fold_mimic_limits(rates, dict.fromkeys(free, default))

@@ -22,7 +22,7 @@ ORDERS = {
         {'exceptions', 'version', '_jit'},
         {'figures', 'progress', 'ending'},
         {'options', 'maths', 'display'},
-        {'chunks', '_records', 'meshes'},
+        {'chunks', '_records', 'meshes', 'yaml_files'},
         {'rules', 'robot', 'result'},
         {'tasks', 'collision'},
         {'problem'},

@@ -30,7 +30,10 @@ def hostile_names(folder):
         'package://../secret.stl',
         'package://own/../secret.stl',
         'meshes/../../secret.stl',
-        'meshes/../part.stl',
+        'file://',
+        'file://localhost/dev/zero',
+        f'file://{folder}/../secret.stl',
+        f'{folder}/link.stl',
         'http://127.0.0.1:9/secret.stl',
         'package:///secret.stl',
         '..\\secret.stl',
@@ -60,6 +63,26 @@ def test_nothing_outside_the_folders_is_found(folder):
 @pytest.mark.parametrize('name', ['part.stl', 'meshes/part.stl', './part.stl'])
 def test_names_below_the_folder_of_the_users_file_are_followed(folder, name):
     assert MeshFolders(folder, ()).find(name).is_relative_to(folder.resolve())
+
+
+@pytest.mark.parametrize('beside', ['urdf', 'urdf/arm'])
+@pytest.mark.parametrize(
+    'name', ['{up}meshes/part.stl', 'file://{own}/part.stl', '{own}/part.stl']
+)
+def test_names_may_lead_from_the_users_file_to_another_folder(folder, beside, name):
+    (folder / beside).mkdir(parents=True)
+    (folder / 'package.xml').write_text('<package/>')
+    up = '../' * len(beside.split('/'))
+    package = package_of(folder / beside / 'arm.urdf')
+    found = MeshFolders(folder / beside, package).find(name.format(up=up, own=folder))
+    assert found.name == 'part.stl'
+    with pytest.raises(MeshError, match='outside the mesh folders'):
+        MeshFolders(folder / beside, ()).find(name.format(up=up, own=folder))
+
+
+def test_a_blank_in_file_url_may_be_quoted(folder):
+    (folder / 'a b.stl').write_bytes(b'a mesh')
+    assert MeshFolders(None, [folder]).find(f'file://{folder}/a%20b.stl').name == 'a b.stl'
 
 
 def test_without_a_folder_of_the_users_relative_names_are_looked_for_below_mesh_folders(folder):

@@ -1,5 +1,7 @@
 """The robots of the example-robot-data package load silently, and agree with pinocchio."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from support.example_robot_data import EMPTY, URDFS
@@ -38,7 +40,7 @@ def test_poses_agree_with_pinocchio(path):
 def test_limits_agree_with_pinocchio(path):
     """Those of a joint that others mimic may be narrower, so these are left out."""
     oracle = pytest.importorskip('support.pinocchio_oracle')
-    robot, model = load_urdf(path), oracle.load(path)
+    robot, model = load_urdf(path, soft_limits=False), oracle.load(path)
     mimicked = {mimic.joint for mimic in robot.mimic_joints.values()}
     for i, name in enumerate(robot.joint_names):
         joint = model.joints[model.getJointId(name)]
@@ -49,6 +51,24 @@ def test_limits_agree_with_pinocchio(path):
             assert robot.upper[i] == _bound(model.upperPositionLimit[joint.idx_q])
             if np.isfinite(robot.velocity[i]):
                 assert robot.velocity[i] == model.velocityLimit[joint.idx_v]
+
+
+@each_urdf
+def test_soft_limits_narrow_the_limits_of_the_file(path):
+    """As the elements of the file say; pinocchio does not read them."""
+    hard, soft = load_urdf(path, soft_limits=False), load_urdf(path)
+    joints = {j.get('name'): j for j in ElementTree.parse(path).getroot().iterfind('joint')}
+    mimicked = {mimic.joint for mimic in hard.mimic_joints.values()}
+    for i, name in enumerate(hard.joint_names):
+        safety = joints[name].find('safety_controller')
+        given = {} if safety is None else safety.attrib
+        low = float(given.get('soft_lower_limit', 0.0))
+        high = float(given.get('soft_upper_limit', 0.0))
+        expected = hard.lower[i], hard.upper[i]
+        if low < high and not hard.continuous[i]:
+            expected = max(low, hard.lower[i]), min(high, hard.upper[i])
+        if name not in mimicked:
+            assert (soft.lower[i], soft.upper[i]) == expected
 
 
 def _bound(limit: float) -> float:

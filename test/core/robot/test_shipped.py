@@ -7,7 +7,8 @@ import pytest
 from support.places import URDF
 
 import ik_core as ik
-from ik_core.robot.shipped import shipped_robots
+from ik_core.exceptions import UrdfError
+from ik_core.robot.shipped import robot_path, shipped_robots
 
 ONE_LINK = '<robot name="mine"><link name="a"/></robot>'
 BROKEN = '<robot name="mine"><link name="a"/><link name="a"/></robot>'
@@ -75,3 +76,11 @@ def test_an_error_names_the_figure_that_is_wrong(elsewhere):
     path.write_text(f'{root}MOTION\nFrames: 1\nFrame Time: 0.1\n{"0 " * 8}\n')
     with pytest.raises(ik.motion.MocapError, match='twins'):
         ik.motion.load_mocap(path)
+
+
+@pytest.mark.parametrize('name', ['package://pk/urdf/a.urdf', 'file:///tmp/a.urdf'])
+def test_urls_are_named_as_typed(name):
+    with pytest.raises(
+        UrdfError, match=f"can't read '{name}': .* is not looked up: give the path"
+    ):
+        robot_path(name)

@@ -11,6 +11,7 @@ from support.places import URDF
 
 from ik_core.exceptions import UrdfError
 from ik_core.robot.urdf import load_urdf
+from ik_core.robot.urdf_filter import text_of
 
 LIMIT = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
 
@@ -240,7 +241,7 @@ def test_a_fixed_joint_that_mimics_stays_fixed():
         robot(joint(), joint('k', 'fixed', '<mimic joint="j"/>', 'b', 'c'), links='abc')
     )
     assert loaded.joint_values([0.3]) == {'j': 0.3}
-    assert loaded.warnings == ("joint 'k': its mimic is ignored: joint 'k' is fixed",)
+    assert loaded.warnings == ("joint 'k': its mimic is ignored: a fixed joint follows none",)
 
 
 # --- floating and planar ---------------------------------------------------------------------
@@ -334,3 +335,38 @@ def test_a_floating_base_needs_its_names():
     root = load_urdf(text).base_link
     with pytest.raises(UrdfError, match="a link 'world'"):
         load_urdf(text.replace(f'"{root}"', '"world"'), floating_base=True)
+
+
+# --- encodings --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('declared', 'codec', 'name'),
+    [
+        ('GB2312', 'gb2312', '六轴'),
+        ('gbk', 'gbk', '機器人'),
+        ('Shift_JIS', 'shift_jis', 'ロボット'),
+        ('EUC-JP', 'euc_jp', 'ロボット'),
+        ('EUC-KR', 'euc_kr', '로봇'),
+        ('Big5', 'big5', '機器人'),
+        ('ISO-8859-1', 'latin-1', 'Gelenk ä'),
+        ('windows-1251', 'cp1251', 'рука'),
+    ],
+)
+def test_a_declared_encoding_is_read(tmp_path, declared, codec, name):
+    text = f'<?xml version="1.0" encoding="{declared}"?>\n' + robot(joint(name))
+    path = tmp_path / 'r.urdf'
+    path.write_bytes(text.encode(codec))
+    assert load_urdf(path).joint_names == (name,)
+    assert text_of(path.read_bytes()) == text
+
+
+def test_bytes_of_another_encoding_are_named_with_their_line():
+    text = '<?xml version="1.0"?>\n<!-- 六轴 -->\n' + robot(joint())
+    with pytest.raises(
+        UrdfError, match=r'^line 2 has bytes that are not UTF-8, and'
+    ):
+        load_urdf(text.encode('gbk'))
+    declared = text.replace('?>', ' encoding="Shift_JIS"?>', 1).encode('gbk') + b'\xff'
+    with pytest.raises(UrdfError, match='has bytes that are not SHIFT_JIS: save it as UTF-8'):
+        load_urdf(declared)

@@ -63,7 +63,7 @@ BROKEN = {
         b'<?xml version="1.0" encoding="klingon"?><robot/>',
         "the robot description can't be decoded: unknown",
     ),
-    'bytes of another encoding': (b'<robot name="\xe4"/>', 'not well-formed'),
+    'bytes of another encoding': (b'<robot name="\xe4"/>', 'line 1 has bytes that are not UTF-8'),
     'a lone surrogate': (
         '<robot name="\ud800"/>',
         "the robot description can't be decoded: 'utf-8'",
@@ -99,7 +99,10 @@ BROKEN = {
         with_limit('lower="nan" upper="1"'),
         "joint 'j', <limit>: lower='nan' should be one finite number",
     ),
-    'infinite limit': (with_limit('lower="0" upper="inf"'), "joint 'j', <limit>: upper='inf'"),
+    'infinite limit': (
+        with_limit('lower="0" upper="-inf"'),
+        "joint 'j': <limit> lower 0 is above upper -inf",
+    ),
     'overflowing limit': (
         with_limit('lower="0" upper="1e999"'),
         "joint 'j', <limit>: upper='1e999' should be",

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.long
 
 def say(node, positions, topic='measured'):
     publisher = node.publisher(JointState, topic, qos_profile_sensor_data)
-    publisher.publish(JointState(name=ARM, position=list(map(float, positions))))
+    names, q = [*ARM, 'panda_finger_joint1'], [*map(float, positions), 0.02]
+    publisher.publish(JointState(name=names, position=q))
 
 
 def test_the_first_command_is_where_the_robot_stands():

@@ -192,7 +192,7 @@ def test_a_folder_that_is_not_there_is_one_line_where_recording_begins_by_itself
     folder = tmp_path / 'nowhere'
     options = NodeOptions(record=True, record_folder=str(folder))
     model = SimpleNamespace(parameters=SimpleNamespace(node=options), recorder=None)
-    RecordService(node, lambda: model, lambda: '').begin(model)
+    RecordService(node, lambda: model).begin(model)
     told = f'record_folder: no file can be written in {folder}: No such file or directory'
     assert said == [f'nothing is recorded: {told}']
 

@@ -1,0 +1,92 @@
+"""YAML files that users name: read with bounds, and without what YAML takes in silence.
+
+A file has at most `MAX_BYTES`. Aliases are refused, since a few lines of them can stand for more
+than fits into memory, and so are keys that are there twice, of which YAML would take the last.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from .exceptions import InvalidOption
+
+MAX_BYTES = 10_000_000
+TAGS = {'!degrees': math.pi / 180.0, '!radians': 1.0}
+"""Tags of angles in joint_limits.yaml files, and how many radians each is."""
+
+
+def read_yaml(path: Path, what: str) -> tuple[Any, Any]:
+    """The loader and the root node of a file, None for an empty one. Raises InvalidOption.
+
+    what : such as 'the world', for errors
+
+    `construct` makes values of nodes.
+    """
+    import yaml  # type: ignore[import-untyped]  # late: for files only
+
+    try:
+        with path.open('rb') as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise InvalidOption(f"can't read {what} {str(path)!r}: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise InvalidOption(f'{path}: {what} is larger than {MAX_BYTES / 1e6:.0f} MB')
+    try:
+        loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(data)
+        root = loader.get_single_node()
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InvalidOption(f'{path}: not YAML: {error}') from None
+    if root is not None:
+        _check(path, root)
+    return loader, root
+
+
+def construct(path: Path, loader: Any, node: Any) -> Any:
+    """The value of a node: dicts, lists, text and numbers. Raises InvalidOption."""
+    import yaml
+
+    try:
+        _untag(node)
+        return loader.construct_document(node)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InvalidOption(f'{path}: not YAML: {error}') from None
+
+
+def _check(path: Path, root: Any) -> None:
+    """Raise InvalidOption for a node that is in the tree twice, and for a key that is."""
+    import yaml
+
+    seen, left = set(), [root]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            line = node.start_mark.line + 1
+            raise InvalidOption(f'{path}, line {line}: aliases (*name) are not allowed')
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            names = set()
+            for key, _ in node.value:
+                name = str(key.value)
+                if name in names:
+                    line = key.start_mark.line + 1
+                    raise InvalidOption(f'{path}, line {line}: {name!r} is there twice')
+                names.add(name)
+        if isinstance(node.value, list):
+            for each in node.value:
+                left += each if isinstance(each, tuple) else (each,)
+
+
+def _untag(root: Any) -> None:
+    """Turn angles with a tag of `TAGS` into numbers of radians."""
+    left = [root]
+    while left:
+        node = left.pop()
+        if node.tag in TAGS and isinstance(node.value, str):
+            node.value = repr(float(node.value) * TAGS[node.tag])
+            node.tag = 'tag:yaml.org,2002:float'
+        if isinstance(node.value, list):
+            for each in node.value:
+                left += each if isinstance(each, tuple) else (each,)
