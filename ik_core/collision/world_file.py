@@ -25,6 +25,8 @@ from .shapes import Box, Capsule, Convex, Cylinder, Plane, Shape, Sphere
 from .world import World
 
 MAX_BYTES = 10_000_000
+MOST_EVENTS = 500_000
+"""Numbers, names, beginnings and ends in a file: those of 10 MB could take 3 GB of memory."""
 SHAPES = 'box', 'sphere', 'cylinder', 'capsule', 'plane', 'convex'
 PLACES = 'xyz', 'rpy', 'quaternion'
 CARRIED = 'link', 'touching'
@@ -57,8 +59,12 @@ def _read(path: Path) -> dict[str, tuple[int, Any]]:
         raise InvalidOption(f"can't read the world {str(path)!r}: {reason}") from None
     if len(data) > MAX_BYTES:
         raise InvalidOption(f'{path}: the world is larger than {MAX_BYTES / 1e6:.0f} MB')
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(data)
+    kind = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
     try:
+        for count, _ in enumerate(yaml.parse(data, kind)):
+            if count > MOST_EVENTS:
+                raise InvalidOption(f'{path}: the world has more than {MOST_EVENTS:,} entries')
+        loader = kind(data)
         node = loader.get_single_node()
         if node is None:
             return {}
