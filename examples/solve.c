@@ -10,18 +10,30 @@
 #include <string.h>
 #include "ik_core.h"
 
+/* NULL if it is no robot of this library, or damaged. */
 static struct ik_robot *load(const char *path)
 {
-    int64_t head[3] = {0}, *places;
+    int64_t head[4] = {0}, size = 0, *content = NULL;
+    uint64_t sum = 0;
     FILE *file = fopen(path, "rb");
-    if (!file || fread(head, 8, 3, file) != 3 || head[0] != IK_RECORDS) return NULL;
-    places = malloc(8 * (size_t)head[2]);
-    char *memory = aligned_alloc(64, ((size_t)head[1] + 63) / 64 * 64);
-    if (fread(places, 8, (size_t)head[2], file) != (size_t)head[2]) return NULL;
-    if (fread(memory, 1, (size_t)head[1], file) != (size_t)head[1]) return NULL;
-    for (int64_t i = 0; i < head[2]; i++) *(int64_t *)(memory + places[i]) += (int64_t)memory;
-    free(places);
+    if (!file) return NULL;
+    if (fread(head, 8, 4, file) == 4 && head[0] == IK_RECORDS && !fseek(file, 0, SEEK_END))
+        size = ftell(file) - 32;
+    /* the places of addresses, then the memory */
+    if (head[1] > 0 && head[2] >= 0 && head[2] < size / 8 && head[1] == size - 8 * head[2])
+        content = malloc((size_t)size);
+    if (content && (fseek(file, 32, SEEK_SET) || fread(content, 1, (size_t)size, file) != (size_t)size))
+        size = 0;
     fclose(file);
+    for (int64_t i = 0; i < size / 8; i++)
+        sum += content ? (uint64_t)content[i] * (2 * (uint64_t)i + 1) : 0;
+    char *memory = NULL;
+    if (content && size && sum == (uint64_t)head[3])
+        memory = aligned_alloc(64, ((size_t)head[1] + 63) / 64 * 64);
+    if (memory) memcpy(memory, content + head[2], (size_t)head[1]);
+    for (int64_t i = 0; memory && i < head[2]; i++)
+        *(int64_t *)(memory + content[i]) += (int64_t)memory;
+    free(content);
     return (struct ik_robot *)memory;
 }
 
@@ -35,7 +47,7 @@ static void show(const char *label, const double *q, int64_t n)
 int main(int argc, char **argv)
 {
     struct ik_robot *robot = argc > 1 && ik_suits() ? load(argv[1]) : NULL;
-    if (!robot) return fputs("not a robot of this library, or not its processor\n", stderr), 1;
+    if (!robot) return fputs("not a robot of this library, damaged, or not its processor\n", stderr), 1;
     int64_t n = robot->joints, ticks = 0;
     double q[n], errors[2 * robot->goals], *target = robot->searches->targets;
     memcpy(q, robot->q, sizeof q);
@@ -46,6 +58,7 @@ int main(int argc, char **argv)
             .q = q, .q_shape = {n}, .errors = errors, .errors_shape = {2, robot->goals}};
         memcpy(q, robot->q, sizeof q); /* the start */
         if (ik_solve(&solve)) return 1;
+        if (solve.result0 == IK_NOT_FINITE) return fputs("a pose is not finite\n", stderr), 1;
         show(solve.result0 == IK_REACHED ? "reached" : "not-reached", q, n);
     }
 move:; /* one call of each function in a period of the control loop */

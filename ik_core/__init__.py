@@ -17,9 +17,9 @@ use.
 
 from importlib import import_module
 from importlib.util import find_spec
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from .locks import Lock
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ _MODULES = {
     'tracking': 'MotionLimits Tracker',
 }
 """The modules that the names above are in."""
-_LOCK = RLock()
+_LOCK = Lock()
 """Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 

@@ -42,6 +42,11 @@ def named(names: Iterable[str], most: int = 40) -> str:
     return ', '.join(shown[:most]) + more
 
 
+def joined(*notes: str) -> str:
+    """Notes with semicolons, without empty ones."""
+    return '; '.join(filter(None, notes))
+
+
 def counted(count: int, what: str) -> str:
     """'1 goal', '2 goals', '1,000 goals'."""
     return f'{count:,} {what}' if count == 1 else f'{count:,} {what}s'

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .collision.collisions import Collisions
-from .display import angle, counted, length
+from .display import angle, counted, length, listed
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
@@ -271,8 +271,12 @@ class IkProblem:
         return other
 
     def are_free(self, q: Array) -> NDArray[np.bool_]:
-        """Whether configurations (N, n) are free of collisions, inside cones and valid (N,)."""
-        free = np.ones(len(q), bool) if self.avoid is None else self.avoid.free(q)
+        """Whether configurations (N, n) are free of collisions, inside cones and valid (N,).
+
+        Only pairs that the problem moves against each other count: nothing that it could answer
+        changes the others.
+        """
+        free = np.ones(len(q), bool) if self.avoid is None else self.avoid.free(q, self.groups)
         for cone in self.moved_cones:
             free[free] = [cone.violation(self.robot, one) == 0.0 for one in q[free]]
         if self.valid is not None:
@@ -294,7 +298,7 @@ class IkProblem:
         """Why no solution is free, if one at q (n,) collides for the goals alone; else empty."""
         if self.avoid is None or not self.settled_bodies.any():
             return ''
-        for pair in self.avoid.colliding(q):
+        for pair in self.avoid.colliding(q, self.groups):
             bodies = [1 + self.avoid.body_of(name) for name in (pair.first, pair.second)]
             is_settled = self.settled_bodies[bodies].all()
             if is_settled and pair.margin - pair.distance > self.settled_slack:
@@ -302,15 +306,62 @@ class IkProblem:
         return ''
 
     @cached_property
+    def groups(self) -> IntArray:
+        """Bodies (1 + bodies,), the root link first, with the same number where no variable is
+        between them: so they never move against each other."""
+        variables, group = set(self.variables.tolist()), [0]
+        for k, row in enumerate(self.robot.tree):
+            moves = int(row[VARIABLE]) in variables
+            group.append(1 + k if moves else group[1 + int(row[PARENT])])
+        return np.array(group, np.int64)
+
+    @cached_property
+    def _unmoved(self) -> IntArray:
+        return np.setdiff1d(np.arange(self.robot.n), self.variables)
+
+    def is_outside(self, rows: Array) -> bool:
+        """Whether in some start of rows (N, n) a joint that the problem does not move is outside
+        the limits inside which pairs of links are known never to meet."""
+        if self.avoid is None or not len(self._unmoved):
+            return False
+        return bool(self.avoid.are_outside(rows)[:, self._unmoved].any())
+
+    def start_at(self, q: Array) -> tuple[bool, str]:
+        """Return `is_outside` and `note_on_start` of a start q (n,), kept for the next one with
+        the same values of the joints that the problem does not move."""
+        if self.avoid is None:
+            return False, ''
+        key = self.avoid.world.version, q.take(self._unmoved).tobytes()
+        known = vars(self).get('_start')
+        if known is None or known[0] != key:
+            row = q[np.newaxis]
+            known = key, (self.is_outside(row), self.note_on_start(row))
+            vars(self)['_start'] = known
+        answer: tuple[bool, str] = known[1]
+        return answer
+
+    def note_on_start(self, rows: Array) -> str:
+        """The pairs that collide in starts (N, n) and that no joint of the problem moves against
+        each other, as a note for answers; empty without any."""
+        if self.avoid is None:
+            return ''
+        pairs, k = self.avoid.unmoved(rows, self.groups)
+        if not pairs:
+            return ''
+        names = listed(f'{pair.first} and {pair.second}' for pair in pairs)
+        where = 'in q0' if len(rows) == 1 else f'in start {k}'
+        deep = max(pair.margin - pair.distance for pair in pairs)
+        return (
+            f'not counted, since no joint of this problem moves them against each other: {names} '
+            f'are too near each other {where}, by up to {length(deep)}'
+        )
+
+    @cached_property
     def settled_bodies(self) -> NDArray[np.bool_]:
         """Which bodies are at one place in all solutions (1 + bodies,), the root link first: those
         that no variable moves, and those that goals put at a pose. All False without the latter.
         """
-        tree, variables = self.robot.tree, set(self.variables.tolist())
-        group = [0]  # bodies with no variable between them, by the first one's row
-        for k, row in enumerate(tree):
-            moves = int(row[VARIABLE]) in variables
-            group.append(1 + k if moves else group[1 + int(row[PARENT])])
+        group = self.groups
         whole = [goal for goal in self.goals if goal.fixed_freedoms == 6]
         links = [goal.link for goal in whole if goal.relative_to is None]
         known = {group[1 + self.robot.placement(link).body] for link in links} - {0}
@@ -333,7 +384,9 @@ class IkProblem:
 
     def what_holds(self, q: Array) -> str:
         """The pairs and cones that stop a free configuration q (n,), those at their margins."""
-        pairs = [] if self.avoid is None else self.avoid.distances(q, self.avoid.reach + TOUCH)
+        pairs = []
+        if self.avoid is not None:
+            pairs = self.avoid.distances(q, self.avoid.reach + TOUCH, self.groups)
         names = [
             f'{pair.first} and {pair.second}'
             for pair in pairs
@@ -348,7 +401,7 @@ class IkProblem:
 
     def why_not_free_at(self, q: Array) -> str:
         """The pair that collides most at q (n,), or a cone that it is outside of."""
-        pairs = [] if self.avoid is None else self.avoid.colliding(q)
+        pairs = [] if self.avoid is None else self.avoid.colliding(q, self.groups)
         if pairs:
             return f'{pairs[0].first} and {pairs[0].second}'
         for cone in self.moved_cones:

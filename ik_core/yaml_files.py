@@ -13,6 +13,8 @@ from typing import Any
 from .exceptions import InvalidOption
 
 MAX_BYTES = 10_000_000
+MOST_EVENTS = 500_000
+"""Numbers, names, beginnings and ends in a file: those of 10 MB could take 3 GB of memory."""
 TAGS = {'!degrees': math.pi / 180.0, '!radians': 1.0}
 """Tags of angles in joint_limits.yaml files, and how many radians each is."""
 
@@ -34,9 +36,15 @@ def read_yaml(path: Path, what: str) -> tuple[Any, Any]:
         raise InvalidOption(f"can't read {what} {str(path)!r}: {reason}") from None
     if len(data) > MAX_BYTES:
         raise InvalidOption(f'{path}: {what} is larger than {MAX_BYTES / 1e6:.0f} MB')
+    kind = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
     try:
-        loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)(data)
+        for count, _ in enumerate(yaml.parse(data, kind)):
+            if count > MOST_EVENTS:
+                raise InvalidOption(f'{path}: {what} has more than {MOST_EVENTS:,} entries')
+        loader = kind(data)
         root = loader.get_single_node()
+    except InvalidOption:
+        raise
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise InvalidOption(f'{path}: not YAML: {error}') from None
     if root is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
 from ik_core import Collisions, Robot
+from ik_core.locks import Lock
 
 MOST_MARGINS = 4
 """Margins whose collisions are kept: the last ones."""
@@ -14,7 +13,7 @@ class KnownCollisions:
     """Prepared at the first call for a margin, which may take seconds; other callers wait."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._robot: Robot | None = None
         self._by_margin: dict[float, Collisions] = {}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from copy import copy
 from typing import Any, NamedTuple
 
 from ik_core import Collisions
 from ik_core.collision import World
+from ik_core.locks import Lock
 
 from .known_collisions import MOST_MARGINS, KnownCollisions
 from .planning_scene import Missing, Moment, PlanningScene
@@ -37,7 +37,7 @@ class SceneReader:
 
     def __init__(self, known: KnownCollisions) -> None:
         self._known = known
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._scene = PlanningScene()
         self._made: dict[float, _Made] = {}
 

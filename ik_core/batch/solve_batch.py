@@ -53,7 +53,8 @@ class BatchResult:
     `q` (N, n); `success` (N,) bool; `status` (N,) of IkStatus; `position_errors` and
     `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations`, `restarts`
     and `abandoned_evaluations` (N,), all as in IkResult. `solve_time` [s]: time of the whole
-    batch; an IkResult taken from it has the mean time of a problem.
+    batch; an IkResult taken from it has the mean time of a problem. `note`: pairs of links that
+    collide in the starts and that no joint of the problem moves against each other.
     """
 
     q: Array
@@ -67,6 +68,7 @@ class BatchResult:
     restarts: IntArray
     abandoned_evaluations: IntArray
     solve_time: float = 0.0
+    note: str = ''
 
     @property
     def total_evaluations(self) -> IntArray:
@@ -76,7 +78,7 @@ class BatchResult:
     def __repr__(self) -> str:
         head = f'<BatchResult of {counted(len(self), "problem")} in {time_text(self.solve_time)}'
         rows = [f'{row[0]}: {row[1]:,} ({_worst_of(row)})' for row in self._rows()]
-        return '\n  '.join([head, *rows]) + '>'
+        return '\n  '.join(filter(None, [head, *rows, self.note])) + '>'
 
     def _repr_html_(self) -> str:
         """How the problems ended, as a table."""
@@ -212,14 +214,14 @@ class ManySolves:
         `near` (n,): the configuration next to which full turns are chosen, instead of the starts;
         `seeds` (N,): random seeds in the place of the one in the solver's options.
         """
-        started = time.perf_counter()
+        started, note = time.perf_counter(), self.problem.note_on_start(starts)
         count = len(starts if transforms is None else transforms)
         if self.compiled:
             result = self._run_kernel(count, transforms, starts, near, seeds, progress)
         else:
             starts = np.broadcast_to(starts, (count, starts.shape[1]))
             result = self._run_one_by_one(transforms, starts, near, progress)
-        return replace(result, solve_time=time.perf_counter() - started)
+        return replace(result, solve_time=time.perf_counter() - started, note=note)
 
     def _run_kernel(
         self,
@@ -232,6 +234,7 @@ class ManySolves:
     ) -> BatchResult:
         least = LEAST if seeds is None else LEAST_SEARCHES
         self._search.note_tolerances()
+        self._search.note_starts(starts)
         given = _Given(
             self._own if transforms is None else transforms,
             starts,

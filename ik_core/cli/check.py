@@ -177,4 +177,8 @@ def _collisions(report: CollisionReport) -> str:
         )
     elif report.why:
         lines.append(report.why)
+    lines += [
+        f'{first} and {second} may touch, as fingers of one gripper'
+        for first, second in report.fingers
+    ]
     return '\n'.join(lines)

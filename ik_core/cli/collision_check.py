@@ -59,6 +59,7 @@ class CollisionReport:
     colliding : share of random poses in which pieces collide, without a margin
     added : share in which pieces collide and meshes do not; NaN without meshes or coal
     why : reason for a missing report or share, '' if there is none
+    fingers : pairs of links that may touch, as fingers of one gripper
     """
 
     links: tuple[LinkPieces, ...] = ()
@@ -66,6 +67,7 @@ class CollisionReport:
     colliding: float = math.nan
     added: float = math.nan
     why: str = ''
+    fingers: tuple[tuple[str, str], ...] = ()
 
 
 def check_collisions(
@@ -85,7 +87,8 @@ def check_collisions(
         added, why = math.nan, ''
         if meshes:
             added, why = _share_added(collisions, pieces, meshes, rows, free)
-        return CollisionReport(links, poses, float(1.0 - free.mean()), added, why)
+        fingers = tuple((p.first, p.second) for p in collisions.pairs if p.verdict == 'fingers')
+        return CollisionReport(links, poses, float(1.0 - free.mean()), added, why, fingers)
     except IkError as error:
         return CollisionReport(why=str(error))
 

@@ -39,7 +39,9 @@ BOXES = 30_000
 """Boxes of a proof with --prove."""
 NEAREST = 10
 """Pairs that are listed with --q, if no more are within their margins."""
-ORDER: tuple[Verdict, ...] = ('sometimes', 'open', 'inside', 'touching', 'never', 'disabled')
+ORDER: tuple[Verdict, ...] = (
+    'sometimes', 'open', 'inside', 'fingers', 'touching', 'never', 'disabled'
+)  # fmt: skip
 """Order of verdicts in the table: first the pairs that are checked."""
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
 from ..exceptions import UnsupportedProblem
+from ..locks import Lock
 from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, IntArray, frame_of
 from ..problem import IkProblem

@@ -387,7 +387,7 @@ class Cover:
         proved = np.zeros(len(q), bool)
         depths: dict[tuple[str, str], Array] = {}
         for i, one in enumerate(q):
-            pairs = self._collisions.colliding(one)
+            pairs = self._collisions.colliding(one, self._problem.groups)
             if not pairs and self.found is None and self._is_answer(one):
                 self.found = one
             for pair in pairs:

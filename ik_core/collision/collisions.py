@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from threading import RLock
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..display import counted, length
 from ..exceptions import FrameNotFound, InvalidOption, UnsupportedProblem
-from ..maths.rotations import Array, transform_of
+from ..locks import Lock
+from ..maths.rotations import Array, IntArray, transform_of
 from ..maths.transforms import for_kernels
 from ..options import exact_number
 from ..robot.robot import Robot
@@ -30,7 +30,7 @@ from .packing import (
     with_pairs,
     workspace,
 )
-from .pairs import LinkPair, Margins, link_pairs
+from .pairs import LinkPair, Margins, limits_of_proofs, link_pairs
 from .piece import Piece, all_pieces
 from .records import CAPSULES, CYLINDER
 from .rows import distances_at, free_rows, gradients_of_rows
@@ -40,6 +40,8 @@ from .world import Obstacle, World
 CHUNK = 4096
 """Configurations between two looks at the interpreter, so that Ctrl-C ends a batch soon."""
 FARTHEST = 1e300
+PairKind = Literal['moved', 'unmoved', 'settled']
+"""Pairs of bodies of different groups, of one group, of different groups on some bodies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +99,10 @@ class Collisions:
     boxes : effort of the proofs that pairs never meet, the most boxes of joint positions for each
 
     `pairs` has what is known of each pair of links: those that provably never come nearer than the
-    margin inside the robot's limits, and those that always touch, are left out; see `LinkPair`. So
-    configurations outside the limits may be called free although such a pair collides. Pairs with
-    no joint between them, such as obstacles and links that never move, are not checked.
+    margin inside the robot's limits, those that always touch, and fingers, which may touch, are
+    left out; see `LinkPair`. Where a joint is outside its limits, pairs that never meet inside
+    them are checked, too. Pairs with no joint between them, such as obstacles and links that never
+    move, are not checked.
 
     Threads may share it, and then take turns. Raises UnsupportedProblem for a robot without
     collision geometry, InvalidOption, FrameNotFound for unknown links.
@@ -134,8 +137,9 @@ class Collisions:
         self.margins = Margins(margin)
         self.margins.check(robot.link_names)
         self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
-        self._lock = RLock()
-        self._among: dict[bytes, tuple[Record, Record | None]] = {}
+        self._lock = Lock()
+        self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
+        self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
         self._allowed: frozenset[frozenset[str]] = frozenset()
@@ -153,20 +157,37 @@ class Collisions:
 
     # --- what users ask --------------------------------------------------------------------------
 
-    def free(self, q: ArrayLike) -> Any:
+    def free(self, q: ArrayLike, groups: IntArray | None = None) -> Any:
         """Return whether all pairs are farther apart than their margins.
 
-        q : (n,) for a bool, or (N, n) for an array (N,) of bools. Raises InvalidConfiguration.
+        q : (n,) for a bool, or (N, n) for an array (N,) of bools
+        groups (1 + bodies,) : pairs of bodies of one group do not count, see `groups` of a problem
+
+        Raises InvalidConfiguration.
         """
         single = np.ndim(q) != 2
         rows = for_kernels(self.robot.checked_rows(q, 1 if single else len(q)))  # type: ignore[arg-type]
+        outside = self.are_outside(rows).any(axis=1)
+        free = self._are_free(rows, groups, False)
+        if outside.any():
+            free[outside] = self._are_free(rows[outside], groups, True)
+        return bool(free[0]) if single else free
+
+    def _are_free(
+        self, rows: Array, groups: IntArray | None, is_outside: bool, kind: PairKind = 'moved'
+    ) -> NDArray[np.bool_]:
         free = np.empty(len(rows), bool)
         with self._lock:
-            self._update()
+            addresses = _addresses(self._records(kind, groups, is_outside))
             for first in range(0, len(rows), CHUNK):
                 last = first + CHUNK
-                free_rows(*self._addresses, rows[first:last], free[first:last])
-        return bool(free[0]) if single else free
+                free_rows(*addresses, rows[first:last], free[first:last])
+        return free
+
+    def are_outside(self, rows: Array) -> NDArray[np.bool_]:
+        """Return which joints (N, n) are outside the limits inside which verdicts are proved."""
+        outside: NDArray[np.bool_] = (rows < self._lower) | (rows > self._upper)
+        return outside
 
     def distance(self, q: ArrayLike) -> PairDistance:
         """Return the distance of the nearest pair at q (n,).
@@ -174,13 +195,17 @@ class Collisions:
         Raises InvalidConfiguration, UnsupportedProblem if no pair may meet.
         """
         with self._lock:
-            found = self._distances(q, FARTHEST, True)
+            found = self._distances(q, FARTHEST, only_nearest=True)
         if not found:
             raise UnsupportedProblem(f'robot {self.robot.name!r} has no pair that may meet')
         return found[0]
 
-    def distances(self, q: ArrayLike, within: float = 0.1) -> list[PairDistance]:
+    def distances(
+        self, q: ArrayLike, within: float = 0.1, groups: IntArray | None = None
+    ) -> list[PairDistance]:
         """Return the distances up to `within` [m] of all pairs at q (n,), the nearest first.
+
+        groups : as in `free`
 
         Raises InvalidConfiguration, InvalidOption.
         """
@@ -188,9 +213,8 @@ class Collisions:
         if limit is None or not limit >= 0.0:
             raise InvalidOption(f'within = {within!r}: a length [m] of at least 0 is needed')
         with self._lock:
-            return sorted(
-                self._distances(q, min(limit, FARTHEST), False), key=lambda pair: pair.distance
-            )
+            found = self._distances(q, min(limit, FARTHEST), 'moved', groups)
+        return sorted(found, key=lambda pair: pair.distance)
 
     def gradient(self, q: ArrayLike) -> Array:
         """Return the derivative of `distance` with respect to q.
@@ -203,15 +227,26 @@ class Collisions:
         single = np.ndim(q) != 2
         rows = for_kernels(self.robot.checked_rows(q, 1 if single else len(q)))  # type: ignore[arg-type]
         distances, gradients = np.empty(len(rows)), np.empty(rows.shape)
+        outside = self.are_outside(rows).any(axis=1)
         with self._lock:
-            self._update()
-            gradients_of_rows(*self._addresses, rows, distances, gradients)
+            addresses = _addresses(self._records('moved', None, bool(outside.any())))
+            gradients_of_rows(*addresses, rows, distances, gradients)
         return gradients[0] if single else gradients
 
-    def _distances(self, q: ArrayLike, within: float, only_nearest: bool) -> list[PairDistance]:
-        self._update()
-        count = distances_at(*self._addresses, self.robot.checked(q), within, only_nearest)
-        model, state, names = self._model, self._state, self._names
+    def _distances(
+        self,
+        q: ArrayLike,
+        within: float,
+        kind: PairKind = 'moved',
+        groups: IntArray | None = None,
+        *,
+        only_nearest: bool = False,
+    ) -> list[PairDistance]:
+        row = self.robot.checked(q)
+        is_outside = bool(self.are_outside(row).any())
+        model, state = self._records(kind, groups, is_outside)
+        names = self._names
+        count = distances_at(*_addresses((model, state)), row, within, only_nearest)
         which = state['found'][:count]
         pairs, margins = model['pairs'][which, :2].tolist(), model['margin'][which].tolist()
         rows = state['distances'][:count].copy()
@@ -223,17 +258,38 @@ class Collisions:
             )
         ]
 
-    def colliding(self, q: ArrayLike) -> list[PairDistance]:
+    def colliding(self, q: ArrayLike, groups: IntArray | None = None) -> list[PairDistance]:
         """Return the pairs that are no farther apart than their margins at q (n,), the deepest
         first; an empty list where q is free. Raises InvalidConfiguration.
+
+        groups : as in `free`
         """
-        pairs = self.distances(q, self.reach)
+        pairs = self.distances(q, self.reach, groups)
         return [pair for pair in pairs if pair.distance <= pair.margin]
+
+    def unmoved(self, rows: Array, groups: IntArray) -> tuple[list[PairDistance], int]:
+        """Return the pairs of bodies of one group that are no farther apart than their margins,
+        in the first configuration of rows (N, n) with such pairs, and its index; else ([], N).
+        """
+        is_outside = bool(self.are_outside(rows).any())
+        with self._lock:
+            if not len(self._records('unmoved', groups, is_outside)[0]['pairs']):
+                return [], len(rows)
+            free = self._are_free(rows, groups, is_outside, 'unmoved')
+            if free.all():
+                return [], len(rows)
+            k = int(np.argmin(free))
+            pairs = self._distances(rows[k], self.reach, 'unmoved', groups)
+        pairs = [pair for pair in pairs if pair.distance <= pair.margin]
+        return sorted(pairs, key=lambda pair: pair.distance), k
 
     @property
     def reach(self) -> float:
         """The largest margin of a pair [m]."""
-        return float(self.model['margin'].max(initial=0.0))
+        with self._lock:
+            self._update()
+            margins = self._model['margin'], self._proved_margins
+            return float(max(margin.max(initial=0.0) for margin in margins))
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -251,19 +307,50 @@ class Collisions:
             self._update()
             return list(self._names)
 
-    def model_among(self, bodies: NDArray[np.bool_]) -> Record | None:
-        """The record of the pairs of which both pieces are on one of some bodies; None without.
+    def moved_model(self, groups: IntArray, is_outside: bool) -> Record:
+        """The record of the pairs of bodies of different groups.
 
-        bodies (1 + bodies,) : which, the root link first
+        is_outside : some joint is outside its limits, so that pairs that never meet inside them
+            count, too
         """
         with self._lock:
-            model, key = self.model, bodies.tobytes()
-            known = self._among.get(key)
-            if known is None or known[0] is not model:
-                which = bodies[model['body'][model['pairs'][:, :2]]].all(axis=1)
-                known = model, with_pairs(model, which) if which.any() else None
-                self._among[key] = known
-            return known[1]
+            return self._records('moved', groups, is_outside)[0]
+
+    def settled_model(
+        self, groups: IntArray, bodies: NDArray[np.bool_], is_outside: bool
+    ) -> Record | None:
+        """The record of those of the pairs of `moved_model` of which both pieces are on one of
+        some bodies (1 + bodies,), the root link first; None without any."""
+        with self._lock:
+            model = self._records('settled', np.where(bodies, groups, -1), is_outside)[0]
+            return model if len(model['pairs']) else None
+
+    def _records(
+        self, kind: PairKind, groups: IntArray | None, is_outside: bool
+    ) -> tuple[Record, Record]:
+        """The record of some pairs, and a workspace for it. `groups` None: of all pairs."""
+        self._update()
+        base = self._model
+        if groups is None and not is_outside:
+            return base, self._state
+        key = kind, b'' if groups is None else groups.tobytes(), is_outside
+        known = self._parts.get(key)
+        if known is None or known[0] is not base:
+            pairs, margins = base['pairs'], base['margin']
+            if is_outside:
+                pairs = np.concatenate([pairs, self._proved])
+                margins = np.concatenate([margins, self._proved_margins])
+            which = np.ones(len(pairs), bool)
+            if groups is not None:
+                first, second = groups[base['body'][pairs[:, :2]]].T
+                which = first == second if kind == 'unmoved' else first != second
+                if kind == 'settled':
+                    which &= (first >= 0) & (second >= 0)
+            is_base = not is_outside and which.all()
+            model = base if is_base else with_pairs(base, pairs[which], margins[which])
+            known = base, model, workspace(self.robot, model)
+            self._parts[key] = known
+        return known[1:]
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
         """Return the distance of the farthest piece on some bodies (1 + bodies,) from the origin
@@ -294,13 +381,13 @@ class Collisions:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock and the records, which a copy makes anew."""
-        own = {**vars(self), '_version': -1, '_obstacles': (), '_among': {}}
+        own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}}
         for name in ('_lock', '_model', '_state'):
             del own[name]
         return own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, _lock=Lock())
         self._update()
 
     def digest(self) -> str:
@@ -308,11 +395,8 @@ class Collisions:
         model, digest = self.model, hashlib.blake2b(digest_size=16)
         for name in model.layout.fields:
             digest.update(model[name].tobytes() + b';')
+        digest.update(self._proved.tobytes() + b';' + self._proved_margins.tobytes())
         return digest.hexdigest()
-
-    @property
-    def _addresses(self) -> tuple[int, int]:
-        return self._model.address, self._state.address
 
     def _update(self) -> None:
         """Read the changes of the world since the last call."""
@@ -353,6 +437,8 @@ class Collisions:
         rows: list[tuple[int, int, int, int]] = []
         margins: list[float] = []
         order: list[float] = []
+        proved: list[tuple[int, int, int, int]] = []
+        proved_margins: list[float] = []
         groups: dict[tuple[str, str], int] = {}
         moving = sum(part.piece.body >= 0 for part in parts)
         for j, second in enumerate(parts):
@@ -366,15 +452,21 @@ class Collisions:
                     margin, share = self.margins.of(*names), 0.0
                 else:
                     pair = links.get(names) or links[names[::-1]]
+                    margin, share = pair.margin, pair.share
+                    if pair.verdict == 'never':
+                        group = groups.setdefault(min(names, names[::-1]), len(groups))
+                        proved.append((i, j, second.bound, group))
+                        proved_margins.append(margin)
                     if not pair.is_checked:
                         continue
-                    margin, share = pair.margin, pair.share
                 group = groups.setdefault(min(names, names[::-1]), len(groups))
                 rows.append((i, j, second.bound, group))
                 margins.append(margin)
                 order.append(-share)
         by_share = np.argsort(order, kind='stable')  # those that are often near decide soonest
         pairs = np.array(rows, np.int64).reshape(-1, 4)[by_share]
+        self._proved = np.array(proved, np.int64).reshape(-1, 4)
+        self._proved_margins = np.array(proved_margins)
         self._names = [part.name for part in parts]
         self._model = pack(
             robot, [part.piece for part in parts], pairs, np.array(margins)[by_share]
@@ -391,6 +483,10 @@ class Collisions:
         except FrameNotFound as error:
             raise FrameNotFound(f'obstacle {obstacle.name!r}: {error}') from None
         return moved(piece, place.transform)._replace(body=place.body)
+
+
+def _addresses(records: tuple[Record, Record]) -> tuple[int, int]:
+    return records[0].address, records[1].address
 
 
 def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:

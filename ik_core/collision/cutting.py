@@ -32,6 +32,9 @@ BALANCE = 0.01
 """Cost of the larger side: of cuts that take as much away, the one in the middle is made."""
 MOST_TRIANGLES = 700
 """Planes are searched with a random sample of so many triangles; they cut all of them."""
+MANY_CORNERS, FEWER_TRIANGLES = 1000, 150
+"""A part whose hull has more corners, as a fan has, is searched with a smaller sample: a hull
+takes as long as it has corners, and a search takes a thousand."""
 FLAT = 1e-9
 """Least volume of a hull, as a fraction of its extent's cube."""
 PARALLEL = 1e-6
@@ -70,6 +73,8 @@ class Part(NamedTuple):
 
 def hull_of(points: Array) -> Hull | None:
     """Return the convex hull of points (n, 3), None if they are flat."""
+    if len(points) > MANY_CORNERS:  # corners of triangles are there many times: a fan's at each
+        points = np.unique(points, axis=0)
     found = _convex_hull(points)
     if found is None:
         return None
@@ -151,10 +156,10 @@ def concavity(part: Part) -> float:
     return float(depth.max())
 
 
-def _sample(triangles: Array) -> Array:
-    if len(triangles) <= MOST_TRIANGLES:
+def _sample(triangles: Array, most: int = MOST_TRIANGLES) -> Array:
+    if len(triangles) <= most:
         return triangles
-    chosen = np.random.default_rng(0).choice(len(triangles), MOST_TRIANGLES, replace=False)
+    chosen = np.random.default_rng(0).choice(len(triangles), most, replace=False)
     return triangles[chosen]
 
 
@@ -165,7 +170,8 @@ def best_cut(solid: Array, part: Part) -> tuple[Part, ...]:
 
     solid (T, 3, 3) : the whole mesh
     """
-    sample = part._replace(triangles=_sample(part.triangles))
+    most = FEWER_TRIANGLES if len(part.hull.corners) > MANY_CORNERS else MOST_TRIANGLES
+    sample = part._replace(triangles=_sample(part.triangles, most))
     points = sample.triangles.reshape(-1, 3)
     principal = np.linalg.svd(points - points.mean(0), full_matrices=False)[2]
     best = (np.inf, points[0], 0.0)

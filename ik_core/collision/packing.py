@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _records
 from ..maths.rotations import Array, IntArray, frame_of
@@ -86,15 +85,14 @@ def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Ar
     return model
 
 
-def with_pairs(model: Record, which: NDArray[np.bool_]) -> Record:
-    """A copy of a `MODEL` with some of its pairs: which (P,)."""
+def with_pairs(model: Record, pairs: IntArray, margins: Array) -> Record:
+    """A copy of a `MODEL` with other pairs (P, 4) and margins (P,)."""
     sizes = {size: model[size].item() for size in MODEL.sizes}
-    other = MODEL.make({**sizes, 'pair_rows': int(which.sum())}, WIDTH)
+    other = MODEL.make({**sizes, 'pair_rows': len(pairs)}, WIDTH)
     for name in MODEL.fields:
-        if name in ('pairs', 'margin'):
-            other[name] = model[name][which]
-        elif name != 'pair_rows':
+        if name not in ('pairs', 'margin', 'pair_rows'):
             other[name] = model[name]
+    other['pairs'], other['margin'] = pairs, margins
     return other
 
 

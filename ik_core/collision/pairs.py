@@ -1,4 +1,4 @@
-"""Pairs of links that may come near each other: five verdicts, each with its reason.
+"""Pairs of links that may come near each other: their verdicts, each with its reason.
 
 - never: the links provably never come nearer than the margin, or, where they are always inside it,
   never touch
@@ -8,6 +8,8 @@
 - open: none was found, and the proof did not end within its boxes; they are checked
 
 A pair that an SRDF disables is `disabled`, whatever it does; where that is wrong it is a warning.
+Fingers of one gripper may touch: pairs that would be checked, but move against each other on one
+parent, are `fingers`, unless they are named in `margin`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import exact_number, whole_number
 from ..progress import ProgressLine
+from ..robot.kinematics import KIND, PARENT, PRISMATIC, VARIABLE
 from ..robot.robot import Robot
 from . import array_files
 from .packing import BodyPiece, Record, on_body, pack, workspace
@@ -37,7 +40,7 @@ from .records import CYLINDER, POINTS, WIDTH
 from .shapes import hull_piece
 from .srdf import Disabled, disabled_pairs
 
-Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled']
+Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled', 'fingers']
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 FOLDER = 'pairs'
 """Folder for cached verdicts of pairs, in the user's cache."""
@@ -107,6 +110,7 @@ class LinkPair:
             f'random configurations, up to {length(self.farthest)} apart',
             'open': f'nearest found {length(self.nearest)}; not decided with {boxes}',
             'disabled': f'disabled by the SRDF: {self.reason or "no reason given"}',
+            'fingers': 'fingers of one gripper may touch; named in `margin` they are checked',
         }[self.verdict]
 
 
@@ -191,6 +195,8 @@ def link_pairs(
             if pair.verdict != 'touching' and pair.nearest <= 0.0 and pair.contacts < 1.0:
                 warnings.append(_contradiction(pair, reason, robot))
             pair = replace(pair, verdict='disabled', reason=reason)
+        elif pair.is_checked and _are_fingers(robot, pair) and not _is_named(margins, pair):
+            pair = replace(pair, verdict='fingers')
         elif pair.verdict == 'sometimes' and pair.share == 1.0:
             warnings.append(
                 f'{pair.first!r} and {pair.second!r} are nearer than {length(pair.margin)} in all '
@@ -199,6 +205,23 @@ def link_pairs(
             )
         found.append(pair)
     return tuple(found), tuple(warnings)
+
+
+def _is_named(margins: Margins, pair: LinkPair) -> bool:
+    return margins.is_named(pair.first, pair.second)
+
+
+def _are_fingers(robot: Robot, pair: LinkPair) -> bool:
+    """Return whether two links are on one parent and close like fingers: one joint mimics the
+    other, or both slide and carry no other joint."""
+    tree = robot.tree
+    first, second = (robot.placement(link).body for link in (pair.first, pair.second))
+    if first < 0 or second < 0 or tree[first, PARENT] != tree[second, PARENT]:
+        return False
+    if tree[first, VARIABLE] == tree[second, VARIABLE]:
+        return True
+    slide = tree[first, KIND] == tree[second, KIND] == PRISMATIC
+    return bool(slide and not np.isin(tree[:, PARENT], (first, second)).any())
 
 
 def _contradiction(pair: LinkPair, reason: str, robot: Robot) -> str:
@@ -442,6 +465,15 @@ class _Path:
     bodies: Array
     variables: Array
     is_bounded: bool
+
+
+def limits_of_proofs(robot: Robot) -> tuple[Array, Array]:
+    """Limits (n,) of all joints inside which verdicts hold; infinite where a whole turn is
+    covered, and where nothing is proved without limits."""
+    lower, upper, turns = robot.lower.copy(), robot.upper.copy(), robot.full_turns
+    turns = turns & (upper - lower > 2.0 * math.pi)
+    lower[turns], upper[turns] = -np.inf, np.inf
+    return lower, upper
 
 
 def _limits(robot: Robot, variables: Array) -> tuple[Array, Array, bool]:

@@ -74,7 +74,7 @@ def _length(value: Any, name: str) -> float:
 
 def _points(value: Any, name: str) -> Array:
     try:
-        points = np.array(value, float)
+        points = np.array(value, float, order='C')
     except (TypeError, ValueError) as error:
         raise InvalidOption(f'{name}: points are not an array of numbers: {error}') from None
     if points.ndim != 2 or points.shape[1] != 3 or not 1 <= len(points) <= MOST_POINTS:

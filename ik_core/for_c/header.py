@@ -47,7 +47,7 @@ extern "C" {{
 /* The first number in files of exported robots that have these records. */
 #define IK_RECORDS {fingerprint}
 
-/* Statuses of a search. NOT_FINITE: the start has a NaN or an infinity. */
+/* Statuses of a search. NOT_FINITE: the start or a target has a NaN or an infinity. */
 enum {{ {statuses}, IK_NOT_FINITE = {not_finite} }};
 
 /* Rows of a governor's limits and state, and what ACT may be. */

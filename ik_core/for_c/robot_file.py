@@ -1,7 +1,8 @@
 """Files of exported robots: all the memory that a program in C needs to solve and to move.
 
 A file has integers of eight bytes: the fingerprint of the records, the length of the memory, the
-number of addresses, and their offsets in the memory. Then the memory follows. It begins with the
+number of addresses, the checksum of all that follows, and the offsets of the addresses in the
+memory. Then the memory follows. It begins with the
 record `ROBOT`; an address in it counts from its beginning. A program loads it, adds the address at
 which it is now to these addresses, and calls the library.
 """
@@ -34,10 +35,18 @@ def export(
 
     Both begin at the problem's default configuration. The targets of goals may be overwritten in
     C; all else is fixed. Raises InvalidOption for what only Python evaluates: tasks that are not
-    goals, and frozen joints.
+    goals, frozen joints, and what answers have to avoid.
     """
     if problem.other_tasks or problem.levels or len(problem.packed.frozen):
         raise InvalidOption('only goals are exported, not other tasks or frozen joints')
+    if problem.avoids or problem.is_constrained:
+        names = {
+            'avoid=': problem.avoid is not None,
+            'valid=': problem.valid is not None,
+            'constraints=': problem.is_constrained,
+        }
+        given = ' and '.join(name for name, is_given in names.items() if is_given)
+        raise InvalidOption(f'only goals are exported, not {given}: leave it out, check in C')
     search = LevenbergMarquardt().workspace(problem)
     q = search.load(None)
     few = search.make_lanes(FEW)
@@ -50,8 +59,17 @@ def export(
     robot['searches'] = search.searches
     memory = _Memory()
     memory.put(robot)
-    head = [fingerprint(), len(memory.block), len(memory.addresses), *memory.addresses]
-    Path(path).write_bytes(np.array(head, '<i8').tobytes() + memory.block)
+    memory.block += bytes(-len(memory.block) % 8)
+    content = np.array(memory.addresses, '<i8').tobytes() + memory.block
+    head = fingerprint(), len(memory.block), len(memory.addresses), checksum(content)
+    Path(path).write_bytes(np.array(head, '<i8').tobytes() + content)
+
+
+def checksum(content: bytes) -> int:
+    """Return a checksum of integers of eight bytes, which C computes as fast as it reads them:
+    the sum of all, each times its odd number 1, 3, 5, ..., in 64 bits."""
+    numbers = np.frombuffer(content, '<i8')
+    return int((numbers * (2 * np.arange(len(numbers)) + 1)).sum())
 
 
 class _Memory:

@@ -94,6 +94,7 @@ def link(cpu: str, assembly: list[Path], folder: Path) -> None:
     subprocess.run(
         [compiler, *FLAGS, *defined, '-o', library, source, *assembly, '-lm'], check=True
     )
+    runpy.run_path(str(HERE / 'sources.py'))['seal'](library)
     library.replace(folder / f'ik-{cpu}.so')  # at once: a process may be loading the last one
 
 

@@ -169,7 +169,9 @@ int ik_suits(void)
 }
 
 const int ik_lanes = LEVEL == 4 ? 8 : 4;
-const char ik_sources[] = SOURCES; /* see sources.py */
+const char ik_sources[] = SOURCES; /* see sources.py, as for the seal */
+__attribute__((section(".ik_seal"), used)) const char ik_seal[] =
+    "ik_core seal:00000000000000000000000000000000";
 
 #ifdef __x86_64__ /* the version of every libc, so that the library runs with older ones */
 __asm__(".symver older_fmod, fmod@GLIBC_2.2.5");

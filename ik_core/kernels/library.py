@@ -1,6 +1,7 @@
 """Chooses how kernels run: from the library that was compiled ahead, by numba, or as Python.
 
-The library is used if it suits the processor and was made of these sources. It is loaded by
+The library is used if it suits the processor, is whole, and was made of these sources: their
+hash is compared at each load. It is loaded by
 ctypes, once; its functions are then builtins of Python, made by `call.c`.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .entries import ENTRIES, Entry
-from .sources import CORE, is_of_these
+from .sources import SEAL, is_made_of_these, is_sealed
 
 HERE = Path(__file__).parent
 NAMES = ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
@@ -38,7 +39,10 @@ class Refused(Exception):
 
 def _load(path: Path) -> ctypes.CDLL:
     """Return a library that suits this processor and was made of these sources."""
-    _check_length(path)
+    code = path.read_bytes()
+    _check_sound(path.name, code)
+    if not is_made_of_these(code):
+        raise Refused(f'{path.name} was compiled of other sources than these: build again')
     try:
         found = ctypes.CDLL(str(path))
         suits = found.ik_suits
@@ -47,33 +51,25 @@ def _load(path: Path) -> ctypes.CDLL:
         raise Refused(f'{path.name} is not a library of ik_core ({error})') from None
     if not suits():
         raise Refused(f'{path.name} has instructions that this processor lacks')
-    if _may_be_edited(path) and not is_of_these(path):
-        raise Refused(f'the sources were edited since {path.name} was compiled: build again')
     if not any(entries):
         raise Refused(f'{path.name} has no entries')
     return found
 
 
-def _check_length(path: Path) -> None:
-    """Raise Refused if a file of 64-bit ELF ends before its last section: loading would crash."""
-    with path.open('rb') as file:
-        head = file.read(64)
-    if len(head) < 64 or head[:5] != b'\x7fELF\x02':
-        raise Refused(f'{path.name} is not a library')
+def _check_sound(name: str, code: bytes) -> None:
+    """Raise Refused if a file is no whole library of ours: to load it could crash."""
+    if len(code) < 64 or code[:5] != b'\x7fELF\x02':
+        raise Refused(f'{name} is not a library')
     (start,), (size, count) = (
-        struct.unpack_from('<Q', head, 40),
-        struct.unpack_from('<HH', head, 58),
+        struct.unpack_from('<Q', code, 40),
+        struct.unpack_from('<HH', code, 58),
     )
-    if path.stat().st_size < start + size * count:
-        raise Refused(f'{path.name} is truncated')
-
-
-def _may_be_edited(path: Path) -> bool:
-    """Return whether this is a checkout, or links to one, with sources newer than a library."""
-    if not (CORE.parent / 'setup.py').exists():
-        return False
-    made = path.stat().st_mtime
-    return any(each.stat().st_mtime > made for each in CORE.rglob('*.py'))
+    if len(code) < start + size * count:
+        raise Refused(f'{name} is truncated')
+    if SEAL not in code:
+        raise Refused(f'{name} is not a library of ik_core')
+    if not is_sealed(code):
+        raise Refused(f'{name} is damaged: build again')
 
 
 def _choose() -> tuple[ctypes.CDLL | None, str, str]:
@@ -86,7 +82,7 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
     else:
         for path in (HERE / name for name in NAMES):
             try:
-                if path.exists():
+                if path.is_file():
                     return _load(path), 'library', path.name
             except (Refused, OSError) as error:
                 reasons.append(str(error))

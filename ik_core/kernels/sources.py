@@ -1,9 +1,13 @@
-"""The sources that the compiled library is made of, and their hash. Imports nothing of ik_core."""
+"""The sources that the compiled library is made of, their hash, and that of its own code.
+
+Imports nothing of ik_core.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +21,11 @@ OTHERS = (
 """Files without a mark that it depends on, too."""
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
 """The stamp in a library: the hash of its sources, and the names of the files."""
+SEAL = b'ik_core seal:'
+"""Begins the seal in a library: the hash of its other sections that are loaded."""
+DIGITS = 32
+NO_BITS, LOADED = 8, 2
+"""Kind and flag of a section of ELF."""
 
 
 def sources(core: Path = CORE) -> list[str]:
@@ -44,12 +53,49 @@ def description(core: Path = CORE) -> str:
 
 
 def is_of_these(library: Path, core: Path = CORE) -> bool:
+    """Return whether a file is a whole library, made of the sources as they are."""
+    code = library.read_bytes()
+    return is_made_of_these(code, core) and is_sealed(code)
+
+
+def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
     """Return whether a library was made of the sources as they are; new files do not count."""
-    found = MADE_OF.search(library.read_bytes())
+    found = MADE_OF.search(library)
     try:
         return found is not None and stamp(found[2].decode().split(), core) == found[1].decode()
     except OSError:  # a file is gone
         return False
+
+
+def seal(library: Path) -> None:
+    """Write the hash of a library's code and data into it."""
+    code = bytearray(library.read_bytes())
+    at = code.index(SEAL) + len(SEAL)
+    code[at : at + DIGITS] = _hash_of(code).encode()
+    library.write_bytes(code)
+
+
+def is_sealed(library: bytes) -> bool:
+    """Return whether a file of 64-bit ELF has the code and data that were sealed; what does not
+    reach memory may have been stripped."""
+    at = library.find(SEAL) + len(SEAL)
+    try:
+        return library[at : at + DIGITS].decode() == _hash_of(library)
+    except (struct.error, UnicodeDecodeError):
+        return False
+
+
+def _hash_of(library: bytes | bytearray) -> str:
+    """Return the hash of the sections that are loaded, but for the one with the seal."""
+    (start,) = struct.unpack_from('<Q', library, 40)
+    size, count = struct.unpack_from('<HH', library, 58)
+    digest = hashlib.sha256()
+    for k in range(count):
+        _, kind, flags, _, first, length = struct.unpack_from('<IIQQQQ', library, start + k * size)
+        content = memoryview(library)[first : first + length]
+        if kind != NO_BITS and flags & LOADED and bytes(content[: len(SEAL)]) != SEAL:
+            digest.update(content)
+    return digest.hexdigest()[:DIGITS]
 
 
 def assembly(core: Path = CORE) -> Path | None:

@@ -316,7 +316,7 @@ def pose_error(pose: Array, target: Array) -> tuple[float, float]:
 def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:
     """`value` as an array (length,) of finite floats up to `largest`; InvalidGoal otherwise."""
     try:
-        vector = np.array(value, float)
+        vector = np.array(value, float, order='C')
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
     if vector.shape != (length,):

@@ -278,7 +278,7 @@ def _quaternion(message: Any) -> tuple[Any, ...]:
 
 def _numbers(value: Any, name: str) -> Array:
     try:
-        return np.array(value, float)
+        return np.array(value, float, order='C')
     except (TypeError, ValueError) as error:
         raise InvalidGoal(f'{name} is not made of numbers: {value!r}') from error
 

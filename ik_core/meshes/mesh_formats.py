@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from array import array
 from itertools import pairwise
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -65,6 +66,12 @@ def _check_count(triangles: int) -> None:
         raise MeshError(f'it has {triangles:,} triangles: at most {MAX_TRIANGLES:,} are read')
 
 
+def _check_vertices(count: int) -> None:
+    most = 3 * MAX_TRIANGLES
+    if count > most:
+        raise MeshError(f'it has {count:,} vertices: at most {most:,} are read')
+
+
 def _read_stl(data: bytes) -> TriangleMesh:
     count = int.from_bytes(data[_HEAD - 4 : _HEAD], 'little')
     is_binary = len(data) >= _HEAD and len(data) == _HEAD + 50 * count
@@ -101,28 +108,34 @@ def _in_order(triangles: int) -> NDArray[np.int64]:
 
 def _read_obj(data: bytes) -> TriangleMesh:
     """Read vertices and faces of an OBJ; polygons become fans of triangles."""
-    vertices: list[list[float]] = []
-    faces: list[tuple[int, int, int]] = []
-    for number, line in enumerate(data.replace(b'\\\n', b' ').splitlines(), 1):
-        words = line.split()
+    vertices, faces = array('d'), array('q')
+    if b'\\\n' in data:
+        data = data.replace(b'\\\n', b' ')
+    if b'\n' not in data:
+        data = data.replace(b'\r', b'\n')
+    for number, line in enumerate(io.BytesIO(data), 1):  # one at a time: lists take 30 times
+        kind = line.split(None, 1)[:1]
         try:
-            if words[:1] == [b'v']:
-                x, y, z = map(float, words[1:4])
-                vertices.append([x, y, z])
-            elif words[:1] == [b'f']:
-                polygon = [_index(word, len(vertices)) for word in words[1:]]
-                faces += [(polygon[0], b, c) for b, c in pairwise(polygon[1:])]
-                _check_count(len(faces))
+            if kind == [b'v']:
+                x, y, z = map(float, line.split(None, 4)[1:4])
+                vertices.extend((x, y, z))
+                _check_vertices(len(vertices) // 3)
+            elif kind == [b'f']:
+                words = line.split(None, MAX_TRIANGLES + 4)[1:]
+                _check_count(len(faces) // 3 + len(words) - 2)
+                polygon = [_index(word, len(vertices) // 3) for word in words]
+                for b, c in pairwise(polygon[1:]):
+                    faces.extend((polygon[0], b, c))
         except (ValueError, IndexError) as error:
             if isinstance(error, MeshError):
                 raise
-            shown = line[:40].decode(errors='replace')
+            shown = line[:40].decode(errors='replace').rstrip('\r\n')
             raise MeshError(f'line {number} is damaged: {shown!r}') from None
     found = np.array(faces, dtype=np.int64).reshape(-1, 3)
-    if len(found) and found.max() >= len(vertices):
+    count = len(vertices) // 3
+    if len(found) and found.max() >= count:
         raise MeshError(
-            f'it is truncated: a face has vertex {found.max() + 1:,}, '
-            f'and {len(vertices):,} are there'
+            f'it is truncated: a face has vertex {found.max() + 1:,}, and {count:,} are there'
         )
     return TriangleMesh(np.array(vertices, dtype=float).reshape(-1, 3), found)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._records import Record
+from ..display import joined
 from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
@@ -173,23 +174,26 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     _model: Record | None = None
     _state: Record | None = None
     _version = -1
+    _is_outside = False
 
     def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
         self.loop = avoiding.free_loop(name, start)
         self._settle, self._conclude = avoiding.settle, avoiding.conclude
 
     def _make_records(self, other_rows: int) -> None:
-        self._load_world()
+        self._load_world(self._is_outside)
         cones = self.problem.moved_cones
         self._cones = cone_record(self.problem.robot, cones) if cones else None
         super()._make_records(other_rows)
 
-    def _load_world(self) -> bool:
+    def _load_world(self, is_outside: bool) -> bool:
         """Read the obstacles again; return whether there may be more rows than before."""
         avoid, rows = self.problem.avoid, self.constraint_rows
-        if avoid is None or avoid.world.version == self._version:
+        known = self._version, self._is_outside
+        if avoid is None or known == (avoid.world.version, is_outside):
             return False
-        self._version, self._model = avoid.world.version, avoid.model
+        self._version, self._is_outside = avoid.world.version, is_outside
+        self._model = avoid.moved_model(self.problem.groups, is_outside)
         self._state = avoid.workspace_of(self._model)
         return self.constraint_rows != rows
 
@@ -202,7 +206,9 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
-        if self._load_world():
+        problem = self.problem
+        q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
+        if self._load_world(q0 is not None and problem.start_at(q0)[0]):
             self._make_records(len(self.constants['found']))
         return super().load(q0)
 
@@ -214,7 +220,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         self._avoided = own = avoiding.AVOIDED.make(sizes)
         if self._model is not None and self._state is not None:
             own['model'], own['state'] = self._model.address, self._state.address
-            own['reach'] = problem.avoid.reach if problem.avoid else 0.0
+            own['reach'] = self._model['margin'].max(initial=0.0)
         own['cones'] = 0 if self._cones is None else self._cones.address
         own['first'], self.constants['row'] = len(problem.constraints), q
         self.search['avoidance'] = own.address
@@ -228,7 +234,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     ) -> IkResult:
         """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
-        result.note = self._note(result)
+        start = self.problem.start_at(result.q)[1]
+        result.note = joined(self._note(result), start)
         return result
 
     def _note(self, result: IkResult) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..batch.solve_batch import BatchResult, solve_batch
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..locks import Lock
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..tasks import PositionTask
@@ -28,7 +28,7 @@ NEARLY = 0.02
 """and those that others reach had been missed by less than this share of the arm's reach. (Panda:
 two of 131,693, by 0.1 and 1.6 mm; with all restarts at once a map takes three times as long.)"""
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = Lock()
 """A batch takes all cores: several threads of a worker would only wait for each other."""
 
 

@@ -121,7 +121,7 @@ class Motion:
 def _checked_positions(positions: object, names: tuple[str, ...]) -> Array:
     """`positions` as a new read-only array (frames, n) of finite numbers."""
     try:
-        array = np.array(positions, float)
+        array = np.array(positions, float, order='C')
     except (TypeError, ValueError) as error:
         raise InvalidMotion(f'the positions are not an array of numbers: {error}') from None
     if array.ndim != 2 or not array.size or array.shape[1] != len(names):

@@ -89,7 +89,7 @@ class ReachCone:
         goes from that of the one elevation to that of the other by cos^2 and sin^2.
         """
         try:
-            angles = np.atleast_1d(np.array(elevations, float))
+            angles = np.atleast_1d(np.array(elevations, float, order='C'))
         except (TypeError, ValueError):
             angles = np.empty(0)
         fits = (angles >= NARROW) & (angles <= np.pi - NARROW)
@@ -172,7 +172,7 @@ class ReachCone:
 def _directions(given: ArrayLike, name: str) -> Array:
     """Vectors (..., 3) of length 1. Raises InvalidOption."""
     try:
-        vectors = np.array(given, float)
+        vectors = np.array(given, float, order='C')
     except (TypeError, ValueError):
         raise InvalidOption(f'{name} {given!r} of a reach cone is not made of numbers') from None
     if vectors.shape[-1:] != (3,) or not np.isfinite(vectors).all():

@@ -256,7 +256,8 @@ class Robot:
         """
         try:
             rows = np.asarray(q)
-            rows = np.ascontiguousarray(rows.astype(float, copy=False, casting=_casting_of(rows)))
+            rows = rows.astype(float, copy=False, casting=_casting_of(rows))
+            rows = np.require(rows, requirements=['C', 'A'])
         except (TypeError, ValueError) as error:
             raise InvalidConfiguration(f'{name} is not one array of numbers: {error}') from error
         if count == 0 and rows.shape == (0,):  # an empty list

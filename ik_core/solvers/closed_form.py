@@ -49,6 +49,7 @@ from ..closed_form.cached_form import CachedForm
 from ..closed_form.covering import Cover, can_cover
 from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
+from ..display import joined
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions
@@ -148,9 +149,10 @@ class ClosedFormSolver(Solver):
         code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
             return None
+        start = known.workspace.problem.start_at(q)[1]
         return IkResult(
             q, IkStatus.REACHED, errors[0], errors[1], cost, 1, 2, 0,
-            self.clock() - started, (), known.note,
+            self.clock() - started, (), joined(known.note, start),
         )  # fmt: skip
 
     def solve_regular(
@@ -401,7 +403,8 @@ class ClosedFormSearch(Search):
     def result(self) -> IkResult:
         """The best so far."""
         if self._answer is not None:
-            self._answer.solve_time, self._answer.note = self.solve_time, self._note
+            start = self.problem.start_at(self.q0)[1]
+            self._answer.solve_time, self._answer.note = self.solve_time, joined(self._note, start)
             return self._answer
         self._search.limited_by = self.limited_by
         result = self._search.result()
@@ -409,8 +412,9 @@ class ClosedFormSearch(Search):
             result.iterations += self._found.iterations
             result.evaluations += self._found.evaluations
             result.history = self._found.history + result.history
-        why = f'; {result.note}' if result.status is IkStatus.COLLISION else ''
-        result.solve_time, result.note = self.solve_time, self._note + why
+        collides = result.status is IkStatus.COLLISION
+        why = result.note if collides else self.problem.start_at(self.q0)[1]
+        result.solve_time, result.note = self.solve_time, joined(self._note, why)
         return result
 
 

@@ -41,7 +41,7 @@ def principal_axes(weights: ArrayLike, name: str) -> tuple[Array, Array]:
 
     Raises InvalidOption where the matrix is not symmetric, or not positive semidefinite.
     """
-    matrix = np.array(weights, float)
+    matrix = np.array(weights, float, order='C')
     rows, columns = matrix.shape
     if rows != columns or not np.isfinite(matrix).all():
         raise InvalidOption(f'{name}: a matrix of weights must be square, of finite numbers')

@@ -105,7 +105,7 @@ class MotionLimits:
 
 def _row(given: ArrayLike, name: str) -> Array:
     try:
-        return np.array(given, float)
+        return np.array(given, float, order='C')
     except (TypeError, ValueError):
         raise InvalidOption(f'{name} limits are not made of numbers: {given!r}') from None
 

@@ -15,6 +15,7 @@ from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 
 from ..arm import Description
+from .numbers import keep_numbers_within_ends
 from .origins import refuse_strangers
 from .stage import body_origins
 
@@ -57,6 +58,7 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
     with contextlib.redirect_stdout(io.StringIO()):  # it greets, also where it is asked not to
         server = viser.ViserServer(host=host, port=chosen, label='ik', verbose=False)
     refuse_strangers(server)
+    keep_numbers_within_ends(server)
     server.gui.configure_theme(
         control_width='large',
         show_logo=False,

@@ -3,9 +3,11 @@
 import importlib
 import inspect
 import json
+import os
 import pickle
 import pkgutil
 import shutil
+import subprocess
 import types
 
 import numpy as np
@@ -183,6 +185,21 @@ def installed(tmp_path):
     return tmp_path
 
 
+def half_zeros(path):
+    """Zero the second half of a library's code, as a disk that was full or lost power may."""
+    code = bytearray(path.read_bytes())
+    code[len(code) // 3 : len(code) // 2] = bytes(len(code) // 2 - len(code) // 3)
+    path.write_bytes(code)
+
+
+@needs_library
+def test_a_stripped_library_is_used(installed):
+    if shutil.which('strip') is None:
+        pytest.skip('strip is not installed')
+    subprocess.run(['strip', the_library(installed)], check=True)
+    assert run(REPORT, installed).startswith('library ')
+
+
 def the_library(place):
     (found,) = (place / 'ik_core' / 'kernels').glob('ik-*.so')
     return found
@@ -203,8 +220,10 @@ def test_a_process_with_the_library_imports_no_numba(installed):
         (lambda path: path.write_bytes(b'\x7fELF' + bytes(1000)), 'is not a library'),
         (lambda path: path.write_text('#!/bin/sh\n'), 'is not a library'),
         (lambda path: path.unlink(), 'no library was compiled'),
+        (lambda path: half_zeros(path), 'is damaged'),
+        (lambda path: (path.unlink(), os.mkfifo(path)), 'no library was compiled'),
     ],
-    ids=['truncated', 'empty', 'zeros', 'script', 'missing'],
+    ids=['truncated', 'empty', 'zeros', 'script', 'missing', 'half', 'fifo'],
 )
 def test_without_a_sound_library_the_next_way_is_taken_and_says_why(installed, spoil, words):
     spoil(the_library(installed))
@@ -224,16 +243,23 @@ def test_the_library_of_another_program_is_refused(installed, tmp_path):
 
 
 @needs_library
-def test_sources_that_are_edited_after_the_build_are_noticed_in_a_checkout(installed):
-    edited = installed / 'ik_core' / 'rules.py'
-    edited.write_text(edited.read_text() + '\n# edited\n')
+@pytest.mark.parametrize('is_checkout', [False, True])
+@pytest.mark.parametrize('age', [-30 * 86400, 0])
+def test_a_library_of_other_sources_is_never_used(installed, is_checkout, age):
+    edited = installed / 'ik_core' / 'optim' / 'layouts.py'
+    source = edited.read_text()
+    field = '    further=(INT,)'
+    assert field in source
+    edited.write_text(source.replace(field, f'    another=(INT,),\n{field}'))
+    when = the_library(installed).stat().st_mtime + age  # an archive keeps the times of files
+    os.utime(edited, (when, when))
+    if is_checkout:
+        (installed / 'setup.py').touch()
     code = f'import sys; sys.modules["numba"] = None\n{REPORT}'
-    assert run(code, installed).startswith('library ')  # an installed package is not looked at
-    (installed / 'setup.py').touch()
     said = run(code, installed)
     assert said.startswith('python ')
-    assert 'were edited' in said
-    edited.write_text(edited.read_text().replace('\n# edited\n', ''))
+    assert 'compiled of other sources' in said
+    edited.write_text(source)
     assert run(code, installed).startswith('library ')
 
 

@@ -20,7 +20,7 @@ ORDERS = {
         {'kernels', '_lanes'},
         {'_record_types'},
         {'exceptions', 'version', '_jit'},
-        {'figures', 'progress', 'ending'},
+        {'figures', 'progress', 'ending', 'locks'},
         {'options', 'maths', 'display'},
         {'chunks', '_records', 'meshes', 'yaml_files'},
         {'rules', 'robot', 'result'},

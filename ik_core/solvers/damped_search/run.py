@@ -6,6 +6,7 @@ as the machine has. All state is in records, so it goes on where it was.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..._jit import inlined, inner, njit, slot, with_kernels
@@ -113,7 +114,8 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         the answer, if it is found in this call; of length 0 to go on
     errors (2, G) : of the goals [m, rad], filled with q
 
-    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`.
+    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`, or where a target is
+    not, so that its errors are not.
     """
     searches = searches_at(address)
     problem = problem_at(searches.problem)
@@ -148,6 +150,8 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
             q[columns[j]] = searches.points[0, j]
         for g in range(errors.shape[1]):
             errors[0, g], errors[1, g] = searches.errors[0, g, 0], searches.errors[0, g, 1]
+            if not errors[0, g] + errors[1, g] < math.inf:
+                return NOT_FINITE, 0.0, 0, 0, 0, 0
     return (
         int(searches.status[0]),
         float(searches.costs[0]),

@@ -13,6 +13,7 @@ from ..._records import Record
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
 from ...collision.rows import free_rows
+from ...display import joined
 from ...maths.lanes import LANES
 from ...maths.rotations import Array
 from ...optim.records import ProblemRecords
@@ -74,7 +75,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         own['pose'] = self._is_pose and not self._others
         for name in ('patience', 'max_step', 'damping'):
             own[name] = getattr(options, name)
-        self._version = -1  # of the world in them
+        self._version, self._is_outside = -1, False  # of the world, and of the starts, in them
         for name in ('searches', '_one', '_row'):
             vars(self).pop(name, None)
         self._few: Record | None = None
@@ -141,16 +142,25 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if self.beginning is not None:
             self.beginning.set_tolerances(self.problem)
 
+    def note_starts(self, rows: Array) -> None:
+        """Read from starts (N, n) which pairs of links count, before `note_world`."""
+        self._note_start(self.problem.is_outside(rows))
+
+    def _note_start(self, is_outside: bool) -> None:
+        if is_outside != self._is_outside:
+            self._is_outside, self._version = is_outside, -1
+
     def note_world(self, *lanes: Record) -> None:
         """Read the obstacles again, for searches in these records."""
         avoid = self.problem.avoid
         if avoid is None:
             return
         self._version = avoid.world.version
-        self._model = model = avoid.model
+        groups, is_outside = self.problem.groups, self._is_outside
+        self._model = model = avoid.moved_model(groups, is_outside)
         settled = None
         if not self.problem.other_tasks:
-            settled = avoid.model_among(self.problem.settled_bodies)
+            settled = avoid.settled_model(groups, self.problem.settled_bodies, is_outside)
         self._note_settled(settled)
         self.constants['collisions'] = model.address
         for record in lanes:
@@ -229,7 +239,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             clock() - started,
             (),
-            '',
+            problem.start_at(q)[1] if problem.avoids else '',
             abandoned,
         )
 
@@ -248,7 +258,9 @@ class DampedWorkspace(ProblemRecords, Workspace):
         self._row[:] = q
         if self._valid is not None:
             self.constants['failed'] = 0
-        avoid = self.problem.avoid
+        problem, avoid = self.problem, self.problem.avoid
+        if avoid is not None:
+            self._note_start(problem.start_at(q)[0])
         if avoid is not None and avoid.world.version != self._version:
             self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
@@ -334,7 +346,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             solve_time,
             history,
-            note,
+            joined(note, self.problem.start_at(q)[1]),
             abandoned_evaluations=abandoned,
         )
 

@@ -119,3 +119,12 @@ def test_json_has_the_report(arm, capsys):
     data = json.loads(output(capsys, arm, '--json'))['collisions']
     assert [link['link'] for link in data['links']] == ['base', 'lower']
     assert data['poses'] == 2000
+
+
+def test_fingers_that_may_touch_are_listed(capsys):
+    main(['check', 'panda', '--goals', '2'])
+    said = capsys.readouterr().out
+    assert 'panda_leftfinger and panda_rightfinger may touch' in said
+    assert check_collisions(ik.load_urdf('panda')).fingers == (
+        ('panda_leftfinger', 'panda_rightfinger'),
+    )

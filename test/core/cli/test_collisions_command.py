@@ -25,7 +25,7 @@ def test_the_table_has_every_pair_with_its_verdict_and_reason(capsys):
     robot = ik.load_urdf('panda')
     pairs = ik.Collisions(robot).pairs
     lines = out.splitlines()
-    assert '23 of 54 pairs of links are checked' in lines[0]
+    assert '22 of 54 pairs of links are checked' in lines[0]
     for pair in pairs:
         (line,) = [line for line in lines if {pair.first, pair.second} <= set(line.split())]
         assert pair.verdict in line.split()

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, Delaunay
 
+from ik_core.collision import cutting
 from ik_core.collision.cutting import (
     MOST_PIECES,
     MOST_TRIANGLES,
@@ -216,3 +217,22 @@ def test_many_triangles_are_cut_as_few_are():
     assert height_over(fine.reshape(-1, 3)[::7], hulls).max() < 1e-12
     coarse = sum(hull.volume for hull in convex_pieces(ring()))
     assert sum(hull.volume for hull in hulls) == pytest.approx(coarse, rel=0.1)
+
+
+def test_a_fan_is_contained_and_its_corners_count_once(monkeypatch):
+    angles = np.linspace(0.0, 2.0 * np.pi, 3001)
+    ring = np.column_stack([np.cos(angles), np.sin(angles), 0.2 * np.sin(3.0 * angles)])
+    fan = np.stack([np.tile([0.0, 0.0, 1.0], (3000, 1)), ring[:-1], ring[1:]], axis=1)
+    sizes, convex_hull = [], cutting._convex_hull
+
+    def counted(points):
+        sizes.append(len(points))
+        return convex_hull(points)
+
+    monkeypatch.setattr(cutting, '_convex_hull', counted)
+    pieces = convex_pieces(fan)
+    assert 2 <= len(pieces) <= MOST_PIECES
+    assert sizes[0] < 1.5 * len(fan)  # each corner once, not at each of its triangles
+    corners = fan.reshape(-1, 3)
+    height = np.stack([(corners @ p.planes[:, :3].T - p.planes[:, 3]).max(axis=1) for p in pieces])
+    assert height.min(axis=0).max() < 1e-9

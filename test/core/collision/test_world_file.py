@@ -115,3 +115,12 @@ def test_errors_name_the_line(tmp_path, text, match):
         load_world(file)
     with pytest.raises(ik.InvalidOption, match=match):
         load_world(file)
+
+
+def test_a_file_with_too_many_entries_is_refused_before_they_fill_the_memory(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / 'world.yaml'
+    path.write_text(f'wedge: {{convex: [{"[0,0,0]," * 1_000_000}]}}')
+    with pytest.raises(ik.exceptions.InvalidOption, match='more than 500,000 entries'):
+        load_world(path)

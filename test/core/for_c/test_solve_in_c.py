@@ -111,6 +111,36 @@ def test_program_in_c_refuses_a_robot_of_other_records(built, tmp_path):
     assert 'not a robot of this library' in done.stderr
 
 
+@needs_library
+def test_program_in_c_refuses_damaged_robots_and_targets_that_are_not_finite(built, tmp_path):
+    folder, text, *_ = built
+    run(folder, text.partition('\n')[0], cpu := Path(library.WHY.split(',')[0]).stem[3:])
+    whole, rng = (folder / 'panda.ik').read_bytes(), np.random.default_rng(3)
+
+    def program(content, poses=''):
+        (tmp_path / 'other.ik').write_bytes(content)
+        command = folder / f'solve-{cpu}', tmp_path / 'other.ik'
+        done = subprocess.run(command, input=poses, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    damaged = [whole[:size] for size in (0, 7, 31, 32, 40, 1000, len(whole) - 1)]
+    damaged += [whole + b'0' * 8, whole[:8] + bytes([255] * 24) + whole[32:]]
+    for place in rng.integers(8, len(whole), 60):
+        other = bytearray(whole)
+        other[place] ^= 1 << int(rng.integers(8))
+        damaged.append(bytes(other))
+    for content in damaged:
+        code, said = program(content)
+        assert code == 1
+        assert 'damaged' in said
+    for word in ('nan', 'inf', '-inf'):
+        for column in (0, 5, 11):
+            pose = ['1', '0', '0', '0', '-1', '0', '0', '0', '-1', '0.4', '0.2', '0.5']
+            pose[column] = word
+            code, said = program(whole, ' '.join(pose))
+            assert (code, said) == (1, 'a pose is not finite\n')
+
+
 @pytest.mark.parametrize('compiler', [('cc', '-xc', '-std=c11'), ('g++', '-xc++', '-std=c++17')])
 def test_header_compiles(tmp_path, compiler):
     if shutil.which(compiler[0]) is None:
@@ -126,3 +156,13 @@ def test_export_refuses_what_only_python_evaluates(tmp_path):
     problem, limits = ik.IkProblem(robot, tasks), ik.MotionLimits.of(robot, acceleration=5.0)
     with pytest.raises(InvalidOption, match='only goals are exported'):
         export(tmp_path / 'robot.ik', problem, limits, PERIOD)
+
+
+@pytest.mark.parametrize('name', ['avoid', 'valid'])
+def test_export_refuses_what_answers_have_to_avoid(tmp_path, name):
+    robot = ik.load_urdf('panda')
+    given = {'avoid': ik.Collisions(robot)} if name == 'avoid' else {'valid': lambda q: True}
+    problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand_tcp')], **given)
+    with pytest.raises(InvalidOption, match=f'not {name}='):
+        export(tmp_path / 'robot.ik', problem, ik.MotionLimits.of(robot, acceleration=5.0), PERIOD)
+    assert not (tmp_path / 'robot.ik').exists()

@@ -7,6 +7,7 @@ import pytest
 
 from ik_core.exceptions import MeshError
 from ik_core.meshes import read_mesh
+from ik_core.meshes.mesh_formats import MAX_TRIANGLES
 
 TRIANGLE = """solid one
   facet normal 0 0 1
@@ -122,3 +123,27 @@ def test_a_doctype_in_a_dae_is_refused_in_whatever_encoding(encoding, complaint)
     text = f'{head}<!DOCTYPE x [<!ENTITY a SYSTEM "../secret.stl">]><COLLADA>&a;</COLLADA>'
     with pytest.raises(MeshError, match=complaint):
         read_mesh(text.encode(encoding), '.dae')
+
+
+@pytest.mark.parametrize('ends', [b'\n', b'\r\n', b'\r'])
+def test_lines_of_an_obj_may_end_as_in_other_systems(ends):
+    data = ends.join([b'# one', b'v 0 0 0', b'v\t1 0 0', b'v 0 1 0', b'', b'f 1 2 3'])
+    np.testing.assert_array_equal(
+        corners_of(read_mesh(data, '.obj')), [[[0, 0, 0], [1, 0, 0], [0, 1, 0]]]
+    )
+
+
+def test_an_obj_with_too_many_vertices_or_corners_is_refused_before_it_fills_the_memory():
+    import tracemalloc
+
+    vertices = b'v 0 0 0\n' * (3 * MAX_TRIANGLES + 1)
+    polygon = b'v 0 0 0\nf' + b' 1' * (MAX_TRIANGLES + 100)
+    tracemalloc.start()
+    try:
+        for data, said in ((vertices, 'vertices: at most'), (polygon, 'triangles: at most')):
+            tracemalloc.reset_peak()
+            with pytest.raises(MeshError, match=said):
+                read_mesh(data, '.obj')
+            assert tracemalloc.get_traced_memory()[1] < 150e6
+    finally:
+        tracemalloc.stop()
