@@ -12,8 +12,11 @@ of about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
 
 What a search finds, to the tolerances, belongs to a known solution where it is nearer to it than
 a second solution can be: within a share of the smallest singular value there, since Newton's
-method converges to one from all around (Kantorovich). All else is first followed to TIGHT: near
-a singularity postures far apart are within the tolerances of one and the same solution.
+method converges to one from all around (Kantorovich). All else is first followed to TIGHT, or as
+near as it gets: near a singularity postures far apart are within the tolerances of one and the
+same solution. What stays a near miss is a solution of its own if it is within the problem's
+tolerances, and no straight path within them leads to a better one. So few joints, which reach
+hardly any goal exactly, have all their branches.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
 from ..robot.limits import TURN
 from ..solvers import Solver, make_solver
-from .solve_batch import ManySolves, scattered_starts
+from .solve_batch import BatchResult, ManySolves, scattered_starts
 
 LEAST = 128
 MORE = 64
@@ -46,10 +49,10 @@ MORE = 64
 REPEATS = 12
 TIGHT = 1e-11
 """Solutions are followed to this position [m] and orientation [rad], or as near as they get."""
-LOOSE = 1e-5, 1e-4
-"""Largest tolerances of a search, position [m] and orientation [rad]."""
 EXACT = 1e-9
-"""Errors [m, rad] of a solution; above, where there are better ones, it is a near miss."""
+"""Errors [m, rad] of a solution; above, it is a near miss."""
+BETWEEN = tuple(k / 8 for k in range(1, 8))
+"""Where a path between two configurations is looked at."""
 SAME = 1e-4
 """Solutions no further apart in any joint are the same [rad or m]."""
 NEWTON = 0.03
@@ -138,9 +141,11 @@ def solve_all(
     options : options of `levenberg_marquardt`; these, and the three arguments before, apply to
         searches
 
+    Solutions are all configurations that miss the goals by least, within the problem's tolerances.
     For a closed form `complete` is certain, and False only at singularities: an empty answer
-    proves that the goals are out of reach. For searches an empty answer means that none reached
-    them. Raises UnsupportedProblem if the goals leave freedom, so that there are infinitely many
+    proves that the goals are out of reach. Where configurations may be within the tolerances that
+    a closed form does not give, searches find them. For searches an empty answer means that none
+    reached them. Raises UnsupportedProblem if the goals leave freedom, so that there are infinitely many
     solutions, or if other tasks are weighed against them.
     """
     started = time.perf_counter()
@@ -232,7 +237,7 @@ def _in_closed_form(
     if form is None:
         return None
     try:
-        q = form.solve(q0)
+        q = form.solve_to_tolerances(q0)
     except UnsupportedProblem:  # as its frozen joints stand in q0
         return None
     if form.redundant_joint is not None or not form.is_certain:
@@ -268,7 +273,7 @@ class _Found:
         self.points: list[Array] = []
         self.counts: list[int] = []
         self.radii: list[float] = []
-        self.exact: list[bool] = []
+        self.misses: list[float] = []  # largest errors [m, rad], 0 for solutions
         self.singular: list[bool] = []
         self.searches = self.lost = 0
         tight = problem.clone()
@@ -280,24 +285,60 @@ class _Found:
         self.searches += searches
         q = self._count(q)
         followed = self.polish.run(None, q, near=self.start)
-        errors = zip(followed.position_errors, followed.orientation_errors, strict=True)
-        solved = np.fromiter((self.problem.is_solved(*one) for one in errors), bool)
-        kept = solved & (followed.status != IkStatus.ITERATION_LIMIT)
-        self.lost += int((~kept).sum())
-        exact = (np.maximum(followed.position_errors, followed.orientation_errors) <= EXACT).all(1)
-        for which, is_exact in ((kept & exact, True), (kept & ~exact, False)):
-            q = self._count(followed.q[which])
+        ended = followed.status != IkStatus.ITERATION_LIMIT
+        exact = ended & (self._largest(followed) <= EXACT)
+        points = np.where(self._solved(followed)[:, None], followed.q, q)
+        self.lost += int((~ended).sum())
+        for which, is_exact in ((exact, True), (ended & ~exact, False)):
+            q = self._count(points[which])
             while len(q):
                 self._append(q[0, self.problem.variables], is_exact)
-                q = self._count(q)
+                q = self._count(q) if is_exact else self._count(q[1:])
+
+    def _solved(self, followed: BatchResult) -> NDArray[np.bool_]:
+        """Which ends (k,) are still within the problem's tolerances."""
+        errors = zip(followed.position_errors, followed.orientation_errors, strict=True)
+        return np.fromiter((self.problem.is_solved(*one) for one in errors), bool)
+
+    @staticmethod
+    def _largest(followed: BatchResult) -> Array:
+        """The largest error (k,) [m, rad] of each end."""
+        both = np.maximum(followed.position_errors, followed.orientation_errors)
+        return np.asarray(both.max(axis=1), float)
 
     def _append(self, point: Array, exact: bool) -> None:
-        s = np.linalg.svd(self.problem.at(point).jacobian, compute_uv=False)
+        """Add a solution, and count with it the near misses that a path connects to it."""
+        one = self.problem.at(point)
+        miss = (
+            0.0 if exact else float(max(one.position_errors.max(), one.orientation_errors.max()))
+        )
+        same = [i for i, other in enumerate(self.points) if self._are_one(i, other, point, exact)]
+        if same and miss >= min(self.misses[i] for i in same):
+            self.counts[same[0]] += 1
+            return
+        count = sum(self.counts[i] for i in same)
+        for i in reversed(same):
+            for rows in (self.points, self.counts, self.misses, self.radii, self.singular):
+                del rows[i]
+        s = np.linalg.svd(one.jacobian, compute_uv=False)
         self.points.append(point)
-        self.counts.append(0)
-        self.exact.append(exact)
+        self.counts.append(count + (not exact))
+        self.misses.append(miss)
         self.radii.append(max(SAME, NEWTON * float(s[-1] / s[0])))
         self.singular.append(bool(s[-1] <= SINGULAR * s[0]))
+
+    def _are_one(self, i: int, known: Array, point: Array, exact: bool) -> bool:
+        """Whether a straight path within the tolerances connects a point to the i-th known one.
+
+        Of two exact solutions each is one of its own.
+        """
+        if exact and self.misses[i] == 0.0:
+            return False
+        to = self.problem.limits.nearest_turn(known, point)
+        places = (self.problem.at(point + share * (to - point)) for share in BETWEEN)
+        return all(
+            self.problem.is_solved(at.position_errors, at.orientation_errors) for at in places
+        )
 
     def _count(self, q: Array) -> Array:
         """Count those of q (N, n) that are known; return the others."""
@@ -324,11 +365,10 @@ class _Found:
         return self.complete or lonely > MOST_SINGULAR
 
     def solutions(self) -> tuple[Array, NDArray[np.bool_]]:
-        """The exact solutions (k, n) and which are singular; where none is, the nearly exact."""
+        """The solutions (k, n), and which are singular."""
         q = np.tile(self.start, (len(self.points), 1))
         q[:, self.problem.variables] = np.reshape(self.points, (len(q), -1)) if len(q) else 0.0
-        kept = np.array(self.exact, bool) | (not any(self.exact))
-        return q[kept], np.array(self.singular, bool)[kept]
+        return q, np.array(self.singular, bool)
 
 
 def _checked_problem(problem: IkProblem) -> IkProblem:
@@ -339,8 +379,6 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     problem.check_without_constraints()
     own = problem.without_avoid()
     own.levels = ()
-    own.position_tolerance = min(own.position_tolerance, LOOSE[0])
-    own.orientation_tolerance = min(own.orientation_tolerance, LOOSE[1])
     own.load()
     n, ranks = len(own.variables), [own.packed.rows]
     if ranks[0] >= n:

@@ -26,8 +26,8 @@ from .kernel import BY_START, EXACT, SAME
 from .many import ManySolutions, redundancy_values, solve_chunks
 from .nearest_branch import UNKNOWN
 from .nearly import NearlyClosed, nearly_closed
-from .records import MARGIN, SETTINGS, SLOTS
-from .workspace import FOLLOWED, NEARLY_FOLLOWED, Workspace
+from .records import MARGIN, MISSES, SETTINGS, SLOTS
+from .workspace import FAR_FOLLOWED, FOLLOWED, NEARLY_FOLLOWED, Workspace
 
 TRIALS = 6
 """Random configurations that a strategy has to find again, or most where it is not exact."""
@@ -35,6 +35,11 @@ MOST_STRATEGIES = 3
 """Strategies that are kept where they need virtual joints."""
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
 """How far undetermined joints may be from their start [rad], the nearest first: a whole turn."""
+DOUBTFUL = 4.0
+"""A candidate whose least squares end within this many tolerances may be a solution: another
+weighting of position and orientation may end within one."""
+BETWEEN = tuple(k / 8 for k in range(1, 8))
+"""Where a path between two configurations is looked at."""
 GUESSED_MARGIN = 1.0
 """Errors [m, rad] from which the solutions for these are followed."""
 
@@ -48,7 +53,8 @@ class ClosedForm:
     rounding, the solutions of the ideal chain are refined to those of the real one. `is_certain`
     is whether the last answer of `solve` certainly has all solutions; refined ones are never
     certain. Virtual joints, which complete chains of fewer than six, bring singularities of their
-    own: there an answer is certain if several completions agree and none was refined.
+    own: there an answer is certain if several completions agree and none was refined. Such a chain
+    reaches few goals exactly: all that it reaches to the problem's tolerances are its solutions.
     Made by `form`.
     """
 
@@ -68,6 +74,7 @@ class ClosedForm:
         self._redundancy_range = np.nan, np.nan
         self._family = ''
         self.is_certain = False
+        self._has_refined = self._has_missed = False
         self.stand(self.start(q0))
 
     def __repr__(self) -> str:
@@ -140,10 +147,30 @@ class ClosedForm:
         self._packed.load(start)
         return self.solve_loaded(start, redundancy)
 
+    def solve_to_tolerances(self, q0: ArrayLike | None = None) -> Array:
+        """As `solve`; the answer is certain only if no other configurations are within the
+        problem's tolerances, such as those that a limit, or the end of the reach, misses by less.
+
+        Where tolerances are large, those are too far from solutions to be sure of that.
+        """
+        margin = FAR_FOLLOWED * max(self.tolerances)
+        settings = [workspace.numbers[SETTINGS] for workspace in self._workspaces]
+        before = [row.copy() for row in settings]
+        try:
+            for row in settings:
+                row[MARGIN] = row[MISSES] = max(row[MARGIN], min(margin, NEARLY_FOLLOWED))
+            q = self.solve(q0)
+        finally:
+            for row, values in zip(settings, before, strict=True):
+                row[:] = values
+        self.is_certain &= not self._has_missed and margin <= NEARLY_FOLLOWED
+        return q
+
     def solve_loaded(self, start: Array, redundancy: float | None = None) -> Array:
         """Solve from a checked start (n,), for the target that the problem read last."""
         self.stand(start)
         value = self._redundancy_value(start, redundancy)
+        self._has_missed = False
         if self._direct is not None:
             count = self._direct.solve(self._packed.targets, start, value)
             if count >= 0 and not self._direct.is_near:
@@ -291,6 +318,7 @@ class ClosedForm:
     def _solve_carefully(self, start: Array, value: float) -> Array:
         """The solutions (k, n) for the target that is loaded, by all strategies; near misses only
         where there is nothing better."""
+        self._has_refined = self._has_missed = False
         answers = [
             one
             for workspace in self._workspaces
@@ -306,8 +334,7 @@ class ClosedForm:
             return answers[0]
         together = self._united(answers, start)
         agree = all(len(found) == len(together) for found in answers)
-        followed = any(workspace.is_near for workspace in self._workspaces)
-        self.is_certain &= agree and len(answers) > 1 and not followed
+        self.is_certain &= agree and len(answers) > 1 and not self._has_refined
         return together
 
     def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
@@ -331,7 +358,7 @@ class ClosedForm:
         for q in np.concatenate(answers):
             self._packed.update(q[self._columns])
             self._add(kept if self._packed.part_errors.max() <= EXACT else missed, q, start)
-        return _by_distance(kept or missed, start)
+        return _by_distance(kept + self._misses_apart(missed, kept), start)
 
     def _guessed(self, workspace: Workspace, start: Array, value: float) -> Array:
         """Solutions at a singularity, followed from guesses of undetermined joints: where virtual
@@ -361,11 +388,41 @@ class ClosedForm:
             left = error
             if error > EXACT:
                 one[self._columns], left = self._follow(one[self._columns], still)
+                self._has_refined |= self._within_tolerances(DOUBTFUL)
             if left <= EXACT:
                 self._add(kept, one, start)
             elif self._within_tolerances():
                 self._add(missed, one, start)
-        return _by_distance(kept or missed, start)
+            else:
+                self._has_missed |= self._within_tolerances(DOUBTFUL)
+        missed = self._misses_apart(missed, kept)
+        self._has_missed |= bool(kept) and bool(missed)
+        both = kept + missed if workspace.strategy.is_completed else kept or missed
+        return _by_distance(both, start)
+
+    def _misses_apart(self, missed: list[Array], kept: list[Array]) -> list[Array]:
+        """Near misses (n,) that no straight path within the tolerances connects to a solution
+        that is kept, or to a better one of them."""
+        apart: list[Array] = []
+        for q in sorted(missed, key=self._miss):
+            if not any(self._are_connected(q, other) for other in kept + apart):
+                apart.append(q)
+        return apart
+
+    def _miss(self, q: Array) -> float:
+        """The largest error [m, rad] at q (n,)."""
+        self._packed.update(q[self._columns])
+        return float(self._packed.part_errors.max())
+
+    def _are_connected(self, q: Array, other: Array) -> bool:
+        """Whether a straight path within the tolerances connects two configurations (n,)."""
+        x, to = q[self._columns], other[self._columns]
+        to = self._limits.nearest_turn(to, x)
+        for share in BETWEEN:
+            self._packed.update(x + share * (to - x))
+            if not self._within_tolerances():
+                return False
+        return True
 
     def _add(self, kept: list[Array], q: Array, start: Array) -> None:
         """Append a solution (n,) that is not among those kept."""
@@ -391,8 +448,9 @@ class ClosedForm:
         appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
         return errors, shares
 
-    def _within_tolerances(self) -> bool:
-        return are_within(self._packed.errors, *self.tolerances)
+    def _within_tolerances(self, times: float = 1.0) -> bool:
+        position, orientation = self.tolerances
+        return are_within(self._packed.errors, times * position, times * orientation)
 
     def stand(self, start: Array) -> None:
         """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).
@@ -454,7 +512,10 @@ class ClosedForm:
     def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
         """A strategy ready for use; None where it turns out to be none."""
         is_exact = strategy.deviation <= EXACT
-        margin = max(FOLLOWED * max(self.tolerances), EXACT) if is_exact else NEARLY_FOLLOWED
+        margin = max(FOLLOWED * max(self.tolerances), EXACT)
+        if strategy.is_completed:
+            margin = max(margin, min(FAR_FOLLOWED * max(self.tolerances), NEARLY_FOLLOWED))
+        margin = margin if is_exact else NEARLY_FOLLOWED
         make = EliminationWorkspace if strategy.by_elimination else Workspace
         try:
             return make(chain, strategy, self._limits, self._joints, self.robot.n, margin)

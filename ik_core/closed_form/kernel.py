@@ -79,6 +79,7 @@ from .records import (
     MARGIN,
     MIDDLE,
     MIRRORED,
+    MISSES,
     MOST_FOUND,
     MOVED,
     MULTIPLIER,
@@ -128,11 +129,10 @@ SAME = 1e-4
 SNAP = 1e-9
 """A joint this far beyond a limit is on it [rad or m]; EXACT allows for it."""
 TOUCHING = 1e-4
-"""An exact solution this far beyond a limit may have one inside, to the tolerances, beside it."""
+"""An exact solution this far beyond a limit, or MISSES, may have one inside, to the tolerances,
+beside it."""
 CLOSE = 1e-7
 """Solutions with more room to the ends of their subproblems are not the same as another one."""
-CLEARLY = 1e-5
-"""Candidates with a larger error [m, rad] are no solutions, if others are."""
 LENIENT = 0.025
 """Subproblems whose gap is below minus this, or the margin if that is larger, have no solution,
 and none nearby."""
@@ -690,9 +690,9 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
         for sign in range(plan[USED_SIGNS]):
             lanes[at + GAPS + sign] = lanes[GAP + sign]
     else:
-        error = error_of(plan, numbers, lanes)
+        error, touching = error_of(plan, numbers, lanes), max(TOUCHING, numbers[SETTINGS, MISSES])
         kept = kept & (error <= margin)
-        kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= TOUCHING))
+        kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= touching))
         error = most(error, select(beyond > SNAP, beyond, 0.0))
         if task == ADDED:
             before = lanes[at + ERROR]
@@ -775,8 +775,8 @@ def _put_ranked(
 
 @inner
 def put_back(
-    plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
-    errors: Array, i: int,
+    plan: IntArray, numbers: Array, memory: Array, lane: int, spread: int, results: int,
+    starts: Array, q: Array, errors: Array, i: int,
 ) -> int:  # fmt: skip
     """Write the solutions of pose i and what is near one, each once, to q (N rows, n), the nearest
     to the start first; return how many there are.
@@ -814,7 +814,7 @@ def put_back(
     for k in range(count):
         one = int(memory[RANKED + k, lane])
         if memory[result_at(one >> spread) + ERROR, lane + (one & beside)] <= EXACT:
-            largest = CLEARLY
+            largest = numbers[SETTINGS, MISSES]
     for k in range(count):
         one = int(memory[RANKED + k, lane])
         at, own = result_at(one >> spread), lane + (one & beside)
@@ -923,7 +923,9 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
         for i in range(begin, min(begin + poses, last)):
             lane, near = (i - begin) << spread, False
             if careful if spread != POSES else (careful >> lane) & 1:
-                counts[i] = put_back(plan, memory, lane, signs, results, starts, q, errors, i)
+                counts[i] = put_back(
+                    plan, numbers, memory, lane, signs, results, starts, q, errors, i
+                )
                 near = _has_near(errors, counts[i])
             else:
                 rows = errors.shape[0]
@@ -967,5 +969,5 @@ def judge_candidates(address: int, candidates: Array) -> bool:
         if results < SLOTS:
             judge(plan, numbers, lanes, result_at(results), FRESH)
             results += 1
-    counts[0] = put_back(plan, memory, 0, BRANCHES, results, starts, q, errors, 0)
+    counts[0] = put_back(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)
     return _has_near(errors, counts[0])

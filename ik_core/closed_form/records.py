@@ -93,9 +93,10 @@ NORMALS = JUDGED + MOST_JOINTS
 HOME, TIP = NORMALS + 2, NORMALS + 3
 """The inverse of the goal's frame with all joints at 0; that frame in the last joint's."""
 SETTINGS = NORMALS + 4
-MARGIN, STAYS, REACH = 0, 1, 2
+MARGIN, STAYS, REACH, MISSES = 0, 1, 2, 3
 """Columns of the settings: errors [m, rad] that lead to a solution nearby; those of starts that
-stay, and how far goals may be [m], see `nearest`."""
+stay, and how far goals may be [m], see `nearest`; largest errors [m, rad] of candidates that are
+kept beside solutions."""
 OTHER = SETTINGS + 1
 """Row of the first joint that is not solved for. SLIDES is the column that says which slide."""
 NUMBERS, COLUMNS = OTHER + MOST_OTHERS, 12

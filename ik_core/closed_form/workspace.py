@@ -16,13 +16,19 @@ from .chain import Chain
 from .families import Strategy
 from .kernel import BY_START, solve_poses
 from .nearest_branch import PART, PARTS, WIDER, nearest_branch
-from .records import ARRAYS, JUDGED, MARGIN, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
+from .records import ARRAYS, JUDGED, MARGIN, MISSES, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
 from .sweeping import hidden_values, sweep
 
 CACHE_LINE = 64
 """Bytes."""
 FOLLOWED = 10.0
 """Candidates within this many tolerances of the goal are refined."""
+FAR_FOLLOWED = 100.0
+"""As FOLLOWED, where all candidates that may end within the tolerances are needed, and for chains
+with virtual joints, which magnify what the others miss."""
+CLEARLY = 1e-5
+"""Candidates with a larger error [m, rad] are no solutions, if others are; with virtual joints,
+which only candidates of exact goals leave at zero, they may be."""
 NEARLY_FOLLOWED = 0.1
 """Distance [m, rad] of candidates that are refined, for chains that fit a strategy only nearly."""
 
@@ -62,6 +68,7 @@ def arrays_of(
     numbers[records.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
     numbers[records.TIP] = frame_of(tip)
     numbers[SETTINGS, MARGIN] = margin
+    numbers[SETTINGS, MISSES] = margin if strategy.is_completed else CLEARLY
     return plan, numbers
 
 

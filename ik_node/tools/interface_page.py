@@ -57,8 +57,9 @@ runs. The node checks all parameters of a request before it applies any of them.
 
 | name | |
 |---|---|
-| `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten those of the URDF and of `joint_limits_path` |
+| `joint_limits.<joint>.{lower,upper,velocity,acceleration,jerk}` | tighten the stated ones |
 | `joint_limits.<joint>.following_error` | largest deviation from the commands |
+| `state_tolerance.<joint>` | `state_tolerance` of one joint |
 | `home.<joint>` | position for `~/home`; by default where it was when the node was activated |
 | `goal_kind.<tip>` | part of the pose that counts: `auto`, `pose`, `position` or `axis` |
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |

@@ -363,9 +363,7 @@ def test_a_declared_encoding_is_read(tmp_path, declared, codec, name):
 
 def test_bytes_of_another_encoding_are_named_with_their_line():
     text = '<?xml version="1.0"?>\n<!-- 六轴 -->\n' + robot(joint())
-    with pytest.raises(
-        UrdfError, match=r'^line 2 has bytes that are not UTF-8, and'
-    ):
+    with pytest.raises(UrdfError, match=r'^line 2 has bytes that are not UTF-8, and'):
         load_urdf(text.encode('gbk'))
     declared = text.replace('?>', ' encoding="Shift_JIS"?>', 1).encode('gbk') + b'\xff'
     with pytest.raises(UrdfError, match='has bytes that are not SHIFT_JIS: save it as UTF-8'):
