@@ -8,7 +8,6 @@ not reached. Everything else worth knowing is a *note*.
 from __future__ import annotations
 
 import math
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -378,15 +377,11 @@ def _notes(
         yield from _listed(note, (tip.link for tip in tips if note in _tip_notes(tip)))
 
 
-GRIPPER = re.compile('grip|jaw|finger|claw', re.IGNORECASE)
-
-
 def _gripper_notes(robot: Robot, tip: TipReport) -> Iterable[str]:
     """Whether the last joint looks like a gripper's, and the link before it farthest out."""
     body = robot.placement(tip.link).body
-    before, joint = int(robot.tree[body, 0]), int(robot.tree[body, 2])
-    name = robot.joint_names[joint]
-    if before < 0 or not (GRIPPER.search(name) or GRIPPER.search(tip.link)):
+    before, name = int(robot.tree[body, 0]), robot.body_names[body]
+    if before < 0 or name not in robot.gripper_joints(tip.link):
         return
     places = {link: robot.placement(link) for link in robot.link_names}
     arms = [link for link, place in places.items() if place.body == before]

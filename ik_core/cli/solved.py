@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..batch.solve_all import Solutions
-from ..display import angle, counted, fixed, length, time
+from ..display import angle, counted, fixed, length, listed, time
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
@@ -37,6 +37,7 @@ def result_data(
         'restarts': result.restarts,
         'solve_time': result.solve_time,
         'note': result.note or None,
+        'gripper_joints': _gripper_joints(problem),
     }
 
 
@@ -47,8 +48,18 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
         f'{result.restarts} restarts, {solver}'
     )
     tables = _joint_table(problem, result, angles), _goal_table(problem, result)
-    said = '\n'.join(filter(None, (result.status.value, effort, result.note)))
+    grips = _gripper_joints(problem)
+    warning = f'this moves a gripper: {listed(grips)}; --tip names another link' if grips else ''
+    said = '\n'.join(filter(None, (result.status.value, effort, result.note, warning)))
     return '\n\n'.join((*tables, said))
+
+
+def _gripper_joints(problem: IkProblem) -> list[str]:
+    """The joints that look like a gripper's, among those that the problem moves."""
+    robot = problem.robot
+    moved = {robot.joint_names[j] for j in problem.variables}
+    found = (name for goal in problem.goals for name in robot.gripper_joints(goal.link))
+    return [name for name in dict.fromkeys(found) if name in moved]
 
 
 def _joints(problem: IkProblem, q: Array, angles: Angles) -> dict[str, Any]:

@@ -47,8 +47,26 @@ from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, mas
 FLOATS = np.dtype(float)
 """The type of most arrays that are given; whether it is this one is quicker than `==`."""
 
-TOOL_NAME = re.compile(r'tool|tcp|end_?effector|(^|_)eef?(_|$)|(^|_)gripper$', re.IGNORECASE)
+TOOL_NAME = re.compile(
+    r'tool|tcp|end_?effector|(^|[_/])eef?(_|$)|(^|[_/])gripper$|gripper_(frame|link)',
+    re.IGNORECASE,
+)
 """Usual names of the link that goals are meant for."""
+TCP_NAME = re.compile(r'tcp|tool0|tool_?(frame|cent)|end_?effector', re.IGNORECASE)
+"""Names of nothing but that link."""
+NO_TIP = re.compile(
+    r'camera|optical|depth|rgb|stereo|gazebo|sensor|(^|_)imu|lidar|laser|hokuyo|accelerometer'
+    r'|touch|lamp|force_torque|(^|_)ft(_|$)|(^|_)sc$|collision|visual|marker|ar_tag|finger|jaw'
+    r'|claw|thumb|knuckle|bumper|(^|_)prop(_|$)',
+    re.IGNORECASE,
+)
+"""Names of links at the end of an arm that goals are not meant for, if there is another: sensors,
+copies for collisions or simulators, parts of a gripper."""
+FINGER = re.compile(r'(finger|knuckle)(?!s(_|/|$))|thumb|pinky|jaw|claw', re.IGNORECASE)
+"""Not `fingers` and `knuckles`: one joint that bends all of a person's hand."""
+GRIPPER = re.compile(r'grip', re.IGNORECASE)
+WRIST = re.compile(r'roll|pitch|yaw|rotat|wrist|twist|swivel|flex', re.IGNORECASE)
+"""Joints with such a name move a gripper as a whole."""
 
 __all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
 
@@ -481,11 +499,12 @@ class Robot:
     def tips(self) -> list[str]:
         """The links where movable chains end, the longest chain first.
 
-        Gripper fingers (side branches of prismatic, mimic or mimicked joints only) do not count:
-        the chain ends at the link that carries them. The nut of a screw is no finger. Of the links
-        fixed to the end of a chain, the tip is the one the most fixed joints away; one named as a
-        tool (tool0, ..._tcp, ..._end_effector) takes precedence over cameras, lamps and fixed
-        fingers.
+        Gripper fingers do not count: side branches of prismatic, mimic or mimicked joints only,
+        and joints that are named as a gripper's, see `gripper_joints`. The chain ends at the link
+        that carries them. The nut of a screw is no finger. Of the links fixed to the end of a
+        chain, the tip is the one the most fixed joints away. One named as a tool (tool0, ..._tcp,
+        ..._end_effector) takes precedence, and sensors, copies for collisions and fixed fingers
+        come last.
         """
         return [self._last_link(body) for body in self._chain_ends()]
 
@@ -510,6 +529,31 @@ class Robot:
             )
         return self._last_link(longest[0])
 
+    def gripper_joints(self, link: str) -> list[str]:
+        """The joints between the root and a link that close a gripper, by their names: 'finger',
+        'jaw', 'gripper' and the like, of the joint or of the link that it moves. A wrist's joint,
+        or one that moves a link called gripper, is none.
+        """
+        return [
+            self.body_names[k] for k in self._path(self.placement(link).body) if self._grips(k)
+        ]
+
+    def _grips(self, body: int) -> bool:
+        """Whether a joint closes a gripper, by its name and that of the link that it moves."""
+        name = self.body_names[body]
+        if FINGER.search(name) or any(FINGER.search(link) for link in self._moved_links[body]):
+            return True
+        return GRIPPER.search(name) is not None and WRIST.search(name) is None
+
+    @cached_property
+    def _moved_links(self) -> list[list[str]]:
+        """The link that the joint of each body moves."""
+        links: list[list[str]] = [[] for _ in self.tree]
+        for link, place in self.places.items():
+            if place.body >= 0 and place.depth == 0:
+                links[place.body].append(link)
+        return links
+
     def _path(self, body: int) -> list[int]:
         path = []
         while body >= 0:
@@ -531,18 +575,23 @@ class Robot:
         coupled = {*mimics, *mimics.values()}
         coupled -= {name for nut in nuts for name in (nut, mimics[nut])}
 
-        def grips(body: int) -> bool:
+        def grips(body: int, by_name: bool) -> bool:
             name = self.body_names[body]
             own = name in coupled or (self.tree[body, 1] == PRISMATIC and name not in nuts)
-            return own and all(grips(child) for child in children[body])
+            own = own or (by_name and self._grips(body))
+            return own and all(grips(child, by_name) for child in children[body])
 
         ends = []
         waiting = [k for k, parent in enumerate(self.tree[:, 0]) if parent < 0]
         while waiting:
             body = waiting.pop(0)
             branches = children[body]
-            if len(branches) > 1 or any(self.body_names[k] in coupled for k in branches):
-                branches = [k for k in branches if not grips(k)]
+            is_palm = not self._grips(body)  # of a finger nothing is cut off: it may be all
+            ends_in_fingers = any(
+                self.body_names[k] in coupled or (is_palm and self._grips(k)) for k in branches
+            )
+            if len(branches) > 1 or ends_in_fingers:
+                branches = [k for k in branches if not grips(k, is_palm)]
             waiting += branches
             if not branches:
                 ends.append(body)
@@ -557,8 +606,10 @@ class Robot:
 
     def _last_link(self, body: int) -> str:
         links = [link for link in self.link_names if self.places[link].body == body]
-        named = [link for link in links if TOOL_NAME.search(link)]
-        return max(named or links, key=lambda link: self.places[link].depth)
+        useful = [link for link in links if not NO_TIP.search(link)]
+        named = [link for link in useful if TOOL_NAME.search(link)]
+        named = named or [link for link in links if TCP_NAME.search(link)]
+        return max(named or useful or links, key=lambda link: self.places[link].depth)
 
 
 def _positions_by_name(values: Any) -> dict[str, Any]:

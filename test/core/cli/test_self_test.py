@@ -406,7 +406,13 @@ def test_the_yaml_is_written_on_request(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ('joint', 'link', 'noted'),
-    [('gripper', 'l6', True), ('j5', 'moving_jaw', True), ('j5', 'l6', False)],
+    [
+        ('gripper', 'l6', True),
+        ('j5', 'moving_jaw', True),
+        ('j5', 'l6', False),
+        ('j5', 'gripper_base', False),
+        ('gripper_yaw', 'l6', False),
+    ],
 )
 def test_a_tip_beyond_a_gripper_joint_is_noted_with_the_link_before_it(
     joint, link, noted, checked
@@ -417,5 +423,6 @@ def test_a_tip_beyond_a_gripper_joint_is_noted_with_the_link_before_it(
     )
     text = arm(extra=frame).replace('"j5"', f'"{joint}"').replace('"l6"', f'"{link}"')
     said = f'{link}: the last joint, {joint}, looks like a gripper; --tip gripper_frame?'
-    assert (said in checked(text).notes) is noted
+    assert (said in checked(text, link).notes) is noted
     assert said not in checked(text, 'gripper_frame').notes
+    assert [tip.link for tip in checked(text).tips] == ['gripper_frame' if noted else link]

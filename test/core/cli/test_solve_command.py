@@ -82,6 +82,16 @@ def test_a_mimic_joint_is_shown_in_degrees_with_its_offset(tmp_path):
     assert shown == pytest.approx({'j': math.degrees(0.25), 'm': math.degrees(1.0)})
 
 
+def test_a_gripper_that_is_moved_is_named(tmp_path, capsys):
+    text = (ROOT / 'urdf' / 'ur5e.urdf').read_text().replace('wrist_3_joint', 'gripper')
+    (tmp_path / 'arm.urdf').write_text(text)
+    for tip, named in (('tool0', ['gripper']), ('wrist_2_link', [])):
+        argv = 'solve', str(tmp_path / 'arm.urdf'), '--tip', tip, *XYZ
+        main([*argv])
+        assert ('this moves a gripper: gripper;' in capsys.readouterr().out) == bool(named)
+        assert as_json(capsys, *argv)[1]['gripper_joints'] == named
+
+
 def test_frozen_joints_stay_where_the_start_has_them(capsys):
     argv = ['solve', 'panda', *XYZ, '--frozen', 'panda_joint1', 'panda_joint3']
     code, data = as_json(capsys, *argv, '--q0', 'panda_joint3=0.3', 'panda_joint1=0.1')

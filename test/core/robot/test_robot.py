@@ -273,7 +273,9 @@ def test_a_link_named_as_a_tool_is_the_tip_before_deeper_lamps_and_fingers():
     assert ends('camera', 'arm_end_effector') == ['arm_end_effector']
     assert ends('camera', 'tool0') == ['tool0']
     assert ends('camera', 'left_ee_link') == ['left_ee_link']
-    assert ends('camera', 'knee') == ['lamp']  # no tool: the link the most fixed joints away
+    assert ends('camera', 'knee') == ['knee']  # no tool: no camera, no lamp
+    assert ends('shin', 'foot', 'sole') == ['shin']
+    assert ends('camera') == ['c']  # the link that carries it
 
 
 def test_prismatic_chains_that_are_no_fingers_have_tips():
