@@ -145,8 +145,8 @@ def solve_all(
     For a closed form `complete` is certain, and False only at singularities: an empty answer
     proves that the goals are out of reach. Where configurations may be within the tolerances that
     a closed form does not give, searches find them. For searches an empty answer means that none
-    reached them. Raises UnsupportedProblem if the goals leave freedom, so that there are infinitely many
-    solutions, or if other tasks are weighed against them.
+    reached them. Raises UnsupportedProblem if the goals leave freedom, so that there are
+    infinitely many solutions, or if other tasks are weighed against them.
     """
     started = time.perf_counter()
     checked_problem(problem)

@@ -148,7 +148,7 @@ class ClosedForm:
         return self.solve_loaded(start, redundancy)
 
     def solve_to_tolerances(self, q0: ArrayLike | None = None) -> Array:
-        """As `solve`; the answer is certain only if no other configurations are within the
+        """Solve as `solve` does; certain only if no other configurations are within the
         problem's tolerances, such as those that a limit, or the end of the reach, misses by less.
 
         Where tolerances are large, those are too far from solutions to be sure of that.

@@ -264,7 +264,8 @@ def _next_of_agreeing(state: Agreeing, seen: Seen, rules: Rules) -> State:
 
 def _at_rest(state: Agreeing, seen: Seen, rules: Rules) -> State:
     """Tell a robot that holds imperfectly from one that others move."""
-    settles = seen.resting_for < SETTLING
+    # Where its controller is off, the command does not hold it, and explains nothing.
+    settles = seen.resting_for < SETTLING and not seen.is_off
     step = (SAG_SPEED if settles else CREEP) * min(seen.period, LONGEST_STEP)
     by = state.by + np.clip(seen.difference - state.by, -step, step)
     suspicion = None
@@ -324,8 +325,8 @@ def _next_of_diverged(state: Diverged, seen: Seen, rules: Rules) -> State:
         return Waiting(Cause.RESET)
     if rules.sends_trajectories:
         return _return(state, seen)
-    if seen.is_outside:
-        return _begun(seen)
+    if seen.is_outside:  # its limits lead it back: where it diverges there again, it waits
+        return replace(_begun(seen), returned=Returned(seen.difference))
     return state if seen.paused else _return(state, seen)  # in a pause nothing moves
 
 
@@ -339,6 +340,8 @@ def _return(state: Waiting | Diverged, seen: Seen) -> Returning:
 def _next_of_returning(state: Returning, seen: Seen, rules: Rules) -> State:
     if seen.is_off or not seen.all_rest or seen.now < state.until:
         return state
+    if seen.paused and not rules.sends_trajectories:
+        return state  # it stopped on the way
     returned = Returned(state.difference) if state.cause is None else None
     if _beyond(seen.difference, rules.allowed):
         return Diverged(returned)

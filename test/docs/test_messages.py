@@ -96,6 +96,7 @@ IN_THE_LOG = (
     'other publishers',
     'nothing of',
 )
+OF_THE_ROBOT = ('rests beside its command', 'stood still', 'waiting for joint_states of')
 OF_PIP = ('externally-managed-environment',)
 ELSEWHERE = ('there is no parameter', 'has velocity', 'can not move to')
 
@@ -108,14 +109,14 @@ def without_matplotlib():
 
 
 def quoted(part):
-    """The one quotation of the page with this in it."""
-    (found,) = (text for text in QUOTED if part in text)
+    """The quotation of the page that is this, else the one with this in it."""
+    (found,) = [text for text in QUOTED if text == part] or (t for t in QUOTED if part in t)
     return found
 
 
 def test_every_quotation_is_provoked_here():
-    parts = [*RAISED, *SENTENCES, *IN_SCRIPTS, *OF_STATES, *IN_THE_LOG, *OF_PIP, *ELSEWHERE]
-    assert sorted(map(quoted, parts)) == sorted(QUOTED)
+    ours = [*RAISED, *SENTENCES, *IN_SCRIPTS, *OF_STATES, *IN_THE_LOG, *OF_THE_ROBOT]
+    assert sorted(map(quoted, [*ours, *OF_PIP, *ELSEWHERE])) == sorted(QUOTED)
 
 
 @pytest.mark.parametrize('part', RAISED)
@@ -209,4 +210,46 @@ def test_the_node_s_log_says_what_the_page_quotes():
         for part, act in provoke.items():
             act()
             client.until(lambda part=part: fits(quoted(part), ''.join(said)), part)
+    client.close()
+
+
+def test_a_robot_that_sags_is_logged_as_quoted():
+    pytest.importorskip('rclpy')
+    from support.simulated_world import World
+
+    robot = ik.load_urdf('panda')
+    it = World(robot, robot.middle_configuration, tip_links=(TIP,))
+    it.sag[1] = -0.05
+    it.until(lambda: any(fits(quoted('rests beside its command'), t) for t in it.node.logged))
+
+
+def test_a_process_that_stands_still_is_warned_of_as_quoted():
+    pytest.importorskip('rclpy')
+    from support.simulated_world import World
+
+    robot = ik.load_urdf('panda')
+    it = World(robot, robot.middle_configuration, tip_links=(TIP,))
+    it.until(lambda: it._running)
+    it.hang = 160
+    it.until(lambda: any(fits(quoted('stood still'), text) for _, text in it.health.warnings))
+
+
+def test_joint_states_of_another_robot_are_named_as_quoted():
+    pytest.importorskip('rclpy')
+    from sensor_msgs.msg import JointState
+    from support.node_harness import Client, node_process, unique_namespace
+
+    client, said = Client(unique_namespace()), []
+    robot = ('-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', 'output:=joint_trajectory')
+    states = client.publisher(JointState, 'joint_states')
+    with node_process(client.namespace, *robot) as process:
+        threading.Thread(target=lambda: said.extend(iter(process.stdout)), daemon=True).start()
+
+        def named():
+            states.publish(JointState(name=['left_panda_joint1'], position=[0.0]))
+            return fits(quoted('waiting for joint_states of'), ''.join(said))
+
+        client.until(named, 'no line')
+    assert 'waiting for joint_states of panda_joint1' in ''.join(said)
+    assert 'joint_states name left_panda_joint1, which this robot has not' in ''.join(said)
     client.close()

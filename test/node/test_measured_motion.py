@@ -863,3 +863,63 @@ def test_nothing_is_published_once_the_last_trajectory_has_ended(panda):
         it.run(2000)
         assert len(it.sent) == sent
         assert reached(it), 'the goal is held'
+
+
+def test_a_robot_that_sags_out_of_its_limits_is_not_led_back_for_ever(panda):
+    q = whole(panda)
+    q[3] = panda.lower[3] + 0.02
+    it = World(panda, q, output='position_command', tip_links=(TIP,))
+    it.sag[3] = -0.15
+    it.until(lambda: it._running)
+    it.run(5000)
+    assert it.health.concerns == ('waiting for ~/reset',)
+    sent = len(it.commands)
+    it.run(5000)
+    assert len(it.commands) == sent
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+@pytest.mark.parametrize(('way', 'milliseconds'), [(0.3, 150), (0.09, 80)])
+def test_a_robot_that_is_moved_as_soon_as_its_controller_is_off_does_not_sag(
+    panda, output, way, milliseconds
+):
+    """The command just came to rest, but it is not the command that holds the robot."""
+    it = world(panda, output=output)
+    controller = it.states._controller
+    controller._controller = 'joint_trajectory_controller'
+    it.goal(reachable_goal(panda, TIP, 0))
+    it.until(lambda: reached(it))
+    it.tracker.stop()
+    it.run(50)
+    controller._take(activity('inactive'))
+    old, begin = it.q.copy(), it.milliseconds
+    share = lambda now: min((now - begin) / milliseconds, 1.0)  # noqa: E731
+    it.driven = lambda now: old + share(now) * np.r_[way, np.zeros(7)]
+    it.run(400)
+    elsewhere, it.driven, begin = it.q.copy(), None, len(it.hardware)
+    controller._take(activity('active'))
+    it.run(3000)
+    np.testing.assert_allclose(it.q, elsewhere, atol=1e-9)
+    assert not it.health.warnings
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.until(lambda: reached(it))
+    assert_no_jump(panda, np.array(it.hardware[begin:]))
+
+
+@pytest.mark.parametrize('milliseconds', [4, 60, 150])
+def test_a_pause_on_the_way_back_only_holds_it_up(panda, milliseconds):
+    it = world(panda, output='position_command')
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.until(lambda: fast(it))
+    it.stuck = True
+    it.until(lambda: type(it.states._state).__name__ == 'Returning')
+    it.run(milliseconds)
+    it.model.tracker.pause(True)
+    it.run(1000)
+    rest = it.tracker.q
+    it.run(2000)
+    np.testing.assert_array_equal(it.tracker.q, rest)
+    assert it.states.obstacle.key == 'not_following'
+    it.model.tracker.pause(False)
+    it.until(lambda: it.states.obstacle is None)
+    np.testing.assert_allclose(it.tracker.q[:7], it.q[:7], atol=1e-6)
