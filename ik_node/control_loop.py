@@ -249,7 +249,7 @@ class ControlLoop:
         if self._feedback.moved_externally:
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)
             return model.tick(1e-9 * now, [Brake()])
-        if self._feedback.holds:
+        if self._feedback.must_brake:
             return model.tick(1e-9 * now, [*self._goals.take(), Brake()])
         return model.tick(1e-9 * now, self._goals.take())
 

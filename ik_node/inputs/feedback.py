@@ -36,20 +36,18 @@ SETTLING = 0.5
 """[s] A difference that appears within this time after the command came to rest is a sag."""
 SAG_SPEED = 1.0
 """[rad/s or m/s] The sag is followed so fast meanwhile: a single wrong sample changes little,"""
+CREEP = 0.01
+"""[rad/s or m/s] and so fast later."""
 LONGEST_LAG = 0.3
 """[s] A robot that lags by less is not judged by its difference to a command that just stopped."""
 LONGEST_STEP = 0.05
 """[s] Longer ticks, as after a stall, let the sag follow no faster than this."""
-CREEP = 0.01
-"""[rad/s or m/s] and so fast later."""
 CONFIRMING = 3
 """Messages of joint_states in a row that show that a robot was moved,"""
 CONFIRMING_TIME = 0.02
 """[s] over this time."""
 KEPT = 3.0
 """[s] How long the goals of a robot that stands still are kept."""
-
-
 LEFT = 5e-3
 """[rad or m] A robot that stood still has left when a joint is farther from there."""
 
@@ -441,7 +439,7 @@ def acts(before: State, after: State, rules: Rules) -> tuple[Act, ...]:
     return (begin,) if after.is_new else ()
 
 
-def holds(state: State, rules: Rules) -> bool:
+def must_brake(state: State, rules: Rules) -> bool:
     """Return whether the command brakes, whatever its goals and limits ask for."""
     if isinstance(state, Returning):
         return rules.sends_trajectories

@@ -58,8 +58,8 @@ from .feedback import (
     acts,
     after_reset,
     before_first_command,
-    holds,
     may_publish,
+    must_brake,
     next_state,
     status_of,
 )
@@ -181,12 +181,12 @@ class FeedbackMonitor:
         return isinstance(self._state, MovedExternally)
 
     @property
-    def holds(self) -> bool:
+    def must_brake(self) -> bool:
         """Whether the command brakes in the next tick, whatever its goals ask for."""
         model = self._model
         if model is None or not self._compares or not model.was_started:
             return False
-        return holds(self._state, self._rules(model))
+        return must_brake(self._state, self._rules(model))
 
     def begin(self, model: Model) -> tuple[bool, tuple[Due, ...]]:
         """Whether the model can start, and from where; not while that is not known."""

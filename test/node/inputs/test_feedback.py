@@ -27,8 +27,8 @@ from ik_node.inputs.feedback import (
     acts,
     after_reset,
     before_first_command,
-    holds,
     may_publish,
+    must_brake,
     next_state,
     status_of,
 )
@@ -277,7 +277,7 @@ def test_goals_wait_for_an_inactive_controller_and_are_dropped_in_the_end(rules)
     waits = next_state(Agreeing(ZERO), seen(**off), rules)
     assert waits.cause is Cause.CONTROLLER
     assert acts(Agreeing(ZERO), waits, rules) == ()
-    assert holds(waits, rules)
+    assert must_brake(waits, rules)
     late = seen(now=100.0 + KEPT + 0.1, is_off=True)
     dropped = next_state(waits, late, rules)
     assert isinstance(dropped, Diverged)
@@ -428,7 +428,7 @@ def test_no_pair_of_events_begins_or_publishes_where_it_must_not(rules, one):
             may = may_publish(after, rules, **gate)
             if it.is_off or isinstance(after, MovedExternally):
                 assert not may
-            if rules.sends_trajectories and (holds(after, rules) and _is_apart(after)):
+            if rules.sends_trajectories and (must_brake(after, rules) and _is_apart(after)):
                 assert not may
             if status_of(after) is None:
                 assert isinstance(after, Agreeing | MovedExternally)
