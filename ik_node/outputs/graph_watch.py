@@ -41,15 +41,18 @@ LISTENING, LISTENING_PERIOD = 1.0, 0.02
 MOST_LISTENED = 5
 """Times that the same publishers are listened to, until their joints are known."""
 
+NAMELESS = '_NODE_NAME_UNKNOWN_'
+"""The name that ROS gives to a node that is not discovered yet, or is none of ROS."""
+
 Published = Callable[[], tuple[str, tuple[str, ...]]]
 """Gives the topic of the commands and their joints; '' and () for none."""
 
 
 class Finding(NamedTuple):
-    """Something to log; one that is `once` is logged when it appears, others while they last."""
+    """Something to log while it lasts; only when it appears where it has a `key`."""
 
     text: str
-    once: bool = False
+    key: str = ''
 
 
 class Subscribed(NamedTuple):
@@ -66,7 +69,7 @@ class GraphWatch:
     def __init__(self, node: Node, health: Diagnostics, published: Published) -> None:
         self._node, self._health, self._published = node, health, published
         self._job: Job[list[Finding]] | None = None
-        self._said: set[Finding] = set()
+        self._said: set[str] = set()
         self._others = OtherJointStates(node)
 
     def follow(self) -> None:
@@ -93,11 +96,11 @@ class GraphWatch:
             return
         log = self._node.get_logger()
         for each in found:
-            if not each.once:
+            if not each.key:
                 log.warning(cut(each.text))
-            elif each not in self._said:
+            elif each.key not in self._said:
                 log.info(cut(each.text))
-        self._said = {each for each in found if each.once}
+        self._said = {each.key for each in found}
 
     def _find(self, subscribed: Collection[Subscribed], topic: str) -> Iterator[Finding]:
         node = self._node
@@ -114,8 +117,9 @@ class GraphWatch:
                 yield from _unheard(each, info)
             is_goal = each.kind in GOALS or each.topic.endswith('/joint_goal')
             if is_goal and len(others) > 1:
-                text = f'{each.topic} has {len(others)} publishers: {listed_names(others)}; '
-                yield Finding(f'{text}the last goal counts, whoever sent it', once=True)
+                key = f'{each.topic} has {len(others)} publishers'
+                text = f'{key}: {listed_names(others)}; the last goal counts, whoever sent it'
+                yield Finding(text, key)
         jogs = publishers(node, node.resolve_topic_name(JOINT_JOG))
         if jogs:
             yield Finding(
@@ -255,6 +259,8 @@ def without_one(infos: Collection[Any], own: str) -> list[Any]:
 
 def full_name(info: Any) -> str:
     """The name of the node of a publisher."""
+    if info.node_name == NAMELESS:
+        return 'a node without a name'
     return f'{info.node_namespace.rstrip("/")}/{info.node_name}'
 
 

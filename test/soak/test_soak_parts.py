@@ -147,6 +147,9 @@ def test_an_arm_follows_a_little_late_and_not_while_it_is_off(rig):
     assert rig.arm.distance({'a': 0.7}) == pytest.approx(0.2)
     rig.arm.switch(on=True)
     rig.run(2 * LAG)
+    assert rig.said == [0.5, 1.0], 'commands of before are forgotten'
+    rig.aim = {'a': 0.7}
+    rig.run(2 * LAG)
     assert rig.said == [0.7, 1.0]
 
 
