@@ -39,7 +39,9 @@ JOINT_JOG = '~/delta_joint_cmds'
 LISTENING, LISTENING_PERIOD = 1.0, 0.02
 """[s] How long to listen to other joint states at a time, and the period of reading them."""
 MOST_LISTENED = 5
-"""Times that the same publishers are listened to, until their joints are known."""
+"""Times that the same publishers are listened to in a row, until their joints are known,"""
+SELDOM = 15
+"""and in one of so many checks later on: they may begin to publish others."""
 
 NAMELESS = '_NODE_NAME_UNKNOWN_'
 """The name that ROS gives to a node that is not discovered yet, or is none of ROS."""
@@ -139,9 +141,12 @@ class GraphWatch:
         if topic != 'joint_states':
             yield Finding(f'{text}; only one may command the robot')
             return
-        wrong = self._others.overlap(others)
-        if wrong is not None:
-            yield Finding(f'{text}; {wrong}')
+        hint = 'command_joints chooses the joints that this node publishes'
+        shared = self._others.overlap(others)
+        if shared:
+            yield Finding(f'{text}; they publish {", ".join(shared[:6])}, too; {hint}')
+        elif self._others.is_silent:
+            yield Finding(f'{text}; their joints are not known; {hint}', text)
 
 
 class OtherJointStates:
@@ -157,7 +162,7 @@ class OtherJointStates:
         self._topic, self._joints = '', frozenset[str]()
         self._who: tuple[str, ...] = ()
         self._lists: set[frozenset[str]] = set()
-        self._listened = 0
+        self._checks = 0
         self._is_wanted = False
         self.subscription: Any = None
 
@@ -175,29 +180,29 @@ class OtherJointStates:
                 callback_group=self._group,
             )  # fmt: skip
 
-    def overlap(self, others: Collection[Any]) -> str | None:
-        """Return what is wrong with other publishers, None for nothing; takes LISTENING at most.
+    def overlap(self, others: Collection[Any]) -> list[str]:
+        """Return the joints that others publish, too; takes LISTENING at most.
 
         From another thread than `follow`.
         """
         who = tuple(sorted(bytes(info.endpoint_gid).hex() for info in others))
         if who != self._who:
-            self._who, self._lists, self._listened = who, set(), 0
-        self._is_wanted = self._listened < MOST_LISTENED and not self._is_known
+            self._who, self._lists, self._checks = who, set(), 0
         if self._is_wanted:
             self._listen()
-        shared = sorted(frozenset().union(*self._lists) & self._joints)
-        hint = 'command_joints chooses the joints that this node publishes'
-        if shared:
-            return f'they publish {", ".join(shared[:6])}, too; {hint}'
-        if self._is_known:
-            return None
-        if self._is_wanted and self._listened == 0:
-            return None  # not listened to yet
-        return f'their joints are not known; {hint}'
+        self._checks += 1
+        first = self._checks <= MOST_LISTENED and not self.is_known
+        self._is_wanted = first or self._checks % SELDOM == 0
+        return sorted(frozenset().union(*self._lists) & self._joints)
 
     @property
-    def _is_known(self) -> bool:
+    def is_silent(self) -> bool:
+        """Whether it was not heard so far what the others publish."""
+        return self._checks > MOST_LISTENED and not self.is_known
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was heard what all others publish, or that they publish shared joints."""
         shares = any(names & self._joints for names in self._lists)
         return shares or len(self._lists) >= len(self._who)
 
@@ -205,8 +210,8 @@ class OtherJointStates:
         subscription, end = self.subscription, time.monotonic() + LISTENING
         if subscription is None:
             return
-        self._listened += 1
-        while time.monotonic() < end and not self._is_known:
+        known = self.is_known  # what they publish besides is not, then
+        while time.monotonic() < end and self.is_known == known:
             serialized = take(subscription)
             if serialized is None:
                 time.sleep(LISTENING_PERIOD)

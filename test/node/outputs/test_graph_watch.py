@@ -25,6 +25,8 @@ from support.slide import at, slide
 from support.twists import JOG, jog, twist
 from trajectory_msgs.msg import JointTrajectory
 
+from ik_node.outputs import graph_watch
+
 pytestmark = pytest.mark.long
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -158,12 +160,38 @@ def test_other_joint_states_are_warned_of_only_where_joints_are_shared():
         node.more_states(1)
         with publishing(node, JointState, 'joint_states', wheels):
             watch = node.ik_node._graph._others
-            node.until(lambda: watch._who and watch._is_known, 'the joints of the others')
+            node.until(lambda: watch._who and watch.is_known, 'the joints of the others')
             assert watch._lists == {frozenset(wheels.name)}
             with publishing(node, JointState, 'joint_states', shared):
                 line = until_line(node, 'publishers too')
         assert re.search(r'they publish panda_joint2, panda_joint3, too; command_joints', line)
         assert all('panda_joint2' in each for each in lines(node, 'publishers too'))
+
+
+def test_joints_that_another_publisher_shares_only_later_are_warned_of(monkeypatch):
+    monkeypatch.setattr(graph_watch, 'SELDOM', 2)
+    message = JointState(name=['left_wheel'], position=[0.0])
+    with panda_world(command_joints=ARM) as node:
+        listen(node)
+        node.more_states(1)
+        with publishing(node, JointState, 'joint_states', message):
+            watch = node.ik_node._graph._others
+            node.until(lambda: watch._who and watch.is_known, 'the joints of the others')
+            message.name = ['panda_joint4']
+            assert 'they publish panda_joint4, too' in until_line(node, 'publishers too')
+
+
+def test_a_publisher_of_joint_states_that_says_nothing_is_told_of_once(monkeypatch):
+    monkeypatch.setattr(graph_watch, 'GRAPH_PERIOD', 0.3)
+    monkeypatch.setattr(graph_watch, 'LISTENING', 0.05)
+    with panda_world(command_joints=ARM) as node:
+        listen(node)
+        node.node.create_publisher(JointState, 'joint_states', 10)
+        assert 'their joints are not known' in until_line(node, 'publishers too')
+        watch = node.ik_node._graph._others
+        then = watch._checks
+        node.until(lambda: watch._checks > then + 3, 'more checks')
+        assert len(lines(node, 'publishers too')) == 1
 
 
 def test_a_missing_clock_and_one_that_stands_still_are_told():
