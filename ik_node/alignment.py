@@ -51,7 +51,7 @@ class Alignment:
         self._tracker, self._robot = tracker, robot
         self._names = (*robot.joint_names, *robot.mimic_joints)
         self._begin = np.array([positions[name] for name in self._names])
-        self._brakes = False
+        self._brakes = self._braked = False  # in the next tick; in the last one
         self.governor = Governor(
             self._aim(parameters, limits), 1.0 / parameters.node.rate, self._begin
         )
@@ -124,6 +124,7 @@ class Alignment:
             except IkError as error:
                 refused.append((instruction, error))
         self.governor.begin_tick()
+        self._braked, self._brakes = self._brakes, False
         self._step()
         try:
             return self._command(tuple(refused))
@@ -150,8 +151,7 @@ class Alignment:
         self.governor.undo_tick()
 
     def _step(self) -> None:
-        brakes, self._brakes = self._brakes or not self.is_on, False
-        if brakes:
+        if self._braked or not self.is_on:
             self.governor.brake()
         else:
             self.governor.follow(self._goal, None, synchronized=True)
