@@ -1,7 +1,6 @@
 """Every message that the troubleshooting page quotes is really said: each is provoked here."""
 
 import re
-import threading
 
 import numpy as np
 import pytest
@@ -185,7 +184,7 @@ def test_the_node_s_log_says_what_the_page_quotes():
     from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import JointState
-    from support.node_harness import Client, node_process, unique_namespace
+    from support.node_harness import Client, node_process, printed, unique_namespace
 
     client = Client(unique_namespace())
     robot = ('-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', f'tip_links:={TIP}')
@@ -203,9 +202,7 @@ def test_the_node_s_log_says_what_the_page_quotes():
         ),
     }
     assert set(provoke) == set(IN_THE_LOG)
-    said = []
-    with node_process(client.namespace, *robot) as process:
-        threading.Thread(target=lambda: said.extend(iter(process.stdout)), daemon=True).start()
+    with node_process(client.namespace, *robot) as process, printed(process) as said:
         client.until(lambda: client.states, 'no joint states')
         for part, act in provoke.items():
             act()
@@ -213,22 +210,24 @@ def test_the_node_s_log_says_what_the_page_quotes():
     client.close()
 
 
-def test_a_robot_that_sags_is_logged_as_quoted():
+@pytest.fixture
+def panda_world():
+    """The Panda in a simulated world, before the node starts."""
     pytest.importorskip('rclpy')
     from support.simulated_world import World
 
     robot = ik.load_urdf('panda')
-    it = World(robot, robot.middle_configuration, tip_links=(TIP,))
+    return World(robot, robot.middle_configuration, tip_links=(TIP,))
+
+
+def test_a_robot_that_sags_is_logged_as_quoted(panda_world):
+    it = panda_world
     it.sag[1] = -0.05
     it.until(lambda: any(fits(quoted('rests beside its command'), t) for t in it.node.logged))
 
 
-def test_a_process_that_stands_still_is_warned_of_as_quoted():
-    pytest.importorskip('rclpy')
-    from support.simulated_world import World
-
-    robot = ik.load_urdf('panda')
-    it = World(robot, robot.middle_configuration, tip_links=(TIP,))
+def test_a_process_that_stands_still_is_warned_of_as_quoted(panda_world):
+    it = panda_world
     it.until(lambda: it._running)
     it.hang = 160
     it.until(lambda: any(fits(quoted('stood still'), text) for _, text in it.health.warnings))
@@ -237,13 +236,12 @@ def test_a_process_that_stands_still_is_warned_of_as_quoted():
 def test_joint_states_of_another_robot_are_named_as_quoted():
     pytest.importorskip('rclpy')
     from sensor_msgs.msg import JointState
-    from support.node_harness import Client, node_process, unique_namespace
+    from support.node_harness import Client, node_process, printed, unique_namespace
 
-    client, said = Client(unique_namespace()), []
+    client = Client(unique_namespace())
     robot = ('-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', 'output:=joint_trajectory')
     states = client.publisher(JointState, 'joint_states')
-    with node_process(client.namespace, *robot) as process:
-        threading.Thread(target=lambda: said.extend(iter(process.stdout)), daemon=True).start()
+    with node_process(client.namespace, *robot) as process, printed(process) as said:
 
         def named():
             states.publish(JointState(name=['left_panda_joint1'], position=[0.0]))

@@ -132,6 +132,18 @@ def act(bench, random, changes_limits):
         model.apply(Begin(model.q, {}))
 
 
+def test_a_tick_skipped_while_a_stop_is_asked_for_moves_no_joint():
+    """As in a return: what moved there would not be published."""
+    robot = ik.load_urdf(arm('line', f1=joint(), f2=joint(mimics('f1')), f3=joint()))
+    model = Model(robot, parameters_of(), {'f1': 0.0, 'f2': 1.0})
+    for number in range(3):
+        model.mover.tick(number / RATE, [Brake()])
+        model.mover.skip_tick(braking=False)
+        np.testing.assert_array_equal(model.governor.q, [0.0, 0.0, 1.0])
+    bench = Bench(model)
+    bench.until_in_line()
+
+
 def test_a_recording_that_begins_on_the_way_plays_the_motion_after_it(tmp_path):
     independent = arm('independent', f1=joint(), f2=joint(), f3=joint())
     mimic = arm('mimic', f1=joint(upper=0.5), f2=joint(mimics('f1')), f3=joint())

@@ -480,16 +480,22 @@ def test_what_the_controller_manager_reports_is_heeded_at_once(panda, output, of
     assert not it.tracker.has_goals, 'a goal is not kept for ever'
 
 
-@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
-def test_a_robot_that_sags_when_it_is_given_back_stays(panda, output):
+def given_away(panda, output, after):
+    """A world whose controller is off, so long [ms] after a stop at a goal; the controller."""
     it = world(panda, output=output)
     controller = it.states._controller
     controller._controller = 'joint_trajectory_controller'
     it.goal(reachable_goal(panda, TIP, 0))
     it.until(lambda: reached(it))
     it.tracker.stop()
-    it.run(1000)
+    it.run(after)
     controller._take(activity('inactive'))
+    return it, controller
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])
+def test_a_robot_that_sags_when_it_is_given_back_stays(panda, output):
+    it, controller = given_away(panda, output, after=1000)
     it.run(500)
     old, begin = it.q.copy(), it.milliseconds
     it.driven = lambda now: old + min(1e-3 * (now - begin), 1.0) * np.r_[0.4, np.zeros(7)]
@@ -884,14 +890,7 @@ def test_a_robot_that_is_moved_as_soon_as_its_controller_is_off_does_not_sag(
     panda, output, way, milliseconds
 ):
     """The command just came to rest, but it is not the command that holds the robot."""
-    it = world(panda, output=output)
-    controller = it.states._controller
-    controller._controller = 'joint_trajectory_controller'
-    it.goal(reachable_goal(panda, TIP, 0))
-    it.until(lambda: reached(it))
-    it.tracker.stop()
-    it.run(50)
-    controller._take(activity('inactive'))
+    it, controller = given_away(panda, output, after=50)
     old, begin = it.q.copy(), it.milliseconds
     share = lambda now: min((now - begin) / milliseconds, 1.0)  # noqa: E731
     it.driven = lambda now: old + share(now) * np.r_[way, np.zeros(7)]

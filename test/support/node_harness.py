@@ -418,6 +418,15 @@ def node_process(namespace, *arguments, program=('ik_node',)):
         process.stdout.close()
 
 
+@contextmanager
+def printed(process):
+    """The lines that a process prints, as they come."""
+    said = []
+    thread = threading.Thread(target=lambda: said.extend(process.stdout), daemon=True)
+    thread.start()
+    yield said
+
+
 def snapshot(tools=None, **node_options):
     """Parameters as a model gets them, with these options of the node; the rest is default."""
     node = NodeOptions(**node_options)

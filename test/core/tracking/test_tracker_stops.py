@@ -137,6 +137,18 @@ def test_a_skipped_tick_that_brakes_is_a_step_of_braking():
     assert stream.settle().status is TrackStatus.REACHED
 
 
+def test_a_tick_skipped_while_a_stop_is_asked_for_moves_no_joint():
+    stream = moving()
+    for _ in range(500):
+        stream.tracker.brake()
+        stream.tick()
+    rest = stream.tracker.q
+    for _ in range(3):
+        stream.tracker.skip_tick(braking=False)
+        np.testing.assert_array_equal(stream.tracker.q, rest)
+    assert stream.settle().status is TrackStatus.REACHED
+
+
 def test_a_tick_that_is_taken_back_and_skipped_is_as_if_it_had_not_come():
     stream, other = moving(), moving()
     for _ in range(10):

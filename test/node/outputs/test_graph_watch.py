@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from support.controlled_arm import ARM, START, Arm, controlled
-from support.node_harness import URDF, Client, node_process, unique_namespace
+from support.node_harness import URDF, Client, node_process, printed, unique_namespace
 from support.panda_world import TIP, call, panda_world
 from support.slide import at, slide
 from support.twists import JOG, jog, twist
@@ -101,15 +101,6 @@ def process_of(client, *arguments):
     return node_process(client.namespace, *robot, *arguments)
 
 
-@contextmanager
-def printed(process):
-    """The lines that a process prints."""
-    said = []
-    thread = threading.Thread(target=lambda: said.extend(process.stdout), daemon=True)
-    thread.start()
-    yield said
-
-
 @pytest.mark.parametrize('reliability', ['best_effort', 'besteffort'])
 def test_qos_overrides_choose_best_effort(reliability):
     client = Client(unique_namespace())
@@ -152,18 +143,27 @@ def test_other_publishers_of_commands_and_another_node_of_the_name_are_warned_of
         twin.destroy_node()
 
 
-def test_other_joint_states_are_warned_of_only_where_joints_are_shared():
-    wheels = JointState(name=['left_wheel', 'right_wheel'], position=[0.0, 0.0])
-    shared = JointState(name=['panda_joint3', 'panda_joint2', 'neck'], position=[0.0] * 3)
+@contextmanager
+def panda_beside(message):
+    """The Panda, once it has heard that another node publishes a message of joint_states."""
     with panda_world(command_joints=ARM) as node:
         listen(node)
         node.more_states(1)
-        with publishing(node, JointState, 'joint_states', wheels):
+        with publishing(node, JointState, 'joint_states', message):
             watch = node.ik_node._graph._others
             node.until(lambda: watch._who and watch.is_known, 'the joints of the others')
-            assert watch._lists == {frozenset(wheels.name)}
-            with publishing(node, JointState, 'joint_states', shared):
-                line = until_line(node, 'publishers too')
+            assert watch._lists == {frozenset(message.name)}
+            yield node
+
+
+def test_other_joint_states_are_warned_of_only_where_joints_are_shared():
+    wheels = JointState(name=['left_wheel', 'right_wheel'], position=[0.0, 0.0])
+    shared = JointState(name=['panda_joint3', 'panda_joint2', 'neck'], position=[0.0] * 3)
+    with (
+        panda_beside(wheels) as node,
+        publishing(node, JointState, 'joint_states', shared),
+    ):
+        line = until_line(node, 'publishers too')
         assert re.search(r'they publish panda_joint2, panda_joint3, too; command_joints', line)
         assert all('panda_joint2' in each for each in lines(node, 'publishers too'))
 
@@ -171,14 +171,9 @@ def test_other_joint_states_are_warned_of_only_where_joints_are_shared():
 def test_joints_that_another_publisher_shares_only_later_are_warned_of(monkeypatch):
     monkeypatch.setattr(graph_watch, 'SELDOM', 2)
     message = JointState(name=['left_wheel'], position=[0.0])
-    with panda_world(command_joints=ARM) as node:
-        listen(node)
-        node.more_states(1)
-        with publishing(node, JointState, 'joint_states', message):
-            watch = node.ik_node._graph._others
-            node.until(lambda: watch._who and watch.is_known, 'the joints of the others')
-            message.name = ['panda_joint4']
-            assert 'they publish panda_joint4, too' in until_line(node, 'publishers too')
+    with panda_beside(message) as node:
+        message.name = ['panda_joint4']
+        assert 'they publish panda_joint4, too' in until_line(node, 'publishers too')
 
 
 def test_a_publisher_of_joint_states_that_says_nothing_is_told_of_once(monkeypatch):
