@@ -559,7 +559,9 @@ class Trials(Actions):
         while time.monotonic() < end:
             away = self._arm.distance(place)
             if away > STAYS:
-                detail = f'{when}, by {away:.3f} rad, status {self.status.get("code")}'
+                here = {name: (x, self._arm.positions[name]) for name, x in place.items()}
+                detail = f'{when}, by {away:.3f} rad, status {self.status.get("code")}, '
+                detail += ', '.join(f'{name}: {x:.3f} to {y:.3f}' for name, (x, y) in here.items())
                 self._listener.object('a robot that is moved as nobody asked', detail)
                 return
             time.sleep(0.02)
