@@ -41,10 +41,9 @@ def wheel(tmp_path_factory):
     ('requirements', 'module'),
     [
         (['numpy==1.26.*'], 'numpy'),
-        (['numpy'], 'numpy'),
         (['placo', 'pin'], 'placo'),  # lerobot's kinematics
         (['roboplan'], 'roboplan'),
-        (['mink'], 'mink'),
+        (['mink'], 'mink'),  # with the newest numpy, as roboplan
         (['jax', 'jaxlie', 'yourdfpy'], 'jaxlie'),  # pyroki's; it is on no package index itself
     ],
     ids=lambda value: value if isinstance(value, str) else '+'.join(value),
