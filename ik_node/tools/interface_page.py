@@ -120,7 +120,7 @@ SUBSCRIPTIONS = (
         'example_trajectory',
         'trajectory_msgs/msg/JointTrajectory',
         ALWAYS,
-        'an example motion whose style is followed: [](example_guided.md)',
+        'an example motion whose style is followed: [retargeting motions](example_guided.md)',
     ),
     Endpoint(
         'robot_description', 'std_msgs/msg/String', 'no robot by parameter', 'the URDF, latched'
@@ -234,7 +234,7 @@ SERVICES = (
         '~/record',
         'std_srvs/srv/SetBool',
         ALWAYS,
-        'record goals, settings and commands: [](ros.md#recording-and-replaying)',
+        'record goals, settings and commands: [recording and replaying](ros.md#recording-and-replaying)',
     ),
     Endpoint(
         'compute_ik',
