@@ -42,7 +42,7 @@ class NodeOptions:
         static=True,
     )
     soft_limits: bool = option(
-        True, 'soft limits, those of safety_controller in the URDF, count', static=True
+        True, 'soft limits of <safety_controller> in the URDF count', static=True
     )
     base_link: str = option(
         '',

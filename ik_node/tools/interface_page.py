@@ -291,7 +291,7 @@ def _row(spec: Spec) -> str:
     allowed = ', '.join(f'`{choice}`' for choice in spec.choices) or range_text(spec)
     if spec.unit:
         allowed = f'{allowed} [{spec.unit}]'.strip()
-    meaning = spec.doc + ('; *static*' if spec.static else '')
+    meaning = spec.doc.replace('<', r'\<') + ('; *static*' if spec.static else '')
     return f'| `{spec.name}` | {default} | {allowed} | {meaning} |'
 
 

@@ -67,7 +67,7 @@ def test_the_drawing_has_the_rooms_that_there_are():
 PROGRAMS = sorted(
     {
         module
-        for page in (*PAGES, ROOT / 'CONTRIBUTING.md', ROOT / 'CHANGELOG.md')
+        for page in (*PAGES, ROOT / 'CONTRIBUTING.md', ROOT / 'CHANGELOG.rst')
         for module in re.findall(r'python -m ((?:ik_|benchmark)[\w.]*)', page.read_text('utf-8'))
     }
 )
