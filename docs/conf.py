@@ -1,6 +1,6 @@
 """Sphinx's configuration: `make docs`. rosdoc2 takes it as well, see rosdoc2.yaml.
 
-The pages are plain Markdown, which a code hoster shows whole. `complete` adds what only Sphinx can show.
+The pages are plain Markdown, which a code hoster shows whole. `complete` adds what only Sphinx has.
 """
 
 import re
@@ -21,12 +21,24 @@ BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.rst', 'LICENSE', 'benchmark', 'config', 
 """What pages include, show or link to from outside this folder."""
 
 WHOLE = {
-    'extending': ('../CONTRIBUTING.md', ':start-after: "# Working on ik_node"\n:relative-docs: docs/'),
+    'extending': (
+        '../CONTRIBUTING.md',
+        ':start-after: "# Working on ik_node"\n:relative-docs: docs/',
+    ),
     'measured': ('../benchmark/README.md', ':start-after: "# Measured"\n:relative-images:'),
     'changelog': ('../CHANGELOG.rst', ':start-line: 3\n:parser: rst'),
 }
 """Pages that link to a file outside this folder, the file, and the options of its include."""
-API = ('robots', 'problems', 'solving', 'tracking', 'collisions', 'motions', 'reachability', 'errors')
+API = (
+    'robots',
+    'problems',
+    'solving',
+    'tracking',
+    'collisions',
+    'motions',
+    'reachability',
+    'errors',
+)
 """Pages of docs/api, which Sphinx makes of docstrings."""
 
 project = 'ik_node'
@@ -97,7 +109,9 @@ def complete(app: object, page: str, source: list[str]) -> None:
 
 def contents(pages: Iterable[str], *options: str) -> str:
     """Return a table of contents in MyST's syntax."""
-    return '\n'.join(('\n```{toctree}', *(f':{option}' for option in options), '', *pages, '```\n'))
+    return '\n'.join(
+        ('\n```{toctree}', *(f':{option}' for option in options), '', *pages, '```\n')
+    )
 
 
 def setup(app) -> None:

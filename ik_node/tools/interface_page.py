@@ -234,7 +234,8 @@ SERVICES = (
         '~/record',
         'std_srvs/srv/SetBool',
         ALWAYS,
-        'record goals, settings and commands: [recording and replaying](ros.md#recording-and-replaying)',
+        'record goals, settings and commands: '
+        '[recording and replaying](ros.md#recording-and-replaying)',
     ),
     Endpoint(
         'compute_ik',

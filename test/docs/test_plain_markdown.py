@@ -1,7 +1,8 @@
-"""Every page reads whole where it lies: rendered as CommonMark with tables, as code hosters do, without Sphinx."""
+"""Every page reads whole on a code hoster: rendered as CommonMark with tables, without Sphinx."""
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from support.pages import PAGES, name
@@ -40,8 +41,7 @@ def words(inline):
 def anchors(text):
     """The anchors that hosters and MyST make of headings."""
     seen = Counter()
-    blocks = list(tokens(text))
-    for (opening, _), (_, inline) in zip(blocks, blocks[1:], strict=False):
+    for (opening, _), (_, inline) in pairwise(tokens(text)):
         if opening.type == 'heading_open':
             anchor = re.sub(r'[^\w\- ]', '', words(inline).lower()).replace(' ', '-')
             yield anchor + (f'-{seen[anchor]}' if seen[anchor] else '')
@@ -85,7 +85,7 @@ def faults_of_line(inline, text, page):
 
 
 def faults_of_target(target, text, page):
-    """A file that is not there, an anchor that no heading makes, a page that only Sphinx can draw."""
+    """A file or an anchor that is not there, or a page that only Sphinx can draw."""
     if re.match(r'\w+:', target):
         return
     file, _, anchor = target.partition('#')
@@ -104,7 +104,7 @@ def test_a_page_reads_whole(page):
 
 
 def test_no_page_is_left_out():
-    found = {path for path in ROOT.glob('*.md')} | set((ROOT / 'docs').rglob('*.md'))
+    found = set(ROOT.glob('*.md')) | set((ROOT / 'docs').rglob('*.md'))
     assert found <= set(EVERY_PAGE)
 
 
@@ -145,7 +145,7 @@ def test_a_fault_is_found(kind, text):
         'Text: `{name: value}`, `~/status` and {braces}.',
         '```yaml\n:not: a directive\n```',
         '[![a robot](pictures/drag.webp)](viewer.md)',
-        '# A `code` heading, twice\n\n# A `code` heading, twice\n\n[to it](#a-code-heading-twice-1)',
+        '# Of `code`, twice\n\n# Of `code`, twice\n\n[the second](#of-code-twice-1)',
         '<!-- a comment -->\n\n| a | b |\n|---|---|\n| `x\\|y` | z |',
         '[outside](https://example.org/#anchor) and <https://example.org>',
     ],
