@@ -1,6 +1,6 @@
 """Sphinx's configuration: `make docs`. rosdoc2 takes it as well, see rosdoc2.yaml.
 
-The pages are plain Markdown, which a code hoster shows whole. `complete` adds what only Sphinx has.
+The pages are plain Markdown, which code hosters show whole. `complete` adds what only Sphinx has.
 """
 
 import re
