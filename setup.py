@@ -204,7 +204,7 @@ setup(
     cmdclass=commands,
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
-        (SHARE, ['package.xml']),
+        (SHARE, ['package.xml', 'CHANGELOG.rst']),
         files('launch', '*.py'),
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('motions', '*.csv'),
@@ -226,6 +226,7 @@ setup(
             'pin',
             'example-robot-data',
             'argcomplete',
+            'markdown-it-py',
         ],
         'bench': ['matplotlib'],
         'complete': ['argcomplete'],
