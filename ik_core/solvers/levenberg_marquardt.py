@@ -35,11 +35,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..optim.position_first import Stage, alike_of, misses_orientation
 from ..optim.search import Budget, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult
-from .base import LoopSolver
+from .base import REACHED, LoopSolver, advised
 from .damped_search.workspace import DampedWorkspace
 
 
@@ -82,18 +83,46 @@ class LevenbergMarquardt(LoopSolver):
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve as every solver does; a plain solve is one call of the kernel."""
-        if (
-            budget is None
-            and not problem.levels
-            and problem.weighed_alike is None
-            and not self.options.record_history
-        ):
-            workspace: Any = self._workspace
-            if workspace is None or workspace.problem is not problem:
-                workspace = self._workspace_for(problem)
-            result: IkResult = workspace.solve(q0, self.clock)
-            return result
+        if budget is None and not problem.levels and not self.options.record_history:
+            if problem.weighed_alike is not None:
+                return self._solve_position_first(problem, q0)
+            return advised(problem, self._solve_whole(problem, q0))
         return super().solve(problem, q0, budget)
+
+    def _solve_whole(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+        """Solve by one call of the kernel, with the goals weighed as they are."""
+        workspace: Any = self._workspace
+        if workspace is None or workspace.problem is not problem:
+            workspace = self._workspace_for(problem)
+        result: IkResult = workspace.solve(q0, self.clock)
+        return result
+
+    def _solve_position_first(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+        """Solve with equal weights by a call or two of the kernel, which reach most poses that can
+        be reached; else as `PositionFirstSearch` does, which would do the same first."""
+        started, start = self.clock(), problem.load(q0)
+        known: dict[Stage, IkResult] = {}
+        alike_once, _, alike = self._helpers
+        steps: list[tuple[Stage, Any]] = [(Stage.ALIKE_ONCE, alike_once), (Stage.ALIKE, alike)]
+        if problem.avoids or not self.options.restarts:
+            del steps[0 if problem.avoids else 1 :]
+        for stage, solver in steps:
+            found = known[stage] = solver._solve_whole(alike_of(problem), start)
+            if found.status is REACHED:
+                found.cost = problem.cost_at(found.q[problem.variables])
+                for earlier in list(known.values())[:-1]:
+                    found.iterations += earlier.iterations
+                    found.evaluations += earlier.evaluations
+                    found.restarts += earlier.restarts
+                found.solve_time = self.clock() - started
+                return found
+            if not misses_orientation(found, problem.orientation_tolerance):
+                break
+        search = self.position_first(problem, start, known)
+        search.run()
+        result = search.result()
+        result.solve_time = self.clock() - started
+        return advised(problem, result)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
         """See LoopSolver."""

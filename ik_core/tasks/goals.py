@@ -14,7 +14,7 @@ and errors count from its edge.
 from __future__ import annotations
 
 import copy
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,13 +44,26 @@ from .base import Task
 from .packing import PackedGoals
 from .weights import is_matrix, principal_axes
 
-POSE_FREEDOMS = 6
+POSE_FREEDOMS, AXIS_FREEDOMS = 6, 5
+"""Degrees of freedom that a pose fixes, and a position with an axis."""
 POSITION_FIRST = 1e-6
 """Orientation weight, where positions weigh 1, at which an arm of too few joints comes within its
 tolerance of a position, and turns as far as it then can."""
 
 AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 """The quaternion of the axes of a position goal, where no orientation is given."""
+
+
+class Words(NamedTuple):
+    """Ways to ask for less than a whole pose: those of Python here."""
+
+    axis: str = 'ask for position and axis (PositionAxisTask)'
+    first: str = 'put the position first: PoseTask.for_joints({joints}, {link}, ...)'
+    point: str = 'ask for the position alone (PositionTask)'
+    free: str = 'leave components free by weights of 0'
+
+
+IN_PYTHON = Words()
 
 
 class GoalTask(Task):
@@ -253,6 +266,10 @@ class GoalTask(Task):
         """A hint at the task that needs no more than is given."""
         return ''
 
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goals ask for less, where this many joints are too few for this one."""
+        return words.free
+
     def check_target(self, root: str = '') -> None:
         """Raise InvalidGoal if a component of the target that counts is not set.
 
@@ -399,6 +416,14 @@ class PoseTask(GoalTask):
             tool=tool,
             relative_to=relative_to,
         )
+
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goals ask for less than a whole pose, where this many joints are too few."""
+        if not (self.position_weights.all() and self.rotation_weights.all()):
+            return words.free
+        ways = [words.axis] if joints >= AXIS_FREEDOMS else []
+        first = words.first.format(joints=joints, link=repr(self.link))
+        return ', or '.join([*ways, words.point if self.puts_position_first else first])
 
     def _less(self) -> str:
         if self._missing == {'orientation'}:
@@ -587,6 +612,10 @@ class PositionAxisTask(AxisGoal):
                     'alone, or position and direction'
                 )
             self.set_direction(direction)
+
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goal asks for less than a position and an axis."""
+        return words.point
 
     def _less(self) -> str:
         if self._missing == {'orientation'}:
