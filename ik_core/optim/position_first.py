@@ -6,9 +6,8 @@ of four poses that it can reach. So the parts of goals are weighed alike at firs
 what can be reached; where it ends elsewhere, the descent with the weights asked for goes on from
 there.
 
-From a closest point with equal weights that descent brings the position nearer, and the
-orientation farther off. So where the orientation is missed already, restarts are next, which reach
-most poses that can be reached.
+With equal weights and restarts most poses are reached that can be reached. A large tolerance of
+the orientation may be kept by the descent that goes on near the start, which then comes first.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from .search import Clock, Search
 
+LARGE_TOLERANCE = 1e-3
+"""[rad] Closest points with equal weights hardly ever miss an orientation by less."""
 Begin = Callable[[IkProblem, ArrayLike | None], Search]
 
 
@@ -45,30 +46,28 @@ class Stage(Enum):
 Stages = Generator[tuple[Stage, Array], IkResult, None]
 
 
-def misses_orientation(result: IkResult, tolerance: float) -> bool:
-    """Return whether orientations are missed, which the weights asked for would turn farther."""
-    return bool((result.orientation_errors > tolerance).any())
+def begins_with_restarts(problem: IkProblem, restarts: bool) -> bool:
+    """Return whether the first stage has restarts."""
+    return restarts and problem.orientation_tolerance <= LARGE_TOLERANCE
 
 
-def stages(q0: Array, restarts: bool, tolerances: tuple[float, float]) -> Stages:
+def stages(problem: IkProblem, q0: Array, restarts: bool) -> Stages:
     """Searches to make from q0 (n,), one after the other until one reaches the goals.
 
     Yields each with its start, and is sent its result.
     """
-    position_tolerance, orientation_tolerance = tolerances
+    ends: list[IkResult] = []
+    has_begun = begins_with_restarts(problem, restarts)
+    if has_begun:
+        ends.append((yield Stage.ALIKE, q0))
     first = yield Stage.ALIKE_ONCE, q0
-    is_turned = misses_orientation(first, orientation_tolerance)
-    ends = [first]
-    if not (restarts and is_turned):
-        ends.append((yield Stage.ONCE, first.q))
+    ends += [first, (yield Stage.ONCE, first.q)]
     if not restarts:
         return
-    third = yield Stage.ALIKE, q0
-    ends.append(third)
-    if is_turned:
-        ends.append((yield Stage.ONCE, first.q))
-    ends.append((yield Stage.ONCE, third.q))
-    if (best_of(ends).position_errors > position_tolerance).any():
+    if not has_begun:
+        ends.append((yield Stage.ALIKE, q0))
+    ends.append((yield Stage.ONCE, ends[0 if has_begun else -1].q))
+    if (best_of(ends).position_errors > problem.position_tolerance).any():
         yield Stage.ALL, q0
 
 
@@ -84,10 +83,9 @@ class Begins(NamedTuple):
 class PositionFirstSearch(Search):
     """Searches with the parts of goals weighed alike, each followed by one with their weights.
 
-    First those without restarts, from the start, which answer most goals. Then those with
-    restarts; and where they miss a position, as they may with joints at their limits, one with the
-    weights asked for that begins at the start again: see `stages`. `known` has results of stages
-    with equal weights that were found before.
+    Those with restarts answer most goals. Where all miss a position, as they may with joints at
+    their limits, one with the weights asked for begins at the start again: see `stages`. `known`
+    has results of stages with equal weights that were found before.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class PositionFirstSearch(Search):
         self._alike, self._begins, self._known = alike_of(problem), begins, known or {}
         self._frames = [goal.target.copy() for goal in problem.goals]
         self._ended: list[IkResult] = []
-        self._stages = stages(self.q0, begins.alike is not None, problem.tolerances)
+        self._stages = stages(problem, self.q0, begins.alike is not None)
         stage, start = next(self._stages)
         self._stage, self._search = stage, self._search_of(stage, start)
 

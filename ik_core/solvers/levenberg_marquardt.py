@@ -30,12 +30,12 @@ knows, which are called back at every point; an iteration is one such point, kep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..optim.position_first import Stage, alike_of, misses_orientation
+from ..optim.position_first import Stage, alike_of, begins_with_restarts
 from ..optim.search import Budget, SearchOptions
 from ..options import option
 from ..problem import IkProblem
@@ -98,27 +98,23 @@ class LevenbergMarquardt(LoopSolver):
         return result
 
     def _solve_position_first(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
-        """Solve with equal weights by a call or two of the kernel, which reach most poses that can
-        be reached; else as `PositionFirstSearch` does, which would do the same first."""
-        started, start = self.clock(), problem.load(q0)
+        """Solve as `PositionFirstSearch` does, but the first stage, which reaches most poses that
+        can be reached, by one call of the kernel."""
+        started = self.clock()
+        alike_once, _, alike = cast('Any', self._helpers)
         known: dict[Stage, IkResult] = {}
-        alike_once, _, alike = self._helpers
-        steps: list[tuple[Stage, Any]] = [(Stage.ALIKE_ONCE, alike_once), (Stage.ALIKE, alike)]
-        if problem.avoids or not self.options.restarts:
-            del steps[0 if problem.avoids else 1 :]
-        for stage, solver in steps:
-            found = known[stage] = solver._solve_whole(alike_of(problem), start)
+        if not problem.avoids:
+            solver, stage = alike_once, Stage.ALIKE_ONCE
+            if begins_with_restarts(problem, self.options.restarts > 0):
+                solver, stage = alike, Stage.ALIKE
+            found: IkResult = solver._solve_whole(alike_of(problem), q0)
             if found.status is REACHED:
+                problem.packed.load(found.q)
                 found.cost = problem.cost_at(found.q[problem.variables])
-                for earlier in list(known.values())[:-1]:
-                    found.iterations += earlier.iterations
-                    found.evaluations += earlier.evaluations
-                    found.restarts += earlier.restarts
                 found.solve_time = self.clock() - started
                 return found
-            if not misses_orientation(found, problem.orientation_tolerance):
-                break
-        search = self.position_first(problem, start, known)
+            known[stage] = found
+        search = self.position_first(problem, q0, known)
         search.run()
         result = search.result()
         result.solve_time = self.clock() - started

@@ -54,6 +54,26 @@ def test_poses_that_are_reachable_are_reached(arm, solver):
         np.testing.assert_allclose(result.position_errors, again.position_errors, atol=1e-12)
 
 
+@pytest.mark.parametrize('name', ['hobby', 'arm5', 'scara'])
+def test_reachable_poses_take_the_searches_of_equal_weights_alone(name):
+    robot = shipped(name) if name == 'scara' else ARMS[name]()
+    tip, count = robot.default_tip(), 200
+    goals = ik.PoseTask.for_joints(robot.n, tip), ik.PoseTask(tip)
+    problems = [ik.IkProblem(robot, [goal]) for goal in goals]
+    method, iterations, same = ik.make_solver(), np.zeros((count, 2)), 0
+    starts = random_configurations(robot, 12, count)
+    for k, q in enumerate(random_configurations(robot, 11, count)):
+        found = []
+        for goal, problem in zip(goals, problems, strict=True):
+            goal.set_target(robot.forward_kinematics(q))
+            found.append(method.solve(problem, starts[k]))
+            assert found[-1].success
+        iterations[k] = [result.iterations for result in found]
+        same += bool((found[0].q == found[1].q).all())
+    assert same == count
+    np.testing.assert_array_equal(*iterations.T)
+
+
 def test_where_a_pose_is_not_reached_the_position_is_and_nothing_near_is_turned_less(arm):
     goal, problem = position_first(arm)
     method, restarts = ik.make_solver(), []
