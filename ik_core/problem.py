@@ -227,9 +227,7 @@ class IkProblem:
 
     def _immobile(self, goal: int, joints: Sequence[int], q: Array) -> Immobile:
         """The directions in which these joints don't move a goal, with the others as in q (n,)."""
-        lower, upper = self.robot.lower.copy(), self.robot.upper.copy()
-        lower[self.variables], upper[self.variables] = self.limits.lower, self.limits.upper
-        return immobile(self.robot, self.goals[goal], joints, q, lower, upper)
+        return immobile(self.robot, self.goals[goal], joints, q)
 
     def _moving(self, goal: int) -> list[int]:
         """The joints, as indices into q, that are not frozen and move a goal's link."""

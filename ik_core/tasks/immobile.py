@@ -13,7 +13,8 @@ from . import kernels
 from .goals import GoalTask
 
 SAMPLES = 6
-"""Random configurations: derivatives are analytic, so one that is zero at all of these is zero."""
+"""Random configurations, whatever the limits: derivatives are analytic, so one that is zero at all
+of these is zero everywhere."""
 NO_MOTION = 1e-4
 """Singular values below this share of the largest are those of rounded axes, as 1.5708 for pi / 2,
 not of a joint that moves the point."""
@@ -37,21 +38,17 @@ class Immobile(NamedTuple):
         return np.asarray(np.where(np.abs(gaps) > SPREADS * self.spreads, gaps, 0.0), float)
 
 
-def immobile(
-    robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array, lower: Array, upper: Array
-) -> Immobile:
+def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immobile:
     """Find the directions in which these joints, as indices into q, never move a goal's point.
 
     Only directions that the goal asks for, with a weight and without a box, count.
 
     q (n,) : where all other joints stand
-    lower, upper (n,) : limits of the joints
     """
     columns = np.array(joints, int)
     rng = np.random.default_rng(0)
-    low, high = np.clip([lower, upper], -np.pi, np.pi)[:, columns]
     samples = np.tile(q, (SAMPLES, 1))
-    samples[:, columns] = rng.uniform(low, high, (SAMPLES, len(columns)))
+    samples[:, columns] = rng.uniform(-np.pi, np.pi, (SAMPLES, len(columns)))
     frames = np.array([goal.frame_at(robot, robot.frames(x)) for x in samples])
     chain = robot.jacobian(samples, goal.link, goal.relative_to)
     origins = robot.forward_kinematics(samples, goal.link, goal.relative_to)[:, :3, 3]
