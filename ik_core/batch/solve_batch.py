@@ -26,9 +26,11 @@ from ..maths.lanes import LANES
 from ..maths.rotations import (
     Array,
     IntArray,
+    frames_of,
     transform_of,
 )
 from ..maths.transforms import checked_transforms, for_kernels
+from ..optim.position_first import alike_of, begins_with_restarts
 from ..optim.search import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
@@ -216,6 +218,22 @@ class ManySolves:
             self._search = DampedWorkspace(problem, solver.options)
         else:
             self.problem = problem.clone()
+        self._alike: ManySolves | None = None
+        if self._begins_alike:
+            self._alike = ManySolves(alike_of(self.problem), solver, threads)
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether many problems at once take less time than one after the other."""
+        return self.compiled or self._alike is not None
+
+    @property
+    def _begins_alike(self) -> bool:
+        """Whether single solves begin with equal weights and restarts, which a kernel knows."""
+        problem, solver = self.problem, self.solver
+        known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
+        known = known and not (problem.levels or problem.is_constrained or problem.avoids)
+        return known and begins_with_restarts(problem, solver.options.restarts > 0)
 
     @property
     def compiled(self) -> bool:
@@ -353,7 +371,9 @@ class ManySolves:
     ) -> BatchResult:
         results = []
         regular: Iterable[IkResult | None] = (None for _ in starts)
-        if transforms is not None and near is None and len(self.problem.goals) == 1:
+        if self._alike is not None and near is None and self._begins_alike:
+            regular = self._reached_alike(self._alike, transforms, starts)
+        elif transforms is not None and near is None and len(self.problem.goals) == 1:
             given = self.problem, transforms[:, 0], starts, self.threads
             regular = self.solver.solve_regular(*given)
         for i, (start, known) in enumerate(zip(starts, regular, strict=True)):
@@ -364,6 +384,26 @@ class ManySolves:
             if progress is not None:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))
+
+    def _reached_alike(
+        self, alike: ManySolves, transforms: Array | None, starts: Array
+    ) -> Iterator[IkResult | None]:
+        """The results that equal weights reach, as the first stage of single solves; else None."""
+        problem = self.problem
+        if transforms is None:
+            own = np.array([transform_of(task.target) for task in problem.goals])
+            transforms = np.tile(own, (len(starts), 1, 1, 1))
+        alike_of(problem)  # with the tolerances as they are now
+        batch = alike.run(transforms, np.ascontiguousarray(starts))
+        for i, target in enumerate(transforms):
+            if not batch.success[i]:
+                yield None
+                continue
+            result = batch[i]
+            problem.packed.load_frozen(result.q)
+            problem.packed.set_targets(list(frames_of(target)))
+            result.cost = problem.cost_at(result.q[problem.variables])
+            yield result
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:
         result = self.solver.solve(self.problem, start)

@@ -119,7 +119,7 @@ class _Run:
     def write(self, writer: Any, q0: Array, is_path: bool, line: ProgressLine) -> None:
         """Write a line for every pose, all from q0 (n,), or each from where the last one ended."""
         count = len(self.poses.lines)
-        block = BLOCK if self.many.compiled and not is_path else 1
+        block = BLOCK if self.many.takes_blocks and not is_path else 1
         names = self.problem.robot.joint_names
         writer.writerow(['line', *names, 'status', *ERRORS[: 2 if self.poses.turned else 1]])
         line.show(0, count)

@@ -155,6 +155,7 @@ def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict
         'searches': found.searches,
         'closed_form': found.family or None,
         'solve_time': found.solve_time,
+        'hints': [] if len(found) else robot_hints(problem),
         'solutions': [
             {**_joints(problem, q, angles), 'singular': bool(singular)}
             for q, singular in zip(found, found.singular, strict=True)
@@ -177,4 +178,5 @@ def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
     count = f'{counted(len(found), "solution")}, {said}'
     by = f'closed form: {found.family}' if found.family else f'{found.searches} searches'
     effort = f'{time(found.solve_time)}, {by}'
-    return '\n\n'.join((table(joints), f'{count}\n{effort}'))
+    hints = [] if len(found) else robot_hints(problem)
+    return '\n\n'.join((table(joints), '\n'.join((count, effort, *hints))))

@@ -167,8 +167,11 @@ def test_free_base_adds_a_floating_base_where_there_is_none(capsys):
 def test_equal_limits_are_named_when_a_goal_is_not_reached(tmp_path, capsys):
     text = hobby_urdf().replace('lower="-1.69" upper="1.69"', 'lower="0.4" upper="0.4"')
     (tmp_path / 'arm.urdf').write_text(text)
-    _, data = solved(capsys, tmp_path / 'arm.urdf', '--xyz', 0.0, 0.0, 2.0)
-    assert data['hints'] == ['elbow can not move: lower and upper limits are equal']
+    for more in ([], ['--all', '--rpy', 0, 0, 0]):
+        goal = tmp_path / 'arm.urdf', '--xyz', 0.0, 0.0, 2.0, *more
+        _, data = solved(capsys, *goal)
+        assert data['hints'] == ['elbow can not move: lower and upper limits are equal']
+        assert data['hints'][0] in run(capsys, 'solve', *goal)[1]
 
 
 def test_a_planar_arm_is_said_to_stay_in_its_plane(mobile, capsys):

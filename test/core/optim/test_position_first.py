@@ -8,6 +8,7 @@ from support.robots import shipped
 
 import ik_core as ik
 from ik_core import IkStatus
+from ik_core.batch.solve_batch import ManySolves
 from ik_core.robot.linkage import linkage
 
 ARMS = {'hobby': hobby_arm, 'arm5': lambda: shipped('arm5'), 'linkage': lambda: linkage(5)}
@@ -195,6 +196,37 @@ def test_a_goal_that_is_followed_has_the_restarts_asked_for():
         search.stay_on_branch()
         search.run()
         assert search.result().restarts == restarts
+
+
+def test_a_batch_has_the_results_of_single_solves(arm):
+    goal, problem = position_first(arm)
+    starts = random_configurations(arm, 14, 30)
+    targets = np.array([arm.forward_kinematics(q) for q in random_configurations(arm, 13, 30)])
+    targets[::7] = [turned_off(arm, q) for q in random_configurations(arm, 15, 30)[::7]]
+    batch = ik.solve_batch(problem, targets, starts)
+    assert 20 < batch.success.sum() < 30
+    for i, (target, start) in enumerate(zip(targets, starts, strict=True)):
+        goal.set_target(target)
+        single, found = ik.make_solver().solve(problem, start), batch[i]
+        np.testing.assert_array_equal(found.q, single.q)
+        np.testing.assert_array_equal(found.position_errors, single.position_errors)
+        for name in ('status', 'cost', 'iterations', 'evaluations', 'restarts', 'note'):
+            assert getattr(found, name) == getattr(single, name), name
+
+
+def test_tolerances_of_a_batch_that_change_count():
+    robot = hobby_arm()
+    _, problem = position_first(robot)
+    many = ManySolves(problem, ik.make_solver())
+    assert many.takes_blocks
+    q = random_configurations(robot, 16, 20)
+    targets = np.array([[robot.forward_kinematics(one)] for one in q])
+    for tolerance in (1e-4, 1e-9, 1e-3):
+        many.problem.position_tolerance = many.problem.orientation_tolerance = tolerance
+        batch = many.run(targets, np.zeros((1, robot.n)))
+        assert batch.success.all()
+        assert batch.position_errors.max() < tolerance
+        assert batch.orientation_errors.max() < tolerance
 
 
 def test_secondary_tasks_and_batches_and_clones(arm):
