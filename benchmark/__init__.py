@@ -24,6 +24,7 @@ BENCHMARKS = {
     'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
     'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
     'closed_form_proof': 'solutions in closed form that others find not, and the other way',
+    'few_joints': 'poses of four and five joints, position first and weighed alike, in turns',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
     'startup': 'time from the start of a process to its first answer of each kind',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',

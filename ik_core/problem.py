@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .collision.collisions import Collisions
-from .display import angle, counted, length, listed
+from .display import angle, counted, joined, length, listed
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
@@ -27,7 +27,8 @@ from .robot.robot import Robot
 from .rules import are_within
 from .tasks import Task
 from .tasks.base import JointTask
-from .tasks.goals import GoalTask
+from .tasks.goals import IN_PYTHON, GoalTask, Words
+from .tasks.immobile import Immobile, immobile, named_directions
 from .tasks.jacobian_check import (
     check_finite,
     check_task,
@@ -43,6 +44,10 @@ FAR = 1e9
 
 DEPTH = 0.01
 """Depths of cylinders are too large by at most this share of the radius (`collision.epa`)."""
+STILL = 1e-9
+"""[rad or m] A joint whose limits are no further apart does not move."""
+ALONG = 1e-3
+"""Share of a direction that has to remain, or it is another one."""
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
@@ -178,7 +183,7 @@ class IkProblem:
 
     def _forget_goals(self) -> None:
         """Pack the goals anew, and forget what was found out about others."""
-        for name in ('reach', 'short_goals', 'weighed_alike'):
+        for name in ('reach', 'short_goals', 'immobile', 'weighed_alike'):
             vars(self).pop(name, None)
         self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
 
@@ -201,12 +206,33 @@ class IkProblem:
     def short_goals(self) -> NDArray[np.bool_]:
         """Mask (G,) of goals that fix more degrees of freedom than the joints of their link have.
 
-        All do where they ask for more together than all variables have.
+        All do where they ask for more together than all variables have. So do goals for a position
+        in whose `immobile` directions no joint moves their link.
         """
         fixed = [goal.fixed_freedoms for goal in self.goals]
-        frozen = {self.robot.joint_index(joint) for joint in self.frozen_joints}
-        joints = [len(set(self.robot.chain(*chain)) - frozen) for chain in self.goal_chains]
-        return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables))
+        joints = [len(self._moving(i)) for i in range(len(self.goals))]
+        is_flat = np.array([len(own.directions) > 0 for own in self.immobile], bool)
+        return (np.array(fixed) > joints) | (sum(fixed) > len(self.variables)) | is_flat
+
+    @cached_property
+    def immobile(self) -> list[Immobile]:
+        """The directions in which no joint of the robot moves the points of the goals, if any.
+
+        Joints that are frozen count: without them the robot could move there.
+        """
+        chains = [self.robot.chain(*chain) for chain in self.goal_chains]
+        return [
+            self._immobile(i, chain, self.default_configuration) for i, chain in enumerate(chains)
+        ]
+
+    def _immobile(self, goal: int, joints: Sequence[int], q: Array) -> Immobile:
+        """The directions in which these joints don't move a goal, with the others as in q (n,)."""
+        return immobile(self.robot, self.goals[goal], joints, q)
+
+    def _moving(self, goal: int) -> list[int]:
+        """The joints, as indices into q, that are not frozen and move a goal's link."""
+        chain = self.robot.chain(*self.goal_chains[goal])
+        return sorted(set(chain) & set(self.variables.tolist()))
 
     @cached_property
     def is_redundant(self) -> bool:
@@ -537,16 +563,117 @@ class IkProblem:
 
         A goal whose position is out of reach does not count: farther away than the links are long,
         missed by more than the whole arm moves its tip when it turns by the orientation error, or
-        missed although the orientation weighs next to nothing (`POSITION_FIRST`).
+        missed although the orientation weighs next to nothing (`POSITION_FIRST`). Distances along
+        directions in which no joint moves the link (`immobile`) are for lack of joints.
         """
         position, orientation = tolerances or self.tolerances
-        far, turned = position_errors > position, orientation_errors > orientation
+        turned = orientation_errors > orientation
+        position_errors, points, off = self._without_offsets(position_errors, points, position)
+        far = position_errors > position
         centres, radii = self.reach
         beyond = np.linalg.norm(points - centres, axis=-1) > radii + position
         first = np.array([goal.puts_position_first for goal in self.goals], bool)
         mostly_turned = turned & (position_errors <= np.minimum(radii, FAR) * orientation_errors)
         explained = self.short_goals & mostly_turned & ~beyond & ~(first & far)
-        return (explained | ~(far | turned)).all(axis=-1)
+        explained |= off & ~far & ~turned
+        return (explained | ~(off | far | turned)).all(axis=-1)
+
+    def _without_offsets(
+        self, position_errors: Array, points: Array, tolerance: float
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Errors (..., G) and points (..., G, 3) [m] without their parts along the directions in
+        which no joint moves the goals' links, and whether such a part exceeds the tolerance.
+        """
+        off = np.zeros(np.shape(position_errors), bool)
+        for i, own in enumerate(self.immobile):
+            if not len(own.directions):
+                continue
+            if not off.any():
+                position_errors, points = np.array(position_errors), np.array(points)
+            offsets = own.offsets(points[..., i, :])
+            points[..., i, :] -= offsets @ own.directions
+            squares = np.square(offsets).sum(axis=-1)
+            off[..., i] = np.sqrt(squares) > tolerance
+            rest = np.square(position_errors[..., i]) - squares
+            position_errors[..., i] = np.sqrt(np.maximum(rest, 0.0))
+        return position_errors, points, off
+
+    def why_unmoved(self, goal: int, q: ArrayLike, point: Array) -> str:
+        """Text: no joint moves a goal's link in a direction to its point (3,) [m]; '' if one may.
+
+        goal : index of the goal
+        q (n,) : where the joints stand that the problem does not move
+        """
+        moving, chain = self._moving(goal), self.robot.chain(*self.goal_chains[goal])
+        stuck = self.variables[self.limits.upper - self.limits.lower <= STILL].tolist()
+        able = [i for i in moving if i not in stuck]
+        held = [i for i in chain if i not in able]
+        start = self.robot.checked(q)
+        own = self._immobile(goal, able, start) if held else self.immobile[goal]
+        gaps = np.abs(own.offsets(point)) > self.position_tolerance
+        if not gaps.any():
+            return ''
+        directions, link = own.directions[gaps], self.goals[goal].link
+        where, names = f'along {named_directions(directions)}', self.robot.joint_names
+        free = [i for i in held if self._adds_to(goal, able, i, directions, start)]
+        if not free:
+            return f'no joint moves {link} {where}'
+        frozen = [names[i] for i in free if i not in moving]
+        equal = [names[i] for i in free if i in moving]
+        said = [f'{listed(frozen)} {"is" if len(frozen) == 1 else "are"} frozen'] if frozen else []
+        if equal:
+            said.append(f'the limits of {listed(equal)} are equal')
+        return f'no joint that may move moves {link} {where}: {" and ".join(said)}'
+
+    def _adds_to(
+        self, goal: int, able: list[int], joint: int, directions: Array, q: Array
+    ) -> bool:
+        """Whether a joint adds a motion along one of the directions (k, 3) to those of others."""
+        without = self._immobile(goal, [*able, joint], q).directions
+        return bool(np.abs(directions @ without.T @ without - directions).max() > ALONG)
+
+    def advice(
+        self,
+        q: ArrayLike,
+        position_errors: Array,
+        orientation_errors: Array,
+        points: Array | None = None,
+        words: Words = IN_PYTHON,
+    ) -> str:
+        """Text: what to ask for instead, if too few joints move for the goals; '' else.
+
+        q (n,) : an answer that misses goals
+        position_errors [m], orientation_errors [rad] (G,) : its errors
+        points (G, 3) : positions of the targets [m]; by default those of the goals now
+        words : how to ask for less
+        """
+        if points is None:
+            points = np.array([goal.target[9:] for goal in self.goals])
+        few = self.short_goals.any() and self.lacks_joints(
+            position_errors, orientation_errors, points
+        )
+        notes = []
+        for i, goal in enumerate(self.goals):
+            far = position_errors[i] > self.position_tolerance
+            unmoved = self.why_unmoved(i, q, points[i]) if far else ''
+            if unmoved:
+                notes.append(unmoved)
+            elif few and (far or orientation_errors[i] > self.orientation_tolerance):
+                notes.append(self._smaller_goal(i, goal, words))
+        return joined(*dict.fromkeys(notes))
+
+    def _smaller_goal(self, i: int, goal: GoalTask, words: Words) -> str:
+        """Say how few joints move a goal's link, and which goals ask for less."""
+        moving, chain = self._moving(i), self.robot.chain(*self.goal_chains[i])
+        count, frozen = len(moving), [self.robot.joint_names[j] for j in chain if j not in moving]
+        held = f', with {listed(frozen)} frozen' if frozen else ''
+        fixed = sum(one.fixed_freedoms for one in self.goals)
+        if goal.fixed_freedoms <= count and not len(self.immobile[i].directions):
+            return (
+                f'the goals fix {fixed} degrees of freedom, and {len(self.variables)} joints move'
+            )
+        what = '1 joint moves' if count == 1 else f'{count} joints move'
+        return f'only {what} {goal.link}{held}: {goal.asking_less(count, words)}'
 
     def residual_of(self, tasks: Sequence[Task], x: Array) -> Array:
         """The residuals (rows,) of tasks that are no goals, at variables x."""

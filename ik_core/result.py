@@ -41,7 +41,8 @@ class IkResult:
     kinematics) and `restarts`: totals of all attempts up to the one that answers, the same however
     many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
     solver's option `record_history` is set. `note`: the solver's remark on how the result was
-    found; often empty. `abandoned_evaluations`: those of later attempts, which were under way side
+    found, and what to ask for instead if few or frozen joints are why goals are missed; often
+    empty. `abandoned_evaluations`: those of later attempts, which were under way side
     by side, and called off. `cone_violations`: the angle outside each reach cone of the problem's
     constraints [rad], 0 inside.
     """

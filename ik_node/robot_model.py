@@ -294,6 +294,10 @@ class Model:
         """The kind of a tip's goals: one of GOAL_KINDS."""
         return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
 
+    def why_unmoved(self, tip: int, point: Array) -> str:
+        """Text: no joint moves a tip in a direction to a point (3,) [m]; '' if one may."""
+        return self.problem(self._goals()).why_unmoved(tip, self.tracker.q, point)
+
     def joints_of(self, tip_link: str) -> int:
         """Number of the joints that move a tip."""
         return len(set(self.robot.chain(tip_link)) & set(self.moved_joints))

@@ -19,26 +19,31 @@ from numpy.typing import ArrayLike, NDArray
 from .._jit import COMPILED
 from .._records import Record
 from ..chunks import Progress, Work, check_progress, checked_threads, share_out
-from ..display import angle, counted, html_table, length
+from ..display import angle, counted, html_table, joined, length
 from ..display import time as time_text
 from ..exceptions import InvalidOption
 from ..maths.lanes import LANES
 from ..maths.rotations import (
     Array,
     IntArray,
+    frames_of,
     transform_of,
 )
 from ..maths.transforms import checked_transforms, for_kernels
+from ..optim.position_first import alike_of, begins_with_restarts
 from ..optim.search import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
+from ..solvers.base import MISSED
 from ..solvers.damped_search.run import solve_batch as solve_searches
 from ..solvers.damped_search.workspace import DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from .rows import Answers, put_answers, take_problems
 
+NOTED = 8
+"""Missed goals whose notes are in that of the batch."""
 LEAST, MOST = (256, 2048) if COMPILED else (1, 1)
 """Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
 before another thread would be a help."""
@@ -54,7 +59,10 @@ class BatchResult:
     `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations`, `restarts`
     and `abandoned_evaluations` (N,), all as in IkResult. `solve_time` [s]: time of the whole
     batch; an IkResult taken from it has the mean time of a problem. `note`: pairs of links that
-    collide in the starts and that no joint of the problem moves against each other.
+    collide in the starts and that no joint of the problem moves against each other; and what to
+    ask for instead, if few joints are why goals are missed, as `batch[i].note` says for one. Where
+    goals are missed, `problem` and the positions of the targets, `points` (N or 1, goals, 3) [m],
+    are what such notes are made of.
     """
 
     q: Array
@@ -69,6 +77,8 @@ class BatchResult:
     abandoned_evaluations: IntArray
     solve_time: float = 0.0
     note: str = ''
+    problem: IkProblem | None = None
+    points: Array | None = None
 
     @property
     def total_evaluations(self) -> IntArray:
@@ -117,8 +127,26 @@ class BatchResult:
             int(self.evaluations[i]),
             int(self.restarts[i]),
             self.solve_time / len(self),
+            note=self._advice(i),
             abandoned_evaluations=int(self.abandoned_evaluations[i]),
         )
+
+    def _advice(self, i: int) -> str:
+        """What to ask for instead, if few joints are why the i-th problem misses its goals."""
+        if self.problem is None or self.points is None or self.status[i] not in MISSED:
+            return ''
+        points = self.points[i if len(self.points) > 1 else 0]
+        own = self.position_errors[i], self.orientation_errors[i]
+        return self.problem.advice(self.q[i], *own, points)
+
+    def advised(self, problem: IkProblem, transforms: Array) -> BatchResult:
+        """Add notes on missed goals, of targets (N, G, 4, 4); `note` has the first ones."""
+        missed = np.flatnonzero(~self.success)
+        if not missed.size or not problem.goals:
+            return self
+        advised = replace(self, problem=problem, points=transforms[..., :3, 3].copy())
+        notes = dict.fromkeys(advised._advice(int(i)) for i in missed[:NOTED])
+        return replace(advised, note=joined(self.note, *notes))
 
 
 def _worst_of(row: tuple[str, int, str, str, str]) -> str:
@@ -168,7 +196,7 @@ def solve_batch(
     root, goals = problem.robot.base_link, len(problem.goals)
     transforms = checked_transforms(targets, root, goals)
     starts = checked_starts(problem, q0, len(transforms))
-    result = many.run(transforms, starts, progress=progress)
+    result = many.run(transforms, starts, progress=progress).advised(problem, transforms)
     if many.compiled:
         kept['batch'] = asked, many
     return result
@@ -190,6 +218,22 @@ class ManySolves:
             self._search = DampedWorkspace(problem, solver.options)
         else:
             self.problem = problem.clone()
+        self._alike: ManySolves | None = None
+        if self._begins_alike:
+            self._alike = ManySolves(alike_of(self.problem), solver, threads)
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether many problems at once take less time than one after the other."""
+        return self.compiled or self._alike is not None
+
+    @property
+    def _begins_alike(self) -> bool:
+        """Whether single solves begin with equal weights and restarts, which a kernel knows."""
+        problem, solver = self.problem, self.solver
+        known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
+        known = known and not (problem.levels or problem.is_constrained or problem.avoids)
+        return known and begins_with_restarts(problem, solver.options.restarts > 0)
 
     @property
     def compiled(self) -> bool:
@@ -327,7 +371,9 @@ class ManySolves:
     ) -> BatchResult:
         results = []
         regular: Iterable[IkResult | None] = (None for _ in starts)
-        if transforms is not None and near is None and len(self.problem.goals) == 1:
+        if self._alike is not None and near is None and self._begins_alike:
+            regular = self._reached_alike(self._alike, transforms, starts)
+        elif transforms is not None and near is None and len(self.problem.goals) == 1:
             given = self.problem, transforms[:, 0], starts, self.threads
             regular = self.solver.solve_regular(*given)
         for i, (start, known) in enumerate(zip(starts, regular, strict=True)):
@@ -338,6 +384,26 @@ class ManySolves:
             if progress is not None:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))
+
+    def _reached_alike(
+        self, alike: ManySolves, transforms: Array | None, starts: Array
+    ) -> Iterator[IkResult | None]:
+        """The results that equal weights reach, as the first stage of single solves; else None."""
+        problem = self.problem
+        if transforms is None:
+            own = np.array([transform_of(task.target) for task in problem.goals])
+            transforms = np.tile(own, (len(starts), 1, 1, 1))
+        alike_of(problem)  # with the tolerances as they are now
+        batch = alike.run(transforms, np.ascontiguousarray(starts))
+        for i, target in enumerate(transforms):
+            if not batch.success[i]:
+                yield None
+                continue
+            result = batch[i]
+            problem.packed.load_frozen(result.q)
+            problem.packed.set_targets(list(frames_of(target)))
+            result.cost = problem.cost_at(result.q[problem.variables])
+            yield result
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:
         result = self.solver.solve(self.problem, start)

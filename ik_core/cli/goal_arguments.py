@@ -1,11 +1,11 @@
-"""Goals on the command line: --tip, --xyz, --rpy, --quat, for one link or for several."""
+"""Goals on the command line: --tip, --xyz, --rpy, --axis and the like, for one link or several."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from ..maths.rotations import Array, matrix_from_rpy, quaternion_from_matrix
 from ..robot.robot import Robot
-from ..tasks import OrientationTask, PoseTask, PositionTask
-from ..tasks.goals import GoalTask
+from ..tasks import AxisTask, OrientationTask, PoseTask, PositionAxisTask, PositionTask
+from ..tasks.goals import GoalTask, Words
 from .angles import RADIANS, Angles
 from .parser import UsageError
 
@@ -22,6 +22,7 @@ MOST_RADIANS = 2.0 * math.tau
 """A larger angle of a goal is more likely in degrees."""
 MOST_METRES = 20.0
 """A larger position of a goal is more likely in millimetres."""
+ORIENTATIONS = 'rpy', 'quat', 'axis'
 
 
 @dataclass
@@ -32,6 +33,8 @@ class Goal:
     xyz: list[float] | None = None
     rpy: list[float] | None = None
     quat: list[float] | None = None
+    axis: list[float] | None = None
+    tool: list[float] | None = None
 
 
 def add_goals(group: Any, links: Callable[..., Any]) -> None:
@@ -56,21 +59,129 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
         help="its orientation: roll, pitch, yaw about the root link's axes, as in URDF",
     )
     goal('--quat', nargs=4, type=float, metavar=('X', 'Y', 'Z', 'W'), help='or as a quaternion')
+    goal(
+        '--axis',
+        nargs=3,
+        type=float,
+        metavar=('X', 'Y', 'Z'),
+        help="or only the direction of its z axis (of --tool's, if given); the roll is free",
+    )
+    goal(
+        '--tool',
+        nargs='+',
+        type=float,
+        metavar='N',
+        help='tool centre point in its frame, X Y Z [m] or X Y Z R P Y, which takes its place',
+    )
+    group.add_argument(
+        '--equal-weights',
+        action='store_true',
+        help='weigh position and orientation alike; by default the position comes first if '
+        'fewer than six joints move a link',
+    )
 
 
-def task_of(robot: Robot, goal: Goal, angles: Angles) -> GoalTask:
-    """The task that a goal means. Raises UsageError where it asks for nothing."""
-    link = robot.default_tip() if goal.link is None else goal.link
-    quaternion = _quaternion(goal, angles)
-    if goal.xyz is None and quaternion is None:
-        raise UsageError(f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y, or both')
-    if goal.xyz is not None and MOST_METRES < max(map(abs, goal.xyz)) < math.inf:
-        print('ik: --xyz is in metres, not in millimetres', file=sys.stderr)
-    if quaternion is None:
-        return PositionTask(link, goal.xyz)
-    if goal.xyz is None:
-        return OrientationTask(link, quaternion)
-    return PoseTask(link, goal.xyz, quaternion)
+def add_tolerances(group: Any) -> None:
+    """Add the tolerances within which goals are reached."""
+    group.add_argument('--position-tolerance', type=float, metavar='M', help='[m] (default: 1e-5)')
+    group.add_argument(
+        '--orientation-tolerance',
+        type=float,
+        metavar='ANGLE',
+        help='[rad], or [deg] with --degrees (default: 1e-4 rad)',
+    )
+
+
+def tolerances_of(arguments: argparse.Namespace, angles: Angles) -> dict[str, Any]:
+    """The tolerances that are given, as arguments of IkProblem."""
+    given = {}
+    if arguments.position_tolerance is not None:
+        given['position_tolerance'] = arguments.position_tolerance
+    if arguments.orientation_tolerance is not None:
+        given['orientation_tolerance'] = arguments.orientation_tolerance / angles.per_radian
+    for name, value in given.items():
+        if not 0.0 < value < math.inf:
+            option = '--' + name.replace('_', '-')
+            raise UsageError(f'{option} {value:g}: a positive number is needed')
+    return given
+
+
+@dataclass(frozen=True)
+class GoalMaker:
+    """Makes tasks of goals on the command line, for a robot with some joints frozen.
+
+    `equal_weights`: also of poses for links that few joints move.
+    """
+
+    robot: Robot
+    angles: Angles
+    frozen: Sequence[str] = ()
+    equal_weights: bool = False
+
+    def task(self, goal: Goal) -> GoalTask:
+        """The task that a goal means. Raises UsageError where it asks for nothing."""
+        link = self.robot.default_tip() if goal.link is None else goal.link
+        quaternion, tool = _quaternion(goal, self.angles), self.tool(goal)
+        if goal.xyz is None and quaternion is None and goal.axis is None:
+            raise UsageError(
+                f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y or --axis X Y Z, or both'
+            )
+        if goal.axis is not None and not any(goal.axis):
+            raise UsageError('--axis 0 0 0 is no direction: --axis 0 0 -1, say, points down')
+        if goal.xyz is not None and MOST_METRES < max(map(abs, goal.xyz)) < math.inf:
+            print('ik: --xyz is in metres, not in millimetres', file=sys.stderr)
+        if goal.axis is not None:
+            if goal.xyz is not None:
+                return PositionAxisTask(link, goal.xyz, direction=goal.axis, tool=tool)
+            along = (0.0, 0.0, 1.0) if tool is None else tool[:3, 2]
+            return AxisTask(link, along, goal.axis)
+        if quaternion is None:
+            return PositionTask(link, goal.xyz, tool=tool)
+        if goal.xyz is None:
+            return OrientationTask(link, quaternion, tool=tool)
+        pose = self.pose(link, tool)
+        pose.set_target(position=goal.xyz, quaternion=quaternion)
+        return pose
+
+    def pose(self, link: str, tool: Array | None) -> PoseTask:
+        """A task for poses of a link, without a target."""
+        if self.equal_weights:
+            return PoseTask(link, tool=tool)
+        frozen = {self.robot.joint_index(name) for name in self.frozen}
+        joints = set(self.robot.chain(link)) - frozen
+        return PoseTask.for_joints(len(joints), link, tool)
+
+    def tool(self, goal: Goal) -> Array | None:
+        """The tool (4, 4) of a goal. Raises UsageError for a wrong count of numbers."""
+        if goal.tool is None:
+            return None
+        if len(goal.tool) not in (3, 6):
+            raise UsageError(
+                f'--tool has {len(goal.tool)} numbers: X Y Z are needed, or X Y Z R P Y'
+            )
+        tool = np.eye(4)
+        tool[:3, 3] = goal.tool[:3]
+        if len(goal.tool) == 6:
+            radians = [angle / self.angles.per_radian for angle in goal.tool[3:]]
+            tool[:3, :3] = matrix_from_rpy(radians)
+        if MOST_METRES < max(map(abs, goal.tool[:3])) < math.inf:
+            print('ik: --tool is in metres, not in millimetres', file=sys.stderr)
+        return tool
+
+
+def maker_of(arguments: argparse.Namespace, robot: Robot) -> GoalMaker:
+    """What makes the tasks of `ik solve`."""
+    own = arguments.frozen, arguments.equal_weights
+    return GoalMaker(robot, arguments.angles, *own)
+
+
+IN_SHELL = Words(
+    axis='ask for position and axis (--axis in place of --rpy)',
+    first='put the position first (leave out --equal-weights)',
+    point='ask for the position alone (--xyz)',
+    free='ask for less',
+)
+"""Ways to ask for less on the command line."""
 
 
 def _quaternion(goal: Goal, angles: Angles) -> Array | None:
@@ -83,15 +194,19 @@ def _quaternion(goal: Goal, angles: Angles) -> Array | None:
 
 
 class _GoalAction(argparse.Action):
-    """A second --tip begins a second goal; --xyz, --rpy, --quat belong to the last one begun."""
+    """A second --tip begins a second goal; other options of goals belong to the last one begun."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         goals = namespace.goals = namespace.goals or []
         if not goals or (option == '--tip' and goals[-1].link is not None):
             goals.append(Goal())
         goal, field = goals[-1], {'--tip': 'link'}.get(option, option[2:])
-        turned = field in ('rpy', 'quat')
-        if any(getattr(goal, f) is not None for f in (('rpy', 'quat') if turned else (field,))):
-            what = '--rpy or --quat' if turned else option
-            raise UsageError(f'{what} is given twice for one goal: begin another with --tip')
+        if getattr(goal, field) is not None:
+            raise UsageError(f'{option} is given twice for one goal: begin another with --tip')
+        others = [other for other in ORIENTATIONS if getattr(goal, other) is not None]
+        if field in ORIENTATIONS and others:
+            raise UsageError(
+                f'--{others[0]} and {option} both turn one goal: give one of --rpy, --quat and '
+                '--axis, or begin another goal with --tip'
+            )
         setattr(goal, field, values)

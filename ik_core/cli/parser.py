@@ -85,7 +85,8 @@ def robot_of(arguments: argparse.Namespace) -> Robot:
     """The robot of the arguments that `add_robot` adds. Raises UrdfError or MocapError."""
     from ..robot.robot_sources import load_robot  # `ik --help` needs none
 
-    return load_robot(arguments.robot, **limits_of(arguments))
+    free_base = getattr(arguments, 'free_base', False)  # of the subcommands that have it
+    return load_robot(arguments.robot, free_base=free_base, **limits_of(arguments))
 
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -8,8 +8,14 @@
     ik solve panda --poses poses.csv --out joints.csv
     ik solve panda --xyz 0.4 0 0.5 --avoid --world table.yaml
 
-Goals are in the root link's frame. Without --rpy and --quat the orientation is free. A second
---tip begins a second goal; the options of a goal follow its --tip.
+    ik solve scara --xyz 0.3 0.2 0.1 --axis 0 0 -1 --tool 0 0 0.05
+
+Goals are in the root link's frame. Without --rpy, --quat and --axis the orientation is free. A
+second --tip begins a second goal; the options of a goal follow its --tip.
+
+If fewer than six joints move a link, they reach few poses: then the position comes first, and the
+link turns as near to the orientation as it can. --axis asks for the direction of its z axis alone,
+as for a pen or a drill; --equal-weights for position and orientation alike.
 
 A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
 With a header line the columns may have any order. The joint values are written as CSV, a line for
@@ -38,7 +44,7 @@ from ..solvers.base import Solver
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .collision_arguments import add_collisions, collisions_of
 from .completion import joints, links, solvers
-from .goal_arguments import Goal, add_goals, task_of
+from .goal_arguments import Goal, add_goals, add_tolerances, maker_of, tolerances_of
 from .parser import (
     NOT_REACHED,
     REACHED,
@@ -50,7 +56,7 @@ from .parser import (
     robot_of,
 )
 from .solve_poses import solve_poses
-from .solved import result_data, result_text, solutions_data, solutions_text
+from .solved import in_shell, result_data, result_text, solutions_data, solutions_text
 from .text import as_json
 
 OF_ALL = 'closed_form', DEFAULT_SOLVER
@@ -60,12 +66,13 @@ OF_ALL = 'closed_form', DEFAULT_SOLVER
 def add_parser(commands: Any, summary: str) -> None:
     """Add `solve` to the subcommands of `ik`."""
     parser = new_parser(commands, 'solve', summary, __doc__)
-    parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y] [options]'
+    parser.usage = 'ik solve ROBOT --xyz X Y Z [--rpy R P Y | --axis X Y Z] [options]'
     add_robot(parser)
     add_goals(parser.add_argument_group('goals'), links)
     _add_file(parser.add_argument_group('many goals'))
     _add_start(parser)
     _add_choice(parser)
+    add_tolerances(parser.add_argument_group('tolerances'))
     _add_solver(parser.add_argument_group('solver'))
     add_collisions(parser.add_argument_group('collisions'))
     parser.add_argument(
@@ -87,11 +94,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.warm_start or arguments.out:
         raise UsageError('--warm-start and --out go with --poses FILE')
     avoid = collisions_of(arguments, robot)
+    make = maker_of(arguments, robot)
     problem = IkProblem(
         robot,
-        [task_of(robot, goal, arguments.angles) for goal in arguments.goals or [Goal()]],
+        [make.task(goal) for goal in arguments.goals or [Goal()]],
         frozen_joints=arguments.frozen,
         avoid=avoid,
+        **tolerances_of(arguments, arguments.angles),
     )
     find = _print_all if arguments.all else _print_one
     return find(arguments, problem, start)
@@ -103,7 +112,7 @@ def _print_one(arguments: argparse.Namespace, problem: IkProblem, q0: Array | No
     if arguments.choose != 'first':
         choose = {'choose': arguments.choose, 'solver': arguments.solver, **_options(arguments)}
         search = partial(solve_best, problem, q0, **choose)
-    result = search()
+    result = in_shell(problem, search())
     found = (problem, solver.name, result, arguments.angles)
     print(as_json(result_data(*found)) if arguments.json else result_text(*found))
     return REACHED if result.success else NOT_REACHED
@@ -175,6 +184,12 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         help='joints that keep their start value',
     )
     frozen.completer = joints  # type: ignore[attr-defined]
+    group.add_argument(
+        '--free-base',
+        action='store_true',
+        help='let the planar and floating joints of the description move, which are frozen at '
+        'zero; without any, add a floating base',
+    )
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:

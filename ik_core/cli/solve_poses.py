@@ -12,19 +12,20 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..batch.solve_batch import BatchResult, ManySolves
+from ..batch.solve_batch import NOTED, BatchResult, ManySolves
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..progress import ProgressLine
 from ..result import IkStatus
 from ..robot.robot import Robot
 from ..solvers.base import Solver
-from ..tasks import PoseTask, PositionTask
+from ..tasks import PositionTask
 from .angles import Angles
 from .collision_arguments import collisions_of
-from .goal_arguments import MOST_METRES
+from .goal_arguments import IN_SHELL, MOST_METRES, Goal, maker_of, tolerances_of
 from .parser import NOT_REACHED, REACHED, UsageError, check_writable
 from .pose_files import Poses, read_poses
+from .solved import position_first, robot_hints
 from .text import as_json
 
 BLOCK = 512
@@ -44,9 +45,16 @@ def solve_poses(
     if farthest > MOST_METRES:
         text = f'{arguments.poses}: positions are in metres, not in millimetres'
         print(f'ik: {text} (one is {farthest:.4g})', file=sys.stderr)
-    goal = (PoseTask if poses.turned else PositionTask)(tip)
-    avoid = collisions_of(arguments, robot)
-    problem = IkProblem(robot, [goal], frozen_joints=arguments.frozen, avoid=avoid)
+    make, own = maker_of(arguments, robot), (arguments.goals or [Goal()])[0]
+    tool = make.tool(own)
+    goal = make.pose(tip, tool) if poses.turned else PositionTask(tip, tool=tool)
+    problem = IkProblem(
+        robot,
+        [goal],
+        frozen_joints=arguments.frozen,
+        avoid=collisions_of(arguments, robot),
+        **tolerances_of(arguments, arguments.angles),
+    )
     q0 = problem.default_configuration if start is None else start
     run = _Run(problem, solver, poses, arguments.angles)
     started = time.perf_counter()
@@ -61,14 +69,19 @@ def solve_poses(
             )
             raise
     _print_summary(arguments, run, time.perf_counter() - started)
+    for text in run.remarks():
+        print(f'ik: {text}', file=sys.stderr)
     return REACHED if run.reached == run.done else NOT_REACHED
 
 
 def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
     """The link that the poses are for. Raises UsageError for what does not go with a file."""
     goals = arguments.goals or []
-    if len(goals) > 1 or any(goal.xyz or goal.rpy or goal.quat for goal in goals):
-        raise UsageError('--poses has the goals of one link: leave out --xyz, --rpy and --quat')
+    given = (goal.xyz or goal.rpy or goal.quat or goal.axis for goal in goals)
+    if len(goals) > 1 or any(given):
+        raise UsageError(
+            '--poses has the goals of one link: leave out --xyz, --rpy, --quat and --axis'
+        )
     if arguments.all or arguments.choose not in ('first', 'nearest'):
         raise UsageError('--poses takes the first solution of each: leave out --all and --choose')
     if arguments.json and not arguments.out:
@@ -100,12 +113,13 @@ class _Run:
     def __init__(self, problem: IkProblem, solver: Solver, poses: Poses, angles: Angles) -> None:
         self.problem, self.poses, self.angles = problem, poses, angles
         self.many = ManySolves(problem, solver)
-        self.done = self.reached = 0
+        self.done = self.reached = self._missed = 0
+        self.advice = ''
 
     def write(self, writer: Any, q0: Array, is_path: bool, line: ProgressLine) -> None:
         """Write a line for every pose, all from q0 (n,), or each from where the last one ended."""
         count = len(self.poses.lines)
-        block = BLOCK if self.many.compiled and not is_path else 1
+        block = BLOCK if self.many.takes_blocks and not is_path else 1
         names = self.problem.robot.joint_names
         writer.writerow(['line', *names, 'status', *ERRORS[: 2 if self.poses.turned else 1]])
         line.show(0, count)
@@ -115,8 +129,26 @@ class _Run:
             writer.writerows(self._rows(first, batch))
             self.done += len(batch)
             self.reached += int(batch.success.sum())
+            self._note(batch, targets)
             q0 = batch.q[-1] if is_path else q0
             line.show(self.done, count)
+
+    def _note(self, batch: BatchResult, targets: Array) -> None:
+        """Keep the first advice on one of the first poses that are missed."""
+        for i in np.flatnonzero(~batch.success).tolist():
+            self._missed += 1
+            if self.advice or self._missed > NOTED:
+                break
+            errors = batch.position_errors[i], batch.orientation_errors[i]
+            points = targets[i, :, :3, 3]
+            self.advice = self.problem.advice(batch.q[i], *errors, points, IN_SHELL)
+
+    def remarks(self) -> Iterator[str]:
+        """What kept poses from being reached, as far as it is known."""
+        if position_first(self.problem):
+            yield position_first(self.problem)
+        if self.reached < self.done:
+            yield from filter(None, [self.advice, *robot_hints(self.problem)])
 
     def _rows(self, first: int, batch: BatchResult) -> Iterator[list[Any]]:
         shown = self.angles.of_joints(self.problem.robot, batch.q)

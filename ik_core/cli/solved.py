@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ..batch.solve_all import Solutions
@@ -10,7 +11,9 @@ from ..display import angle, counted, fixed, length, listed, time
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult
+from ..robot.robot_sources import base_joints
 from .angles import RADIANS, Angles
+from .goal_arguments import IN_SHELL
 from .text import quantity, table
 
 
@@ -38,6 +41,8 @@ def result_data(
         'solve_time': result.solve_time,
         'note': result.note or None,
         'gripper_joints': _gripper_joints(problem),
+        'position_first': [goal.link for goal in problem.goals if goal.puts_position_first],
+        'hints': [] if result.success else robot_hints(problem),
     }
 
 
@@ -50,8 +55,46 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
     tables = _joint_table(problem, result, angles), _goal_table(problem, result)
     grips = _gripper_joints(problem)
     warning = f'this moves a gripper: {listed(grips)}; --tip names another link' if grips else ''
-    said = '\n'.join(filter(None, (result.status.value, effort, result.note, warning)))
-    return '\n\n'.join((*tables, said))
+    hints = [] if result.success else robot_hints(problem)
+    lines = (result.status.value, effort, result.note, position_first(problem), warning, *hints)
+    return '\n\n'.join((*tables, '\n'.join(filter(None, lines))))
+
+
+def in_shell(problem: IkProblem, result: IkResult) -> IkResult:
+    """The result with a note that names options of the command line, not names of Python."""
+    errors = result.q, result.position_errors, result.orientation_errors
+    if result.success or not (advice := problem.advice(*errors)):
+        return result
+    note = result.note.replace(advice, problem.advice(*errors, words=IN_SHELL))
+    return replace(result, note=note)
+
+
+def position_first(problem: IkProblem) -> str:
+    """Text: the links whose position comes before their orientation; '' without any."""
+    links = [goal.link for goal in problem.goals if goal.puts_position_first]
+    if not links:
+        return ''
+    return (
+        f'the position of {listed(links)} comes first, since fewer than six joints move it: '
+        '--equal-weights weighs the orientation alike'
+    )
+
+
+def robot_hints(problem: IkProblem) -> list[str]:
+    """What the description has that may keep goals from being reached, as `ik check` reports."""
+    robot, bounds = problem.robot, problem.limits
+    frozen = (name for goal in problem.goals for name in base_joints(robot, goal.link))
+    moves = {name for joint in robot.joint_names for name in (joint, joint.rpartition('/')[0])}
+    bases = [name for name in dict.fromkeys(frozen) if name not in moves]
+    hints = []
+    if bases:
+        are = 'is' if len(bases) == 1 else 'are'
+        hints.append(f'{listed(bases)} {are} frozen at zero: --free-base lets the base move')
+    stuck = problem.variables[bounds.upper <= bounds.lower]
+    if stuck.size:
+        names = listed(robot.joint_names[i] for i in stuck)
+        hints.append(f'{names} can not move: lower and upper limits are equal')
+    return hints
 
 
 def _gripper_joints(problem: IkProblem) -> list[str]:
@@ -112,6 +155,7 @@ def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict
         'searches': found.searches,
         'closed_form': found.family or None,
         'solve_time': found.solve_time,
+        'hints': [] if len(found) else robot_hints(problem),
         'solutions': [
             {**_joints(problem, q, angles), 'singular': bool(singular)}
             for q, singular in zip(found, found.singular, strict=True)
@@ -134,4 +178,5 @@ def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
     count = f'{counted(len(found), "solution")}, {said}'
     by = f'closed form: {found.family}' if found.family else f'{found.searches} searches'
     effort = f'{time(found.solve_time)}, {by}'
-    return '\n\n'.join((table(joints), f'{count}\n{effort}'))
+    hints = [] if len(found) else robot_hints(problem)
+    return '\n\n'.join((table(joints), '\n'.join((count, effort, *hints))))

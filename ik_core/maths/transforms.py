@@ -69,7 +69,8 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
     """`value` as a new array (4, 4) of floats; InvalidGoal where it is no rigid transform."""
     t = _numbers(plain_transform(value), name)
     if t.shape != (4, 4):
-        hint = ', or give it as rotation=' if t.shape == (3, 3) else ''
+        part = {(3, 3): 'rotation', (3,): 'position'}.get(t.shape)
+        hint = f', or give it as {part}=' if part else ''
         raise InvalidGoal(f'{name} has shape {t.shape}; (4, 4) is needed{hint}')
     if normalise:
         t[:3, :3] = nearest_rotation(t[:3, :3], name)

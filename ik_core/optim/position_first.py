@@ -5,13 +5,17 @@ curved valley: descents take hundreds of iterations along it, and an arm of five
 of four poses that it can reach. So the parts of goals are weighed alike at first. That reaches
 what can be reached; where it ends elsewhere, the descent with the weights asked for goes on from
 there.
+
+With equal weights and restarts most poses are reached that can be reached. A large tolerance of
+the orientation may be kept by the descent that goes on near the start, which then comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -20,6 +24,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from .search import Clock, Search
 
+LARGE_TOLERANCE = 1e-3
+"""[rad] Closest points with equal weights hardly ever miss an orientation by less."""
 Begin = Callable[[IkProblem, ArrayLike | None], Search]
 
 
@@ -28,13 +34,58 @@ def best_of(results: list[IkResult]) -> IkResult:
     return min(reversed(results), key=lambda result: (not result.success, result.cost))
 
 
+class Stage(Enum):
+    """Searches for such goals: with equal weights or those asked for, and with restarts or not."""
+
+    ALIKE_ONCE = 'equal weights, without restarts'
+    ONCE = 'the weights asked for, without restarts'
+    ALIKE = 'equal weights, with restarts'
+    ALL = 'the weights asked for, with restarts'
+
+
+Stages = Generator[tuple[Stage, Array], IkResult, None]
+
+
+def begins_with_restarts(problem: IkProblem, restarts: bool) -> bool:
+    """Return whether the first stage has restarts."""
+    return restarts and problem.orientation_tolerance <= LARGE_TOLERANCE
+
+
+def stages(problem: IkProblem, q0: Array, restarts: bool) -> Stages:
+    """Searches to make from q0 (n,), one after the other until one reaches the goals.
+
+    Yields each with its start, and is sent its result.
+    """
+    ends: list[IkResult] = []
+    has_begun = begins_with_restarts(problem, restarts)
+    if has_begun:
+        ends.append((yield Stage.ALIKE, q0))
+    first = yield Stage.ALIKE_ONCE, q0
+    ends += [first, (yield Stage.ONCE, first.q)]
+    if not restarts:
+        return
+    if not has_begun:
+        ends.append((yield Stage.ALIKE, q0))
+    ends.append((yield Stage.ONCE, ends[0 if has_begun else -1].q))
+    if (best_of(ends).position_errors > problem.position_tolerance).any():
+        yield Stage.ALL, q0
+
+
+class Begins(NamedTuple):
+    """Functions that begin the searches of each stage; without restarts `alike` is None."""
+
+    alike_once: Begin
+    once: Begin
+    alike: Begin | None
+    all: Begin
+
+
 class PositionFirstSearch(Search):
     """Searches with the parts of goals weighed alike, each followed by one with their weights.
 
-    First those without restarts, from the start, which answer most goals. Then those with
-    restarts; and where they miss a position, as they may with joints at their limits, one with the
-    weights asked for that begins at the start again. `searches`, `once` : what begins searches as
-    they were asked for, and without restarts, for the problem weighed alike and the problem.
+    Those with restarts answer most goals. Where all miss a position, as they may with joints at
+    their limits, one with the weights asked for begins at the start again: see `stages`. `known`
+    has results of stages with equal weights that were found before.
     """
 
     def __init__(
@@ -42,29 +93,25 @@ class PositionFirstSearch(Search):
         problem: IkProblem,
         q0: ArrayLike | None,
         clock: Clock,
-        once: tuple[Begin, Begin],
-        searches: tuple[Begin, Begin] | None,
+        begins: Begins,
+        known: Mapping[Stage, IkResult] | None = None,
     ) -> None:
         super().__init__(problem, q0, clock)
-        alike = problem.weighed_alike
-        assert alike is not None
-        if alike.tolerances != problem.tolerances:
-            alike.position_tolerance, alike.orientation_tolerance = problem.tolerances
-        self._alike, self._once, self._searches = alike, once, searches
+        self._alike, self._begins, self._known = alike_of(problem), begins, known or {}
         self._frames = [goal.target.copy() for goal in problem.goals]
         self._ended: list[IkResult] = []
-        self._search = once[0](alike, self.q0)
-        self._later = self._others()
+        self._stages = stages(problem, self.q0, begins.alike is not None)
+        stage, start = next(self._stages)
+        self._stage, self._search = stage, self._search_of(stage, start)
 
-    def _others(self) -> Iterator[Search]:
-        """The other searches, each begun when the one before has ended."""
-        yield self._begun(self._once[1], self.problem, self._ended[-1].q)
-        if self._searches is None:
-            return
-        yield self._begun(self._searches[0], self._alike, self.q0)
-        yield self._begun(self._once[1], self.problem, self._ended[-1].q)
-        if (best_of(self._ended).position_errors > self.problem.position_tolerance).any():
-            yield self._begun(self._searches[1], self.problem, self.q0)
+    def _search_of(self, stage: Stage, start: Array) -> Search | None:
+        """The search of a stage; None where its result is known."""
+        if stage in self._known:
+            return None
+        begin: Begin | None = getattr(self._begins, stage.name.lower())
+        assert begin is not None
+        is_alike = stage in (Stage.ALIKE_ONCE, Stage.ALIKE)
+        return self._begun(begin, self._alike if is_alike else self.problem, start)
 
     def _begun(self, begin: Begin, problem: IkProblem, q0: Array) -> Search:
         """A search for the targets that the first one had."""
@@ -79,28 +126,38 @@ class PositionFirstSearch(Search):
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         while self.status is None:
-            search = self._search
-            before = 0 if iterations is None else search.result().iterations
-            search.limited_by = IkStatus.ITERATION_LIMIT
-            search.iterate_until(deadline, iterations)
-            self.limited_by = search.limited_by
-            if not search.done:
-                return
+            search, before = self._search, 0
+            if search is not None:
+                before = 0 if iterations is None else search.result().iterations
+                search.limited_by = IkStatus.ITERATION_LIMIT
+                search.iterate_until(deadline, iterations)
+                self.limited_by = search.limited_by
+                if not search.done:
+                    return
             self._ended.append(self._judged())
-            best, following = best_of(self._ended), None
-            if not best.success:
-                following = next(self._later, None)
+            following = self._next_stage(self._ended[-1])
             if following is None:
-                self.status = best.status
+                self.status = best_of(self._ended).status
                 return
-            if iterations is not None:
+            if search is not None and iterations is not None:
                 iterations -= self._ended[-1].iterations - before
-            self._search = following
+            self._stage, start = following
+            self._search = self._search_of(self._stage, start)
+
+    def _next_stage(self, ended: IkResult) -> tuple[Stage, Array] | None:
+        """The stage after one that has ended; None where the goals are reached, or all have."""
+        if ended.success:
+            return None
+        try:
+            return self._stages.send(ended)
+        except StopIteration:
+            return None
 
     def _judged(self) -> IkResult:
-        """The result of the search under way, with the cost of the goals as they are weighed."""
-        found = self._search.result()
-        if self._search.problem is not self._alike:
+        """The result of the stage under way, with the cost of the goals as they are weighed."""
+        search = self._search
+        found = self._known[self._stage] if search is None else search.result()
+        if search is not None and search.problem is not self._alike:
             return found
         counts = found.iterations, found.evaluations, found.restarts
         return self.finish(found.q[self.problem.variables], *counts, found.history)
@@ -122,19 +179,36 @@ class PositionFirstSearch(Search):
     @property
     def x(self) -> Array:
         """See Search."""
-        return self._search.x
+        return super().x if self._search is None else self._search.x
 
     def stay_on_branch(self) -> None:
         """See Search: only as it was asked for; weighed alike, the goals would lead elsewhere."""
-        _, begin = self._searches or self._once
-        self._search, self._later = begin(self.problem, self.q0), iter(())
+        begins = self._begins
+        begin = begins.once if begins.alike is None else begins.all
+        self._stage, self._search = Stage.ALL, begin(self.problem, self.q0)
+        self._stages.close()
         self._search.stay_on_branch()
 
     def memory(self) -> Any:
         """See Search."""
-        return None if self._search.problem is self._alike else self._search.memory()
+        search = self._search
+        return search.memory() if search is not None and self._is_as_asked else None
 
     def resume(self, memory: Any) -> None:
         """See Search."""
-        if self._search.problem is not self._alike:
+        if self._search is not None and self._is_as_asked:
             self._search.resume(memory)
+
+    @property
+    def _is_as_asked(self) -> bool:
+        """Whether the search under way has the weights asked for."""
+        return self._search is not None and self._search.problem is not self._alike
+
+
+def alike_of(problem: IkProblem) -> IkProblem:
+    """The problem with equal weights, with the tolerances of a problem as they are now."""
+    alike = problem.weighed_alike
+    assert alike is not None
+    if alike.tolerances != problem.tolerances:
+        alike.position_tolerance, alike.orientation_tolerance = problem.tolerances
+    return alike

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 from ..exceptions import UrdfError
 from .robot import Robot
 from .shipped import robot_path
 from .urdf import load_urdf
+from .urdf_filter import as_expat_reads
 from .urdf_limits import JointLimitsSource
 
 
@@ -15,12 +18,15 @@ def load_robot(
     name: str,
     *,
     floating_base: bool = False,
+    free_base: bool = False,
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
     """The robot of a URDF file, the figure of an ASF or BVH file, or a shipped robot by its name.
 
-    The options are those of `load_urdf`; a figure floats anyway, and has no joint_limits.yaml.
+    `free_base` lets the planar and floating joints of a URDF move, or where there are none adds a
+    floating base. The other options are those of `load_urdf`; a figure floats anyway, and has no
+    joint_limits.yaml.
 
     Raises UrdfError or MocapError.
     """
@@ -30,9 +36,36 @@ def load_robot(
         if joint_limits is not None:
             raise UrdfError(f'{name} is no URDF: joint limits are for robots of URDFs only')
         return load_skeleton(name)
+    limits: dict[str, Any] = {'soft_limits': soft_limits, 'joint_limits': joint_limits}
+    robot = load_urdf(robot_path(name), floating_base=floating_base, **limits)
+    if not free_base:
+        return robot
+    joints = base_joints(robot)
     return load_urdf(
-        robot_path(name),
-        floating_base=floating_base,
-        soft_limits=soft_limits,
-        joint_limits=joint_limits,
+        robot_path(name), free_joints=joints, floating_base=floating_base or not joints, **limits
     )
+
+
+def base_joints(robot: Robot, link: str | None = None) -> list[str]:
+    """The planar and floating joints of a robot's URDF, which are frozen unless they are freed.
+
+    link : only those between the root and this link
+    """
+    if not robot.urdf:
+        return []
+    joints = list(ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'))
+    own = [joint for joint in joints if joint.get('type') in ('planar', 'floating')]
+    if link is None:
+        return [joint.get('name', '') for joint in own]
+    above = {_end(joint, 'child'): joint for joint in reversed(joints)}
+    path = []
+    while link in above:
+        path.append(above[link])
+        link = _end(above.pop(link), 'parent')
+    return [joint.get('name', '') for joint in own if joint in path]
+
+
+def _end(joint: ElementTree.Element, end: str) -> str:
+    """The name of a joint's parent or child link."""
+    found = joint.find(end)
+    return '' if found is None else found.get('link', '')

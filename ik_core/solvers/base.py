@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Generic
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED
+from ..display import joined
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
-from ..optim.position_first import PositionFirstSearch
+from ..optim.position_first import Begins, PositionFirstSearch, Stage
 from ..optim.search import (
     Budget,
     Clock,
@@ -35,7 +36,25 @@ from ..optim.workspace import (
 )
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem, checked_problem
-from ..result import IkResult
+from ..result import IkResult, IkStatus
+
+REACHED = IkStatus.REACHED  # before Python 3.12 to look it up takes 0.1 us
+MISSED = (
+    IkStatus.CLOSEST,
+    IkStatus.TOO_FEW_JOINTS,
+    IkStatus.STALLED,
+    IkStatus.ITERATION_LIMIT,
+    IkStatus.TIME_LIMIT,
+)
+"""Statuses of goals that are missed, with or without obstacles."""
+
+
+def advised(problem: IkProblem, result: IkResult) -> IkResult:
+    """The result, whose note says what to ask for instead where few joints are the reason."""
+    if result.status is not REACHED and result.status in MISSED and problem.goals:
+        errors = result.position_errors, result.orientation_errors
+        result.note = joined(result.note, problem.advice(result.q, *errors))
+    return result
 
 
 class Solver(ABC):
@@ -77,7 +96,7 @@ class Solver(ABC):
         """
         search = self.begin(problem, q0)
         search.run(budget)
-        return search.result()
+        return advised(problem, search.result())
 
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
@@ -141,9 +160,19 @@ class LoopSolver(Solver):
         """See Solver; goals that put the position first are weighed alike at first."""
         if problem.weighed_alike is None:
             return self._search(problem, q0)
+        return self.position_first(problem, q0)
+
+    def position_first(
+        self,
+        problem: IkProblem,
+        q0: ArrayLike | None,
+        known: Mapping[Stage, IkResult] | None = None,
+    ) -> PositionFirstSearch:
+        """Begin a search for goals that put the position first; `known`: see its class."""
         alike_once, once, alike = (solver._search for solver in self._helpers)
-        searches = (alike, self._search) if self.options.restarts else None
-        return PositionFirstSearch(problem, q0, self.clock, (alike_once, once), searches)
+        later = alike if self.options.restarts else None
+        begins = Begins(alike_once, once, later, self._search)
+        return PositionFirstSearch(problem, q0, self.clock, begins, known)
 
     @cached_property
     def _helpers(self) -> tuple[LoopSolver, LoopSolver, LoopSolver]:

@@ -30,16 +30,17 @@ knows, which are called back at every point; an iteration is one such point, kep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..optim.position_first import Stage, alike_of, begins_with_restarts
 from ..optim.search import Budget, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult
-from .base import LoopSolver
+from .base import REACHED, LoopSolver, advised
 from .damped_search.workspace import DampedWorkspace
 
 
@@ -82,18 +83,42 @@ class LevenbergMarquardt(LoopSolver):
         self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve as every solver does; a plain solve is one call of the kernel."""
-        if (
-            budget is None
-            and not problem.levels
-            and problem.weighed_alike is None
-            and not self.options.record_history
-        ):
-            workspace: Any = self._workspace
-            if workspace is None or workspace.problem is not problem:
-                workspace = self._workspace_for(problem)
-            result: IkResult = workspace.solve(q0, self.clock)
-            return result
+        if budget is None and not problem.levels and not self.options.record_history:
+            if problem.weighed_alike is not None:
+                return self._solve_position_first(problem, q0)
+            return advised(problem, self._solve_whole(problem, q0))
         return super().solve(problem, q0, budget)
+
+    def _solve_whole(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+        """Solve by one call of the kernel, with the goals weighed as they are."""
+        workspace: Any = self._workspace
+        if workspace is None or workspace.problem is not problem:
+            workspace = self._workspace_for(problem)
+        result: IkResult = workspace.solve(q0, self.clock)
+        return result
+
+    def _solve_position_first(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+        """Solve as `PositionFirstSearch` does, but the first stage, which reaches most poses that
+        can be reached, by one call of the kernel."""
+        started = self.clock()
+        alike_once, _, alike = cast('Any', self._helpers)
+        known: dict[Stage, IkResult] = {}
+        if not problem.avoids:
+            solver, stage = alike_once, Stage.ALIKE_ONCE
+            if begins_with_restarts(problem, self.options.restarts > 0):
+                solver, stage = alike, Stage.ALIKE
+            found: IkResult = solver._solve_whole(alike_of(problem), q0)
+            if found.status is REACHED:
+                problem.packed.load(found.q)
+                found.cost = problem.cost_at(found.q[problem.variables])
+                found.solve_time = self.clock() - started
+                return found
+            known[stage] = found
+        search = self.position_first(problem, q0, known)
+        search.run()
+        result = search.result()
+        result.solve_time = self.clock() - started
+        return advised(problem, result)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
         """See LoopSolver."""

@@ -14,7 +14,7 @@ and errors count from its edge.
 from __future__ import annotations
 
 import copy
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,19 +37,33 @@ from ..maths.transforms import (
     point,
     rotation_matrix,
 )
+from ..options import exact_number
 from ..robot.robot import Robot
 from . import kernels
 from .base import Task
 from .packing import PackedGoals
 from .weights import is_matrix, principal_axes
 
-POSE_FREEDOMS = 6
+POSE_FREEDOMS, AXIS_FREEDOMS = 6, 5
+"""Degrees of freedom that a pose fixes, and a position with an axis."""
 POSITION_FIRST = 1e-6
 """Orientation weight, where positions weigh 1, at which an arm of too few joints comes within its
 tolerance of a position, and turns as far as it then can."""
 
 AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 """The quaternion of the axes of a position goal, where no orientation is given."""
+
+
+class Words(NamedTuple):
+    """Ways to ask for less than a whole pose: those of Python here."""
+
+    axis: str = 'ask for position and axis (PositionAxisTask)'
+    first: str = 'put the position first: PoseTask.for_joints({joints}, {link}, ...)'
+    point: str = 'ask for the position alone (PositionTask)'
+    free: str = 'leave components free by weights of 0'
+
+
+IN_PYTHON = Words()
 
 
 class GoalTask(Task):
@@ -252,6 +266,10 @@ class GoalTask(Task):
         """A hint at the task that needs no more than is given."""
         return ''
 
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goals ask for less, where this many joints are too few for this one."""
+        return words.free
+
     def check_target(self, root: str = '') -> None:
         """Raise InvalidGoal if a component of the target that counts is not set.
 
@@ -360,14 +378,52 @@ class PoseTask(GoalTask):
         )
 
     @classmethod
-    def for_joints(cls, joints: int, link: str, tool: Any = None) -> PoseTask:
-        """Make a goal without a target for a link that this many joints move.
+    def for_joints(
+        cls,
+        joints: int,
+        link: str,
+        tool: Any = None,
+        *,
+        position: Any = None,
+        quaternion: ArrayLike | None = None,
+        transform: Any = None,
+        rpy: ArrayLike | None = None,
+        rotation: Any = None,
+        normalise: bool = False,
+        relative_to: str | None = None,
+    ) -> PoseTask:
+        """Make a goal for a link that this many joints move.
 
         With fewer than six, the position comes first, and the orientation as near as it can then
-        (weight `POSITION_FIRST`).
+        (weight `POSITION_FIRST`). The other arguments are those of `PoseTask`; without a target
+        `set_target` gives one later.
         """
-        weight = POSITION_FIRST if joints < POSE_FREEDOMS else 1.0
-        return cls(link, tool=tool, orientation_weights=weight)
+        count = exact_number(joints, int)
+        if count is None or count < 0:
+            raise InvalidOption(
+                f'joints is {joints!r}: the number of joints that move {link!r} is needed, as '
+                f'len(robot.chain({link!r}))'
+            )
+        return cls(
+            link,
+            position,
+            quaternion,
+            transform,
+            rpy=rpy,
+            rotation=rotation,
+            normalise=normalise,
+            orientation_weights=POSITION_FIRST if count < POSE_FREEDOMS else 1.0,
+            tool=tool,
+            relative_to=relative_to,
+        )
+
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goals ask for less than a whole pose, where this many joints are too few."""
+        if not (self.position_weights.all() and self.rotation_weights.all()):
+            return words.free
+        ways = [words.axis] if joints >= AXIS_FREEDOMS else []
+        first = words.first.format(joints=joints, link=repr(self.link))
+        return ', or '.join([*ways, words.point if self.puts_position_first else first])
 
     def _less(self) -> str:
         if self._missing == {'orientation'}:
@@ -454,7 +510,16 @@ class TwoAxisTask(GoalTask):
         self._set_given(quaternion=quaternion, rpy=rpy, rotation=rotation)
 
 
-class AxisTask(GoalTask):
+class AxisGoal(GoalTask):
+    """Base of the goals for the direction of one axis, the z axis of `tool`."""
+
+    def set_direction(self, direction: ArrayLike) -> None:
+        """Point the axis along `direction` (3,), in the root link's frame."""
+        self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
+        self._note_what_is_set()
+
+
+class AxisTask(AxisGoal):
     """Point an axis of the link in a direction; the roll about it is free.
 
     `axis` (3,) is in the link's frame, `direction` (3,) in the root link's frame, or in that of
@@ -480,25 +545,50 @@ class AxisTask(GoalTask):
         if direction is not None:
             self.set_direction(direction)
 
-    def set_direction(self, direction: ArrayLike) -> None:
-        """Point the axis along `direction` (3,), in the root link's frame."""
-        self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
-        self._note_what_is_set()
 
+class PositionAxisTask(AxisGoal):
+    """Bring the origin of the link (or of its tool) to a position, and an axis to a direction.
 
-class PositionAxisTask(GoalTask):
-    """Bring the origin of the link (or of its tool) to a position, and its z axis to a direction.
+    A 5-dof goal, which leaves the roll about the axis free.
 
-    A 5-dof goal: `transform` (4, 4) has that origin and that z axis; the roll about it is free.
+    Parameters
+    ----------
+    link : str
+        A link of the robot.
+    position : (3,) floats, or a message of ROS, optional
+        Position [m] in the root link's frame, or in that of `relative_to`.
+    axis : (3,) floats, optional
+        Axis in the link's frame, or in that of `tool`; of any length but zero.
+    direction : (3,) floats, optional
+        Direction of the axis, in the frame of the position; of any length but zero.
+    transform : (4, 4) floats, or a type that `ik_core.transform` accepts, optional
+        Position and direction in one: its origin and its z axis.
+    position_weight, axis_weight : float
+        Weights of the two parts.
+    cone : float
+        Angle [rad] from the direction within which the axis counts as reached.
+    tool : (4, 4) floats, optional
+        Frame in the link's frame whose origin and axis count, in place of the link's own.
+    relative_to : str, optional
+        Link whose frame the target is in.
+
+    Examples
+    --------
+    >>> goal = PositionAxisTask('tool0', [0.4, 0.1, 0.5], axis=[0, 0, 1], direction=[0, 0, -1])
+    >>> goal.set_direction([0.0, 0.5, -1.0])  # the position stays
     """
 
     def __init__(
         self,
         link: str,
-        transform: Any = None,
+        position: Any = None,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        direction: ArrayLike | None = None,
         *,
+        transform: Any = None,
         position_weight: float = 1.0,
         axis_weight: float = 1.0,
+        cone: float = 0.0,
         tool: Any = None,
         relative_to: str | None = None,
     ) -> None:
@@ -507,10 +597,30 @@ class PositionAxisTask(GoalTask):
             _not_negative(position_weight, 'position_weight'),
             _not_negative(axis_weight, 'axis_weight'),
             tool,
+            cone=cone,
             relative_to=relative_to,
         )
         self.rotation = kernels.AXIS
-        self._set_given(transform=transform)
+        along = _unit(axis, 'axis')
+        if (along != (0.0, 0.0, 1.0)).any():
+            self.tool[:3, :3] = self.tool[:3, :3] @ matrix_onto_axis(along)
+        self._set_given(transform=transform, position=position)
+        if direction is not None:
+            if transform is not None:
+                raise InvalidGoal(
+                    'the direction is given twice, by transform and as direction: give transform '
+                    'alone, or position and direction'
+                )
+            self.set_direction(direction)
+
+    def asking_less(self, joints: int, words: Words) -> str:
+        """Say which goal asks for less than a position and an axis."""
+        return words.point
+
+    def _less(self) -> str:
+        if self._missing == {'orientation'}:
+            return ' or set_direction, or use PositionTask, which leaves the orientation free'
+        return ', or use AxisTask' if self._missing == {'position'} else ' and set_direction'
 
 
 def _name(link: Any, name: str) -> str:

@@ -75,7 +75,7 @@ class GoalLog:
 
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
-        hint = _hint(model, command) if code is StatusCode.TOO_FEW_JOINTS else ''
+        hint = _hint(model, command, code)
         note = '; '.join(filter(None, (hint, model.tracker.solver_note)))
         if code is StatusCode.REACHED:
             tips = _distances(model, command, how, missed=False)
@@ -182,12 +182,20 @@ def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
         yield 'all joints are at their positions'
 
 
-def _hint(model: Model, command: Command) -> str:
-    """A hint for a tip that too few joints turn away from its goal: suitable kinds of goals."""
-    errors = command.orientation_errors.tolist()
-    for tip, radians in zip(model.tip_links, errors, strict=True):
+def _hint(model: Model, command: Command, code: StatusCode) -> str:
+    """A hint for a tip that few or frozen joints keep from its goal: which, or suitable kinds."""
+    if code not in (StatusCode.CLOSEST, StatusCode.TOO_FEW_JOINTS):
+        return ''
+    node, goals = model.parameters.node, model.tracker.goals
+    errors = zip(command.position_errors, command.orientation_errors, strict=True)
+    for i, (goal, (metres, radians)) in enumerate(zip(goals, errors, strict=True)):
+        if goal is not None and metres > node.position_tolerance:
+            unmoved = model.why_unmoved(i, goal[:3, 3])
+            if unmoved:
+                return unmoved
+        tip = model.tip_links[i]
         joints, kind = model.joints_of(tip), model.goal_kind(tip)
-        misses = radians > model.parameters.node.orientation_tolerance
+        misses = radians > node.orientation_tolerance and code is StatusCode.TOO_FEW_JOINTS
         if misses and kind in LESS and joints < 6:
             moves = '1 joint moves' if joints == 1 else f'{joints} joints move'
             return f'only {moves} {tip}: set goal_kind.{tip} to {LESS[kind]}'

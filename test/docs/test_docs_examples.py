@@ -15,6 +15,7 @@ EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
 SAYS = {
     'all_solutions': r'8 solutions, complete: True\n(\[.*\]\n){8}most manipulable: \[',
     'closest_pose': r'CLOSEST(.|\n)*mm and',
+    'few_joints': r'pose: not .*few.* mm, .*\nposition first: not .*few.* nm, .*\naxis: all goals',
     'follow_stream': r'REACHED 0\.\d+ mm behind',
     'free_roll': r'pen REACHED .*\ntray REACHED .*\nheight REACHED .* 0\.3 *\]',
     'one_pose': r'all goals are reached(.|\n)*panda_finger_joint2(.|\n)*REACHED',

@@ -8,6 +8,7 @@ from support.places import ROOT, URDF
 
 import ik_core as ik
 from ik_core.cli.reach import check_drawable
+from ik_core.robot.linkage import linkage
 
 PAGE = (ROOT / 'docs' / 'troubleshooting.md').read_text('utf-8')
 QUOTED = re.findall(r'^- `(.+)`\n\n  ', PAGE, re.M)
@@ -64,13 +65,28 @@ RAISED = {
     'is not a rotation matrix': lambda: ik.PoseTask(TIP, transform=np.diag([1, 1, 1.001, 1])),
     'is zero; (0, 0, 0, 1)': lambda: ik.PoseTask(TIP, [0, 0, 0], [0, 0, 0, 0]),
     'give it one with set_target': lambda: ik.solve(panda(ik.PoseTask(TIP))),
-    'no joint that may move': lambda: panda(ik.PoseTask('panda_link0')),
+    'moves link': lambda: panda(ik.PoseTask('panda_link0')),
     'unknown solver': lambda: ik.make_solver('lm'),
     'linear constraints': constrained,
     'reach cones': in_a_cone,
     'infinitely many': lambda: ik.solve_all(panda(down())),
 }
+
+
+def note_of_a_planar_arm():
+    goal = ik.PositionTask('tip', [1.0, 0.0, 0.5])
+    return ik.solve(ik.IkProblem(linkage(3), [goal])).note
+
+
+def note_of_a_scara():
+    goal = ik.PositionTask('tool', [0.3, 0.2, 0.1])
+    scara = ik.load_urdf('scara')
+    return ik.solve(ik.IkProblem(scara, [goal], frozen_joints=['joint_3'])).note
+
+
 SENTENCES = {
+    'no joint moves': note_of_a_planar_arm(),
+    'is frozen': note_of_a_scara(),
     'this is the closest point': ik.IkStatus.CLOSEST.value,
     'fewer joints than the goal asks for': ik.IkStatus.TOO_FEW_JOINTS.value,
     'makes no more progress': ik.IkStatus.STALLED.value,

@@ -146,6 +146,7 @@ def _position_axis(task: PositionAxisTask) -> Arguments:
         'link': task.link,
         'position_weight': task.position_weights,
         'axis_weight': task.rotation_weights,
+        'cone': task.cone,
         'tool': task.tool,
     }
 

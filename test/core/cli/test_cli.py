@@ -302,7 +302,7 @@ NONSENSE = {
     'xyz twice': (('solve', 'panda', *XYZ, *XYZ), '--xyz is given twice for one goal'),
     'rpy and quat': (
         ('solve', 'panda', *XYZ, '--rpy', '0', '0', '0', '--quat', '0', '0', '0', '1'),
-        '--rpy or --quat is given twice for one goal',
+        'give one of --rpy, --quat and --axis',
     ),
     'an unknown link': (
         ('solve', 'panda', *XYZ, '--tip', 'panda_hnd'),

@@ -8,6 +8,7 @@ from support.robots import shipped
 
 import ik_core as ik
 from ik_core import IkStatus
+from ik_core.batch.solve_batch import ManySolves
 from ik_core.robot.linkage import linkage
 
 ARMS = {'hobby': hobby_arm, 'arm5': lambda: shipped('arm5'), 'linkage': lambda: linkage(5)}
@@ -52,6 +53,26 @@ def test_poses_that_are_reachable_are_reached(arm, solver):
         again = problem.evaluate(result.q)
         assert result.cost == pytest.approx(again.cost, rel=1e-9, abs=1e-22)
         np.testing.assert_allclose(result.position_errors, again.position_errors, atol=1e-12)
+
+
+@pytest.mark.parametrize('name', ['hobby', 'arm5', 'scara'])
+def test_reachable_poses_take_the_searches_of_equal_weights_alone(name):
+    robot = shipped(name) if name == 'scara' else ARMS[name]()
+    tip, count = robot.default_tip(), 200
+    goals = ik.PoseTask.for_joints(robot.n, tip), ik.PoseTask(tip)
+    problems = [ik.IkProblem(robot, [goal]) for goal in goals]
+    method, iterations, same = ik.make_solver(), np.zeros((count, 2)), 0
+    starts = random_configurations(robot, 12, count)
+    for k, q in enumerate(random_configurations(robot, 11, count)):
+        found = []
+        for goal, problem in zip(goals, problems, strict=True):
+            goal.set_target(robot.forward_kinematics(q))
+            found.append(method.solve(problem, starts[k]))
+            assert found[-1].success
+        iterations[k] = [result.iterations for result in found]
+        same += bool((found[0].q == found[1].q).all())
+    assert same == count
+    np.testing.assert_array_equal(*iterations.T)
 
 
 def test_where_a_pose_is_not_reached_the_position_is_and_nothing_near_is_turned_less(arm):
@@ -175,6 +196,37 @@ def test_a_goal_that_is_followed_has_the_restarts_asked_for():
         search.stay_on_branch()
         search.run()
         assert search.result().restarts == restarts
+
+
+def test_a_batch_has_the_results_of_single_solves(arm):
+    goal, problem = position_first(arm)
+    starts = random_configurations(arm, 14, 30)
+    targets = np.array([arm.forward_kinematics(q) for q in random_configurations(arm, 13, 30)])
+    targets[::7] = [turned_off(arm, q) for q in random_configurations(arm, 15, 30)[::7]]
+    batch = ik.solve_batch(problem, targets, starts)
+    assert 20 < batch.success.sum() < 30
+    for i, (target, start) in enumerate(zip(targets, starts, strict=True)):
+        goal.set_target(target)
+        single, found = ik.make_solver().solve(problem, start), batch[i]
+        np.testing.assert_array_equal(found.q, single.q)
+        np.testing.assert_array_equal(found.position_errors, single.position_errors)
+        for name in ('status', 'cost', 'iterations', 'evaluations', 'restarts', 'note'):
+            assert getattr(found, name) == getattr(single, name), name
+
+
+def test_tolerances_of_a_batch_that_change_count():
+    robot = hobby_arm()
+    _, problem = position_first(robot)
+    many = ManySolves(problem, ik.make_solver())
+    assert many.takes_blocks
+    q = random_configurations(robot, 16, 20)
+    targets = np.array([[robot.forward_kinematics(one)] for one in q])
+    for tolerance in (1e-4, 1e-9, 1e-3):
+        many.problem.position_tolerance = many.problem.orientation_tolerance = tolerance
+        batch = many.run(targets, np.zeros((1, robot.n)))
+        assert batch.success.all()
+        assert batch.position_errors.max() < tolerance
+        assert batch.orientation_errors.max() < tolerance
 
 
 def test_secondary_tasks_and_batches_and_clones(arm):

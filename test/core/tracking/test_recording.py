@@ -259,7 +259,9 @@ def tasks_of(robot):
         ik.OrientationTask(TIP, quaternion, weights=matrix[:3, :3], tool=tool),
         ik.tasks.SmoothnessTask(rng.uniform(robot.lower, robot.upper), stiffness=matrix),
         ik.TwoAxisTask(TIP, quaternion, weight=0.4, tool=tool),
-        ik.PositionAxisTask(TIP, tool @ tool, position_weight=1.3, axis_weight=0.2, tool=tool),
+        ik.PositionAxisTask(
+            TIP, transform=tool @ tool, position_weight=1.3, axis_weight=0.2, cone=0.1, tool=tool
+        ),
         ik.AxisTask(TIP, rng.normal(size=3), rng.normal(size=3), weight=0.7, cone=0.2),
         ik.PostureTask(rng.uniform(robot.lower, robot.upper), weights=rng.uniform(size=robot.n)),
         ik.tasks.CentreOfMassTask([0.1, 0.2, 0.3], weights=(1.0, 0.4, 0.0)),

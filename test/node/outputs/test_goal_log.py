@@ -81,6 +81,18 @@ def test_orientation_that_few_joints_cannot_reach_hints_at_the_goal_kind(node):
     assert 'goal_kind' not in text
 
 
+def test_a_direction_in_which_no_joint_moves_the_tip_is_named(node):
+    reach(node, 0.0)
+    before, goal = len(lines(node)), at(0.2)
+    goal[2, 3] += 0.05
+    node.send_goal(goal)
+    text = until_line(node, before)
+    assert text.startswith('the arm has fewer joints than the goal asks for: carriage comes no')
+    assert 'closer than 50 mm, its orientation within tolerance' in text
+    assert 'no joint moves carriage along z' in text
+    assert 'PoseTask' not in text
+
+
 def test_a_way_that_is_blocked_is_told(node):
     reach(node, 0.0)
     assert node.set_parameters(move='linear').successful
