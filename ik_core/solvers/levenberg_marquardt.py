@@ -86,7 +86,8 @@ class LevenbergMarquardt(LoopSolver):
         if budget is None and not problem.levels and not self.options.record_history:
             if problem.weighed_alike is not None:
                 return self._solve_position_first(problem, q0)
-            return advised(problem, self._solve_whole(problem, q0))
+            result = self._solve_whole(problem, q0)
+            return result if result.status is REACHED else advised(problem, result)
         return super().solve(problem, q0, budget)
 
     def _solve_whole(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
