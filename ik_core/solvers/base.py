@@ -77,7 +77,7 @@ class Solver(ABC):
         """
         search = self.begin(problem, q0)
         search.run(budget)
-        return search.result()
+        return problem.remark_on(search.result())
 
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int

@@ -92,7 +92,7 @@ class LevenbergMarquardt(LoopSolver):
             if workspace is None or workspace.problem is not problem:
                 workspace = self._workspace_for(problem)
             result: IkResult = workspace.solve(q0, self.clock)
-            return result
+            return problem.remark_on(result)
         return super().solve(problem, q0, budget)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
