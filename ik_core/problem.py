@@ -18,7 +18,7 @@ from .display import angle, counted, joined, length, listed
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from .maths.rotations import Array, IntArray
 from .options import exact_number
-from .result import IkStatus
+from .result import IkResult, IkStatus
 from .robot.kinematics import PARENT, VARIABLE
 from .robot.limits import JointLimits
 from .robot.linear_constraints import ConstraintRows, LinearConstraint
@@ -39,6 +39,10 @@ from .tasks.jacobian_check import (
 from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
+SLACK = 1e-9
+"""Share of a reach that is added to it, against rounding."""
+CERTAIN = 'for certain'
+"""Words of notes that stand for a proof."""
 FAR = 1e9
 """[m] Stands for an infinite reach."""
 
@@ -84,7 +88,7 @@ class IkProblem:
         the solvers levenberg_marquardt, closed_form, bfgs and sqp support it
     valid : a function of q (n,) that returns whether an answer may be used; likewise
     position_tolerance [m], orientation_tolerance [rad] : largest errors of a goal that is reached
-    orientation_length [m/rad] : length that one radian counts as where a goal is out of reach: the
+    orientation_length [m/rad] : length that one radian counts as where a goal is not reached: the
         closest point minimises the weighted sum of position^2 + (length angle)^2
     check_jacobians : run `check_task` at the start of every solve; for authors of tasks
 
@@ -201,6 +205,23 @@ class IkProblem:
     def reach(self) -> tuple[Array, Array]:
         """Centres (G, 3) and radii (G,) [m] of balls that hold all points the links can be at."""
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
+
+    def why_out_of_reach(self) -> str:
+        """A proof that a goal can't be reached, by the lengths of the links; '' without one."""
+        centres, radii = self.reach
+        for goal, centre, radius in zip(self.goals, centres, radii.tolist(), strict=True):
+            distance = float(np.linalg.norm(goal.target[9:] - centre))
+            if distance > radius * (1.0 + SLACK) + self.position_tolerance:
+                beyond = length(distance - radius)
+                return f'out of reach {CERTAIN}: the links of {goal.link} are {beyond} too short'
+        return ''
+
+    def remark_on(self, result: IkResult) -> IkResult:
+        """Add to the note of a closest point why it is one; return the result."""
+        closest = result.status in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
+        if closest and CERTAIN not in result.note:  # by a closed form
+            result.note = joined(result.note, self.why_out_of_reach() or result.searched)
+        return result
 
     @cached_property
     def short_goals(self) -> NDArray[np.bool_]:

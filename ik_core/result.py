@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .display import angle, html_table, length, numbers, time
+from .display import angle, counted, html_table, length, numbers, time
 from .maths.rotations import Array
 
 FAR = 20.0
@@ -16,16 +16,16 @@ class IkStatus(Enum):
     """Reasons why a solve ended; the value is a sentence for users."""
 
     REACHED = 'all goals are reached within their tolerances'
-    CLOSEST = 'not reached: this is the closest point, the cost has no descent left'
+    CLOSEST = 'not reached: this is a closest point, no small motion lowers the cost'
     TOO_FEW_JOINTS = (
-        'not reached: the arm has fewer joints than the goal asks for; this is the closest point'
+        'not reached: the arm has fewer joints than the goal asks for; this is a closest point'
     )
     COLLISION = (
         'not reached: every solution found collides, leaves a reach cone or is refused; this is '
         'the best free configuration found, or the start'
     )
     LEAST = 'the cost of the tasks is at its minimum: there is no goal to reach'
-    STALLED = 'not reached: the solver makes no more progress, but this is not the closest point'
+    STALLED = 'not reached: the solver makes no more progress, and this is no closest point'
     ITERATION_LIMIT = 'not reached: the iterations ended first'
     TIME_LIMIT = 'not reached: the time budget ended first'
 
@@ -91,6 +91,13 @@ class IkResult:
     def total_evaluations(self) -> int:
         """All evaluations that were made."""
         return self.evaluations + self.abandoned_evaluations
+
+    @property
+    def searched(self) -> str:
+        """Sentence with the number of starts of a closest point; '' with another status."""
+        if self.status not in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS):
+            return ''
+        return f'nothing closer was found from {counted(self.restarts + 1, "start")}'
 
     @property
     def message(self) -> str:

@@ -9,7 +9,7 @@ The node is a lifecycle node. Configuring reads the parameters and loads the rob
 it on the topic robot_description), activating starts the joint states. With `autostart` it takes
 both steps by itself. Ticks, and messages and chores between them, have a thread of their own, and
 never run while a callback does; while there are no ticks, a timer does the rest (`ticker`).
-Loading a robot and importing a solver's libraries run beside both (`jobs`).
+Loading a robot and importing a solver's libraries run beside both (`ik_core.jobs`).
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from ik_core import (
     load_urdf,
 )
 from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
+from ik_core.jobs import Job
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
 from ik_core.retargeting import Demonstration
@@ -38,7 +39,6 @@ from ik_core.tracking.recording import Recorder
 from .alignment import Alignment, align
 from .committed_steps import Mover
 from .example_following import ExampleFollowing, drawing
-from .jobs import Job
 from .joint_limits import following_errors, missing_limits, motion_limits, state_tolerances
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut

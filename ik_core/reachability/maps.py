@@ -138,7 +138,7 @@ def reachability_map(
         maps positions alone, in any orientation
     box : two corners (3,) of the mapped space [m]; by default all that may be in reach
     q0 : (n,) start of every solve, and values of frozen joints; by default the problem's
-    restarts : random restarts until a cell counts as out of reach; a position that four of them
+    restarts : random restarts until a cell counts as not reached; a position that four of them
         miss by more than 2 % of the arm's reach gets no more
     out : an .npz file. Chunks are kept in `<out>.parts` until all are done; an interrupted run
         continues with `resume`. Without `out` nothing is kept

@@ -50,7 +50,8 @@ MISSED = (
 
 
 def advised(problem: IkProblem, result: IkResult) -> IkResult:
-    """The result, whose note says what to ask for instead where few joints are the reason."""
+    """Add to the note of a missed goal why it is missed, and what to ask for where joints lack."""
+    problem.remark_on(result)
     if result.status is not REACHED and result.status in MISSED and problem.goals:
         errors = result.position_errors, result.orientation_errors
         result.note = joined(result.note, problem.advice(result.q, *errors))

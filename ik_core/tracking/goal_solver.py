@@ -21,7 +21,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._jit import COMPILED, njit
+from ..display import joined
 from ..maths.rotations import Array
-from ..optim.search import Budget, Clock, Search
+from ..optim.search import Budget, Clock, Search, SearchOptions
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, shift_to_nearest_turns
@@ -39,6 +40,7 @@ from ..solvers import Solver, make_solver
 from .example_frames import advance_frame, take_over
 from .finer import finer_problem
 from .motion_limits import MotionLimits
+from .other_configuration import OtherConfiguration, Unreached
 from .position_first import PositionFirst
 
 SOLVING_SHARE = 0.5
@@ -53,6 +55,8 @@ CLEAR_DROP = 0.999
 """The share of the last cost to which a clear drop takes it."""
 SEARCHER = 'levenberg_marquardt'
 """The solver of searches, whichever follows."""
+FROM_ELSEWHERE = 'closed_form'
+"""The solver of searches for another configuration: it can prove that there is none."""
 BETTER = 0.99
 """Another branch must cost less than this much of the nearest one to be worth the move."""
 NEARBY = 0.2
@@ -90,6 +94,20 @@ def all_finite(values: Array) -> bool:
         if not math.isfinite(value):
             return False
     return True
+
+
+def _are_same(frames: Sequence[Array], others: Sequence[Array]) -> bool:
+    """Whether frames (12,) are equal, one by one."""
+    if len(frames) != len(others):
+        return False
+    pairs = zip(frames, others, strict=True)
+    return all(one is other or (one == other).all() for one, other in pairs)
+
+
+def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that all searches have."""
+    names = {entry.name for entry in fields(SearchOptions)}
+    return {name: value for name, value in options.items() if name in names}
 
 
 class Phase(Enum):
@@ -136,7 +154,8 @@ class GoalSolver:
     """
 
     OWN: ClassVar = (
-        'phase', 'solution', 'progress', '_latest', '_next_search', '_targets', '_sought',
+        'phase', 'solution', 'progress', 'other', '_latest', '_next_search', '_targets',
+        '_sought',
     )  # fmt: skip
     """Attributes that are its state, but for a solve that is under way."""
 
@@ -148,6 +167,10 @@ class GoalSolver:
         self.phase = FOLLOWING
         self.solution = np.zeros(problem.robot.n)
         """(n,) Where the joints should be; replaced by another array, never written to."""
+        self.goal_id: object = object()
+        """Replaced when goals, limits or the problem change."""
+        self.other: OtherConfiguration | None = None
+        """What a search from other starts found for this goal."""
         self._guess: Array | None = None  # where the next seeded solve is to begin
         self.note = ''
         """The solver's last note on how it finds solutions; see `IkResult`."""
@@ -184,6 +207,8 @@ class GoalSolver:
 
         guess (n,) : where they may be reached
         """
+        if not _are_same(frames, self._targets):
+            self._forget_other()
         self._targets = frames
         for goal, frame in zip(self.problem.goals, frames, strict=True):
             goal.target[:] = frame
@@ -198,6 +223,7 @@ class GoalSolver:
     def next_frame(self, examples: Sequence[ArrayLike], q: Array, *, restart: bool) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
         advance_frame(self.problem, examples, q, restart=restart)
+        self._forget_other()
         self.invalidate()
 
     def set_limits(self, limits: MotionLimits) -> None:
@@ -210,6 +236,8 @@ class GoalSolver:
         self.problem = finer_problem(problem, limits, tolerances)
         self.limits, self._tolerances = limits, tolerances
         self._search_problem = self.problem.clone()
+        self._other_problem: IkProblem | None = None
+        self._forget_other()
         self._others = np.setdiff1d(np.arange(problem.robot.n), self.problem.variables)
         self.position_first = {
             i: PositionFirst(problem.robot, goal, self.problem.variables, 1.0 / self._rate)
@@ -241,9 +269,12 @@ class GoalSolver:
         if not COMPILED:  # one closed form would take longer than a tick
             own['closed_form'] = False
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
+        elsewhere = make_solver(FROM_ELSEWHERE if COMPILED else SEARCHER, **_shared(own))
         begun = follower.begin(self.problem, self.solution)  # refuses what it can't do
         searcher.begin(self._search_problem, self.solution)  # finds closed forms, which takes long
         self._solver, self._searcher, self._memory = follower, searcher, None
+        self._elsewhere = elsewhere
+        self._forget_other()
         self.note = begun.result().note
         self._choice = solver, options
 
@@ -269,6 +300,7 @@ class GoalSolver:
     def rest(self, q: Array) -> None:
         """Forget what was solved and aim at q (n,)."""
         self._next_search = -math.inf
+        self._forget_other()
         self.solution = q
         self.follow_from(q)
 
@@ -291,6 +323,33 @@ class GoalSolver:
         self.solution = self._with_others(q)
         self._memory = None
         self.stay_on_branch()
+
+    def unreached(self) -> Unreached:
+        """Describe the goals as they are now, for a search from other starts."""
+        problem = self._other_problem = self._other_problem or self.problem.clone()
+        for goal, frame in zip(problem.goals, self._targets, strict=True):
+            goal.target[:] = frame
+        take_over(problem, self.problem)
+        where, cost = self.solution.copy(), self._latest.cost
+        return Unreached(self._elsewhere, problem, where, cost, self.is_solved)
+
+    def go_elsewhere(self, near: Array) -> bool:
+        """Aim at the other configuration that was found; return whether there is one.
+
+        near (n,) : where the joints are
+        """
+        other = self.other
+        if other is None or other.q is None:
+            return False
+        self._adopt(other.q, near)
+        self.other = OtherConfiguration(None, '')
+        self._memory = None
+        self.stay_on_branch()
+        return True
+
+    def _forget_other(self) -> None:
+        """The goals are others: what was found for the last ones says nothing about them."""
+        self.goal_id, self.other = object(), None
 
     def invalidate(self) -> None:
         """Solve again, from the present solution, in the ticks to come; after a search."""
@@ -394,6 +453,23 @@ class GoalSolver:
         return is_within(
             max(position_errors.tolist()), max(orientation_errors.tolist()), *self._tolerances
         )
+
+    @property
+    def is_closest(self) -> bool:
+        """Whether the last solve ended at a minimum of the cost."""
+        return self._latest.status in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
+
+    @property
+    def remark(self) -> str:
+        """The solver's note, why it stopped short, and what other starts lead to."""
+        short = '' if not self.is_settled or self.reaches or self.is_closest else self._short
+        return joined(self.note, short, self.other.note if self.other is not None else '')
+
+    @property
+    def _short(self) -> str:
+        stalled = self._latest.status is IkStatus.STALLED
+        why = 'this is no closest point' if stalled else 'given up'
+        return f'{self._solver.name} makes no more progress: {why}'
 
     def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
         """Whether goals at points (G, 3) are missed by these errors (G,) for lack of joints."""

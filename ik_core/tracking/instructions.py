@@ -22,6 +22,7 @@ from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..solvers import Solver
 from .motion_limits import MotionLimits, checked_limits
+from .other_configuration import OtherConfiguration
 from .state import Drive, TrackerState
 from .status import TrackStatus
 from .tick import brake_for_one_tick, follow
@@ -236,6 +237,24 @@ class SetSolver(Instruction):
         """See Instruction."""
         state.solver.set_solver(self.solver, dict(self.options or {}))
         state.invalidate()
+
+
+@dataclass(eq=False)
+class OfferConfiguration(Instruction):
+    """Tell what a search from other starts found for the goals as they are.
+
+    The tracker makes this instruction itself, for its recordings. q (n,) reaches the goals or
+    comes closer; None if nothing does. `note` is a sentence about it. With the option
+    `reconfigure` the joints go there. Raises InvalidConfiguration if q does not fit the robot.
+    """
+
+    q: ArrayLike | None
+    note: str
+
+    def apply(self, state: TrackerState) -> None:
+        """See Instruction."""
+        q = None if self.q is None else state.robot.checked(self.q)
+        state.solver.other = OtherConfiguration(q, self.note)
 
 
 @dataclass(eq=False)

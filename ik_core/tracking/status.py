@@ -21,6 +21,8 @@ class TrackStatus(Enum):
     BLOCKED = 'blocked'
     STALE = 'stale'
     PAUSED = 'paused'
+    STOPPED_SHORT = 'stopped_short'
+    OTHER_CONFIGURATION = 'other_configuration'
 
     @property
     def text(self) -> str:
@@ -32,13 +34,16 @@ _STATUS_TEXT = {
     TrackStatus.IDLE: 'no goal: holding the joints still',
     TrackStatus.TRACKING: 'moving to the goal',
     TrackStatus.REACHED: 'the goal is reached',
-    TrackStatus.CLOSEST: 'the goal is out of reach: holding the closest pose found',
+    TrackStatus.CLOSEST: 'not reached: holding the pose that is closest from here',
     TrackStatus.TOO_FEW_JOINTS: 'the arm has fewer joints than the goal asks for: holding the '
-    'closest pose found',
+    'pose that is closest from here',
     TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
     TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
     TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',
     TrackStatus.PAUSED: 'paused: stopped, the goals are kept',
+    TrackStatus.STOPPED_SHORT: 'not reached: the solver stopped before it found a closest pose',
+    TrackStatus.OTHER_CONFIGURATION: 'not reached from here: another configuration comes closer; '
+    'the parameter reconfigure goes there',
 }
 
 

@@ -76,6 +76,8 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     state.leading.keep_step()
     accept_goals(state)
     moving = advance_tips(state, now)
+    if state.options.reconfigure and not moving and state.solver.go_elsewhere(state.motion.q):
+        state.motion.jump()
     velocity, shares = solve(state, now, moving, in_time), {}
     if state.leading.closely:
         shares = {tip.index: tip.state.share for tip in moving}
@@ -205,6 +207,10 @@ def status_of(
     held = solver.phase is Phase.CONVERGED and (state.motion.q == solver.solution).all()
     if not held:
         return TrackStatus.TRACKING
+    if solver.other is not None and solver.other.q is not None:
+        return TrackStatus.OTHER_CONFIGURATION
+    if not solver.is_closest:
+        return TrackStatus.STOPPED_SHORT
     points = np.array([target[9:] for target in state.targets()])
     few = solver.lacks_joints(position, orientation, points)
     return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.CLOSEST

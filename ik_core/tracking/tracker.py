@@ -11,7 +11,10 @@ moves the commanded joints one step towards the solution. What its users can rel
    only for a goal that jumped, at most every `replan_period`; its branch is kept until the next.
    The way to a goal that jumped is a joint-space move in which all joints arrive together.
 3. Joints that can turn more than once take the nearest turn: no clipping, no winding.
-4. A goal out of reach gives the closest pose, held still.
+4. A goal that is not reached gives the closest pose on the arm's branch, held still. Once for each
+   such goal, 1 s after the joints came to rest, a search beside the ticks looks for another
+   configuration; the joints go there with the option `reconfigure`, else the status is
+   OTHER_CONFIGURATION.
 5. Where the last goal ends (`stop()`, `goal_timeout`, the end of a twist), and in a pause, the
    joints come to rest as fast as the limits of acceleration and jerk allow, and stay where that
    ends, also outside the position limits. The way back waits until motion is resumed, by a goal, a
@@ -49,6 +52,9 @@ Who owns what, and alone changes it:
                   for the joints' sake
     Governor      what was commanded last, and what can follow it              `governor`
 
+The tracker itself has the search for another configuration, beside the ticks
+(`other_configuration`), whose end is an instruction.
+
 An instruction is a value (`instructions`) that changes this state; a method of the tracker makes
 each and applies it. `tick` applies those that it is given and moves on by a period. An exception
 in the middle of either leaves the state as it was before, but for a solve that was under way,
@@ -69,6 +75,7 @@ from numpy.typing import ArrayLike
 
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
+from ..jobs import Job
 from ..maths.rotations import Array
 from ..optim.search import Clock
 from ..options import exact_number
@@ -81,6 +88,7 @@ from .instructions import (
     Instruction,
     MoveTo,
     NextFrame,
+    OfferConfiguration,
     Pause,
     Reset,
     SetGoal,
@@ -97,6 +105,7 @@ from .instructions import (
 )
 from .motion_limits import MotionLimits, checked_limits
 from .observer import ObservedClock, Observer
+from .other_configuration import ConfigurationSearch, Run
 from .snapshot import Snapshot
 from .state import Drive, Saved, TrackerState
 from .status import Command
@@ -139,6 +148,8 @@ class Tracker:
     governor : continue with this governor, from its current state, and not with a new one at q0
     rest (n,) : rest posture for `rest_rate`; by default q0
     clock : clock of the solver's time budget, for a solver given by name
+    background : begins a call beside the ticks, in a thread by default, for the search for another
+        configuration; None: without that search
 
     `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
     twists, and `replan_period`. Settings made between two ticks apply from the next one on. Not
@@ -159,6 +170,7 @@ class Tracker:
         governor: Governor | None = None,
         rest: ArrayLike | None = None,
         clock: Clock = time.perf_counter,
+        background: Run | None = Job,
     ) -> None:
         if exact_number(rate, float) is None or not 0.0 < rate < math.inf:
             raise InvalidOption(f'rate = {rate!r} [Hz]: must be a positive number')
@@ -168,6 +180,7 @@ class Tracker:
         """[s] The nominal time between two ticks."""
         self._robot, self._clock = robot, ObservedClock(clock)
         self._observer: Observer | None = None
+        self._other_search = ConfigurationSearch(background)
         if limits is None:
             limits = _limits_of(robot)
         checked_limits(limits).check_size(robot.n)
@@ -192,10 +205,17 @@ class Tracker:
         return f'<Tracker of {self._robot.name!r} at {self.rate:g} Hz, {state}: {listed(tips)}>'
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, clock: Clock = time.perf_counter) -> Tracker:
+    def from_snapshot(
+        cls,
+        snapshot: Snapshot,
+        clock: Clock = time.perf_counter,
+        background: Run | None = Job,
+    ) -> Tracker:
         """A tracker that continues from the snapshot of another one, and behaves the same."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
-        tracker = cls(snapshot.problem, snapshot.rate, clock=clock, **arguments)
+        tracker = cls(
+            snapshot.problem, snapshot.rate, clock=clock, background=background, **arguments
+        )
         tracker._state.restore(snapshot.state)
         return tracker
 
@@ -257,8 +277,17 @@ class Tracker:
 
     @property
     def solver_note(self) -> str:
-        """The solver's last remark on how it finds solutions; often empty."""
-        return self._state.solver.note
+        """Remarks on how solutions are found, why a solve stopped short, and on other starts."""
+        return self._state.solver.remark
+
+    @property
+    def found_nothing_closer(self) -> bool:
+        """True once the search for another configuration has ended without one.
+
+        Also for a joint goal, for which there is no such search.
+        """
+        other = self._state.solver.other
+        return self._state.joint_goal is not None or (other is not None and other.q is None)
 
     @property
     def paused(self) -> bool:
@@ -296,6 +325,7 @@ class Tracker:
     set_solver = instructed(SetSolver)
     set_problem = instructed(SetProblem)
     next_frame = instructed(NextFrame)
+    offer_configuration = instructed(OfferConfiguration)
     pause = instructed(Pause)
     stop = instructed(Stop)
     brake = instructed(Brake)
@@ -381,6 +411,12 @@ class Tracker:
         except Exception:
             self._go_back(before, applied)
             raise
+        solver = self._state.solver
+        found = self._other_search.after_tick(
+            command, solver.goal_id, self.period, solver.unreached
+        )
+        if found is not None:
+            self.apply(OfferConfiguration(found.q, found.note))
         return command._replace(refused=tuple(refused)) if refused else command
 
 

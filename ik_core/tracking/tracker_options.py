@@ -34,6 +34,11 @@ class TrackerOptions(OptionSet):
     replan_period: float = option(
         0.5, 'minimum time between the starts of two searches', unit='s', bounds=(0.0, math.inf)
     )
+    reconfigure: bool = option(
+        False,
+        'once the joints have rested for 1 s without reaching a goal, go to another configuration '
+        'that reaches it or comes closer, if there is one; false: only tell that there is one',
+    )
     goal_timeout: float = option(
         0.0,
         'a goal older than this is dropped and the arm stops; 0: no timeout',

@@ -14,11 +14,11 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.exceptions import IkError
+from ik_core.jobs import Job
 from ik_core.motion import Motion
 from ik_core.retargeting import Demonstration
 
 from ..conversions import Refused
-from ..jobs import Job
 from ..outputs.diagnostics import Diagnostics
 from ..robot_model import Model
 from .subscriptions import Inputs

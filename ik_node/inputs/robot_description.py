@@ -16,9 +16,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from ik_core import IkError, Robot, UrdfError
+from ik_core.jobs import Job
 from ik_core.robot.urdf_filter import MAX_BYTES, text_of
 
-from ..jobs import Job
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.node_options import NodeParameters
 from ..parameters.store import Parameters

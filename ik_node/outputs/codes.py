@@ -34,6 +34,8 @@ class StatusCode(Enum):
     BLOCKED = 21, WARN, TrackStatus.BLOCKED.text
     STALE = 22, WARN, TrackStatus.STALE.text
     TOO_FEW_JOINTS = 23, WARN, TrackStatus.TOO_FEW_JOINTS.text
+    STOPPED_SHORT = 24, WARN, TrackStatus.STOPPED_SHORT.text
+    OTHER_CONFIGURATION = 25, WARN, TrackStatus.OTHER_CONFIGURATION.text
     WAITING_FOR_STATE = 30, WARN, 'waiting for joint_states'
     STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
@@ -101,6 +103,8 @@ FOLLOWING = (
     TrackStatus.REACHED,
     TrackStatus.CLOSEST,
     TrackStatus.TOO_FEW_JOINTS,
+    TrackStatus.STOPPED_SHORT,
+    TrackStatus.OTHER_CONFIGURATION,
     TrackStatus.SEARCHING,
     TrackStatus.BLOCKED,
 )

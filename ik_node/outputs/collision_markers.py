@@ -16,10 +16,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ik_core import Collisions
 from ik_core.collision import PairDistance, Piece
+from ik_core.jobs import Job
 from ik_core.maths.rotations import Array, matrix_onto_axis
 
 from ..conversions import transform_to_pose
-from ..jobs import Job
 from ..known_collisions import KnownCollisions
 from ..robot_model import Model
 from ..texts import explanation

@@ -1,7 +1,8 @@
-"""Log of goals and jogs: one line where a goal is reached, blocked, or out of reach.
+"""Log of goals and jogs: one line where a goal is reached, blocked, or not reached.
 
 A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
-being dragged, and says nothing; the last one does. A jog has a line where it begins, where it is
+being dragged, and says nothing; the last one does. The line about a goal that is not reached
+waits until another configuration was looked for. A jog has a line where it begins, where it is
 blocked, and where it ends.
 """
 
@@ -30,13 +31,14 @@ NEGLIGIBLE = 1e-5
 OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
-    StatusCode.CLOSEST: ('goal out of reach', 'comes no closer than'),
-    StatusCode.TOO_FEW_JOINTS: (
-        'the arm has fewer joints than the goal asks for',
-        'comes no closer than',
-    ),
+    StatusCode.CLOSEST: ('goal not reached', 'is off by'),
+    StatusCode.TOO_FEW_JOINTS: ('the arm has fewer joints than the goal asks for', 'is off by'),
+    StatusCode.STOPPED_SHORT: ('goal not reached, the solver stopped short', 'is off by'),
+    StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
 
+AFTER_A_SEARCH = StatusCode.CLOSEST, StatusCode.TOO_FEW_JOINTS, StatusCode.STOPPED_SHORT
+"""Outcomes of goals that may be reached from elsewhere."""
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
 """Kinds of goals that suit an arm of few joints better, by kind."""
 
@@ -69,7 +71,10 @@ class GoalLog:
         if goals != self._goals:
             self._goals, self._since, self._said = goals, now, set()
         code = self._health.code
-        if code in OUTCOMES and code not in self._said and now - self._since >= STEADY:
+        waits = code in AFTER_A_SEARCH and not tracker.found_nothing_closer
+        if code not in OUTCOMES or code in self._said or waits:
+            return
+        if now - self._since >= STEADY:
             self._said.add(code)
             self._say(code, model, command)
 
@@ -146,7 +151,7 @@ def _line(*parts: str) -> str:
 
 
 def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
-    """Such as 'panda_hand comes no closer than 12.3 mm, its orientation within tolerance'.
+    """Such as 'panda_hand is off by 12.3 mm, its orientation within tolerance'.
 
     missed : of the tips that miss their goal, or where they are held; else of those with a goal
     """
@@ -171,7 +176,7 @@ def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Ite
 
 
 def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
-    """Such as 'panda_joint4 comes no closer than 0.12 rad', of joints that miss their goal."""
+    """Such as 'panda_joint4 is off by 0.12 rad', of joints that miss their goal."""
     robot = model.robot
     for joint, unit, distance in zip(
         robot.joint_names, robot.joint_units, distances.tolist(), strict=True

@@ -24,9 +24,10 @@ from rclpy.qos import (
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
+from ik_core.jobs import Job
+
 from ..callback_groups import Polled, take
 from ..clocks import CLOCK_PATIENCE, NodeClock
-from ..jobs import Job
 from ..texts import cut, explanation
 from .diagnostics import Diagnostics
 

@@ -45,6 +45,8 @@ COLOURS = {
     TrackStatus.REACHED: GREEN,
     TrackStatus.CLOSEST: RED,
     TrackStatus.TOO_FEW_JOINTS: (1.0, 0.6, 0.0),
+    TrackStatus.STOPPED_SHORT: RED,
+    TrackStatus.OTHER_CONFIGURATION: RED,
     TrackStatus.STALE: (0.5, 0.5, 0.5),
 }
 

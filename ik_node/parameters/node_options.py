@@ -189,7 +189,7 @@ class NodeOptions:
     )
     orientation_length: float = option(
         0.2,
-        'distance that weighs as much as 1 rad, for goals out of reach',
+        'distance that weighs as much as 1 rad, for goals that are not reached',
         unit='m',
         bounds=(TIGHTEST, 1000.0),
     )

@@ -113,7 +113,7 @@ class Query:
             left = deadline - time.monotonic()
             done = search.run(Budget(seconds=min(max(left, 0.0), POLL_PERIOD)))
             if done or left < POLL_PERIOD or stopping.is_set():
-                return search.result()
+                return self.problem.remark_on(search.result())
 
 
 class PatientFrames:

@@ -25,9 +25,9 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from ik_core import IkError
+from ik_core.jobs import Job
 from ik_core.tracking.recording import PART, Recorder, part_of
 
-from ..jobs import Job
 from ..robot_model import Model
 from ..texts import explanation, sentence
 

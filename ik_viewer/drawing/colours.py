@@ -20,6 +20,8 @@ OF_CODES: dict[str, Colour] = {
     'tracking': BLUE,
     'closest': ORANGE,
     'too_few_joints': ORANGE,
+    'stopped_short': ORANGE,
+    'other_configuration': ORANGE,
     'blocked': RED,
     'searching': PURPLE,
     'stale': GREY,

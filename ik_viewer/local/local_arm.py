@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ik_core.display import joined
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
-from ik_core.tracking import Command, Tracker
+from ik_core.tracking import Command, Tracker, TrackStatus
+from ik_core.tracking.other_configuration import MISSED
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
@@ -185,12 +187,17 @@ class LocalArm:
             q=command.q,
             tips=self._tip_states(command.position_errors, command.orientation_errors),
             code=command.status.value,
-            text=command.status.text,
+            text=self._text_of(command),
             solution=command.solution,
             solve_time=self._solve_time,
             iterations=self._iterations,
             condition_number=condition,
         )
+
+    def _text_of(self, command: Command) -> str:
+        """The sentence of the status, with a remark where the goals are not reached."""
+        missed = command.status in (*MISSED, TrackStatus.OTHER_CONFIGURATION)
+        return joined(command.status.text, self._tracker.solver_note if missed else '')
 
     def _first_moment(self) -> Moment:
         none = np.zeros(len(self._tips))

@@ -20,6 +20,8 @@ APART = 2e-3
 """[rad or m] A solution that is nearer hides behind the robot: it is not drawn."""
 BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09
 """Sizes, relative to the robot's size."""
+NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration'
+"""Codes of an arm that rests although a tip has not reached its goal."""
 
 
 class Scene:
@@ -75,7 +77,7 @@ class Scene:
         """The status code of a tip: the arm's, or 'reached' if it alone is at its goal."""
         settings = self._stage.arm.settings
         known = {'position_tolerance', 'orientation_tolerance'} <= {*settings}
-        if code not in ('closest', 'too_few_joints') or len(self.marks) == 1 or not known:
+        if code not in NOT_REACHED or len(self.marks) == 1 or not known:
             return code
         near = tip.position_error <= settings['position_tolerance'].value
         turned = tip.orientation_error <= settings['orientation_tolerance'].value

@@ -19,7 +19,7 @@ from ik_core.reachability.maps import Progress, ReachabilityMap, reachability_ma
 from ..arm import error_text
 
 RESTARTS = 8
-"""Random starts after which a point counts as out of reach."""
+"""Random starts after which a point counts as not reached."""
 CHUNK = 1024
 """Points between two looks at whether the map is still wanted."""
 NICE = 10

@@ -87,7 +87,7 @@ def note_of_a_scara():
 SENTENCES = {
     'no joint moves': note_of_a_planar_arm(),
     'is frozen': note_of_a_scara(),
-    'this is the closest point': ik.IkStatus.CLOSEST.value,
+    'this is a closest point': ik.IkStatus.CLOSEST.value,
     'fewer joints than the goal asks for': ik.IkStatus.TOO_FEW_JOINTS.value,
     'makes no more progress': ik.IkStatus.STALLED.value,
 }
@@ -107,7 +107,7 @@ IN_THE_LOG = (
     'the quaternion ... is zero',
     's old; the frame',
     's newer than',
-    'goal out of reach',
+    'goal not reached',
     'other publishers',
     'nothing of',
 )
@@ -211,7 +211,7 @@ def test_the_node_s_log_says_what_the_page_quotes():
         'the quaternion ... is zero': lambda: client.send_goal(zero),
         's old; the frame': lambda: client.send_goal(Pose(), frame=TIP, seconds=-100),
         's newer than': lambda: client.send_goal(Pose(), frame=TIP, seconds=100),
-        'goal out of reach': lambda: client.send_goal(far),
+        'goal not reached': lambda: client.send_goal(far),
         'other publishers': lambda: client.publisher(JointState, 'joint_states'),
         'nothing of': lambda: client.node.create_publisher(
             PoseStamped, 'goal_pose_2d', qos_profile_sensor_data

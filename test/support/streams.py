@@ -13,7 +13,7 @@ from support.places import URDF
 ROBOTS = ['panda', 'ur5e', 'iiwa14', 'pr2_like', 'scara', 'dual_arm']
 FOLLOWERS = ['levenberg_marquardt', 'damped_least_squares']  # they converge fast enough to follow
 RELATIVE = 1e-9  # rounding allowed on top of a limit
-SETTLED = (TrackStatus.REACHED, TrackStatus.CLOSEST)
+SETTLED = (TrackStatus.REACHED, TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT)
 
 
 @cache
@@ -26,15 +26,25 @@ def tips_of(robot):
     return tips[:2] if robot.name == robot_named('dual_arm').name else tips[:1]
 
 
+class AtOnce:
+    """A call beside the ticks that has ended as soon as it is asked for."""
+
+    done = True
+
+    def __init__(self, call):
+        self.result = call
+
+
 class Stream:
     """A tracker and its fake clock; every tick is checked against the limits."""
 
     def __init__(self, name, *, rate=100.0, acceleration=20.0, velocity=np.inf, **kwargs):
-        self.robot = robot = robot_named(name)
+        self.robot = robot = robot_named(name) if isinstance(name, str) else name
         self.tips = tips_of(robot)
         self.problem = ik.IkProblem(robot, [ik.PoseTask(tip) for tip in self.tips])
         self.limits = MotionLimits.of(robot, velocity=velocity, acceleration=acceleration)
         kwargs.setdefault('clock', lambda: 0.0)  # results must not depend on the machine's speed
+        kwargs.setdefault('background', AtOnce)
         self.tracker = Tracker(self.problem, rate, limits=self.limits, **kwargs)
         self.now = 0.0
         self.may_leave = False  # limits were tightened where the joints can't stop inside

@@ -2,9 +2,11 @@
 
 A `Recorder` observes a tracker, which does not notice: a snapshot of its state, the instructions
 that it applies, each at its tick, its commands, and every reading of its clock: time budgets end
-solves, so with the same readings in the same order a run is the same to the last bit. A recording
-is made of segments, each with a snapshot of its own, and the oldest are dropped, so that a node
-can record for days and keep the last minutes.
+solves, so with the same readings in the same order a run is the same to the last bit. What a
+search for another configuration found, beside the ticks, is an instruction, too, of the kind
+`OfferConfiguration`: a replay searches for none. A recording is made of segments, each with a
+snapshot of its own, and the oldest are dropped, so that a node can record for days and keep the
+last minutes.
 
 A file is a numpy archive (.npz, read without pickle): `header`, JSON as UTF-8, and for segment i
 the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock` (readings) and

@@ -30,6 +30,8 @@ STATUS_COLOURS = {
     TrackStatus.TRACKING: SKY,
     TrackStatus.REACHED: GREEN,
     TrackStatus.CLOSEST: ORANGE,
+    TrackStatus.STOPPED_SHORT: ORANGE,
+    TrackStatus.OTHER_CONFIGURATION: ORANGE,
     TrackStatus.TOO_FEW_JOINTS: '#F0E442',
     TrackStatus.SEARCHING: PINK,
     TrackStatus.BLOCKED: RED,

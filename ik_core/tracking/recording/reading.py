@@ -16,7 +16,7 @@ from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 from ..status import TrackStatus
 
-FORMAT = 9
+FORMAT = 10
 COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
 """The arrays of a segment, with the types of their numbers."""
 

@@ -103,7 +103,7 @@ def run_segment(
     """A tracker that gets the same instructions at the same ticks, and its commands."""
     decoder = Decoder(robot, columns['numbers'])
     snapshot = Snapshot(*(decoder.decode(segment[name]) for name in Snapshot._fields))
-    tracker = Tracker.from_snapshot(snapshot, clock)
+    tracker = Tracker.from_snapshot(snapshot, clock, background=None)
     instructions = deque(segment['instructions'])
     for tick, now in enumerate(columns['now'].tolist()):
         due = []

@@ -18,6 +18,7 @@ from ..goal_solver import Phase, Progress
 from ..governor import Governor
 from ..instructions import INSTRUCTIONS, Instruction
 from ..motion_limits import MotionLimits
+from ..other_configuration import OtherConfiguration
 from ..speed_scale import SpeedScale
 from ..state import Drive, JointGoal
 from ..status import TrackStatus
@@ -28,8 +29,8 @@ from .recorded_problems import describe_problem, make_problem
 RECORDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Approach, Drag, Hold, IkResult, Jog, JointGoal, Line, Progress, Request, SpeedScale),
-        *(Stream, TrackerOptions),
+        *(Approach, Drag, Hold, IkResult, Jog, JointGoal, Line, OtherConfiguration, Progress),
+        *(Request, SpeedScale, Stream, TrackerOptions),
     )
 }
 """Records that are encoded by their fields, by name."""

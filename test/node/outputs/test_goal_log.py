@@ -1,4 +1,4 @@
-"""What became of a goal is in the log once: reached, blocked, or out of reach and by how much.
+"""What became of a goal is in the log once: reached, blocked, or not reached and by how much.
 
 The slide ends at 1 m, so the distances are known.
 """
@@ -15,7 +15,7 @@ from support.slide import RATE, at, slide
 
 from ik_node.outputs.goal_log import STEADY
 
-WORDS = ('goal reached', 'out of reach', 'blocked', 'fewer joints')
+WORDS = ('goal reached', 'not reached', 'blocked', 'fewer joints')
 
 
 @pytest.fixture(scope='module')
@@ -56,8 +56,8 @@ def test_each_outcome_is_one_line_that_says_how_far(node):
     assert text == 'goal reached: carriage is within tolerance'
     node.send_goal(at(1.25))
     text = until_line(node, before + 1)
-    assert 'carriage comes no closer than 250 mm, its orientation within tolerance' in text
-    assert text.endswith('; at a joint limit: x')
+    assert 'carriage is off by 250 mm, its orientation within tolerance' in text
+    assert '; at a joint limit: x; out of reach for certain' in text
     for _ in range(30):  # the same goal again is no other goal
         node.send_goal(at(1.25))
         node.more_states(10)
@@ -70,14 +70,14 @@ def test_orientation_that_few_joints_cannot_reach_hints_at_the_goal_kind(node):
     goal[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
     node.send_goal(goal)
     text = until_line(node, before)
-    assert text.startswith('the arm has fewer joints than the goal asks for: carriage comes no')
-    assert 'closer than 90 deg, its position within tolerance' in text
+    assert text.startswith('the arm has fewer joints than the goal asks for: carriage is off')
+    assert 'by 90 deg, its position within tolerance' in text
     assert 'only 1 joint moves carriage: set goal_kind.carriage to position or axis' in text
     before = len(lines(node))
     goal[0, 3] = 1.25  # too far, and turned, too
     node.send_goal(goal)
     text = until_line(node, before)
-    assert text.startswith('goal out of reach: carriage comes no closer than 250 mm')
+    assert text.startswith('goal not reached: carriage is off by 250 mm')
     assert 'goal_kind' not in text
 
 

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import robots
+from support import robots, wrist_arm
 from support.places import URDF
 
 import ik_core as ik
@@ -207,6 +207,34 @@ def test_a_tightened_limit_holds(arm):
     assert moment.q[0] <= -0.2 + 1e-9
     arm.set_settings({name: float(robot.upper[0])})
     arm.reset()
+
+
+def test_a_goal_that_is_not_reached_says_why_and_where_else(arm):
+    robot = arm.description.robot
+    goal = robot.forward_kinematics(robot.middle_configuration, robots.tip_of(robot))
+    goal[2, 3] += 3.0
+    arm.set_goal(0, goal, GoalKind.POSE)
+    moment = until(arm, lambda m: 'for certain' in m.text)
+    assert moment.code == 'closest'
+    arm.reset()
+
+
+def test_reconfigure_takes_it_to_where_a_goal_beside_the_wrist_s_singularity_is_reached():
+    values = {'joint_limits.default.acceleration': 10.0, 'reconfigure': True}
+    arm = LocalArm(
+        Description(wrist_arm.robot(), wrist_arm.text()), q0=wrist_arm.BEFORE, values=values
+    )
+    try:
+        began = time.monotonic()
+        while (share := (time.monotonic() - began) / 4.0) < 1.0:
+            arm.set_goal(0, wrist_arm.goal(share), GoalKind.POSE)
+            time.sleep(0.02)
+        arm.set_goal(0, wrist_arm.goal(1.0), GoalKind.POSE)
+        moment = until(arm, lambda m: m.code == 'reached' and m.q[4] > 0.5)
+        there = wrist_arm.robot().forward_kinematics(moment.q, wrist_arm.TIP)
+        np.testing.assert_allclose(there, wrist_arm.goal(1.0), atol=1e-3)
+    finally:
+        arm.close()
 
 
 def test_a_lowered_velocity_slows_it_down(arm):

@@ -4,9 +4,7 @@ import threading
 
 import pytest
 
-pytest.importorskip('rclpy')
-
-from ik_node.jobs import Job
+from ik_core.jobs import Job
 
 
 def test_a_job_runs_beside_and_keeps_its_result():

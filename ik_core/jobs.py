@@ -1,4 +1,4 @@
-"""Slow work beside the node's own thread."""
+"""Slow work beside the thread that asks for it."""
 
 from __future__ import annotations
 

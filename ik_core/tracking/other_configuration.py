@@ -1,0 +1,144 @@
+"""The search for another configuration, beside the ticks, for a goal that is not reached.
+
+A seeded solve stays on its branch, so a goal that it misses may be reached from elsewhere. Once
+for each goal, `REST` seconds after the joints came to rest without reaching it, a
+`ConfigurationSearch` looks from other starts, in a thread. What it finds comes back to the tracker
+as an instruction, `OfferConfiguration`, which a recording keeps as any other.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ..display import angle, length
+from ..maths.rotations import Array
+from ..optim.search import Budget
+from ..problem import IkProblem
+from ..result import IkResult
+from ..solvers import Solver
+from .status import Command, TrackStatus
+
+REST = 1.0
+"""[s] The joints rest for this long before another configuration is looked for."""
+SLICE = 0.005
+"""[s] A search runs for this long before it checks whether it was called off."""
+LONGEST = 5.0
+"""[s] A search ends after this time, with what it has found."""
+BETTER = 0.99
+"""Another configuration must cost less than this fraction of where the joints rest."""
+MISSED = (TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT, TrackStatus.TOO_FEW_JOINTS)
+"""Statuses of joints that rest and have not reached a goal of the tips."""
+
+
+class OtherConfiguration(NamedTuple):
+    """What a search from other starts found.
+
+    q (n,) : the configuration; None where nothing comes closer, or the joints have gone there
+    note : a sentence about it
+    """
+
+    q: Array | None
+    note: str
+
+
+class Work(Protocol):
+    """A call under way, as a `Job`."""
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result, or an exception."""
+
+    def result(self) -> OtherConfiguration | None:
+        """The result; raises what the call raised."""
+
+
+Run = Callable[[Callable[[], OtherConfiguration | None]], Work]
+"""Begins a call beside the ticks."""
+
+
+class Unreached(NamedTuple):
+    """A goal that the joints have not reached where they rest, and the solver to search for it.
+
+    start (n,) : where the joints rest
+    cost : the cost there
+    is_solved : whether errors (G,) [m] and (G,) [rad] are within the tolerances
+    """
+
+    solver: Solver
+    problem: IkProblem
+    start: Array
+    cost: float
+    is_solved: Callable[[Array, Array], bool]
+
+    def search(self, called_off: threading.Event) -> OtherConfiguration | None:
+        """Search to the end, or for the longest time; None if it is called off."""
+        search = self.solver.begin(self.problem, self.start)
+        for _ in range(math.ceil(LONGEST / SLICE)):
+            if called_off.is_set():
+                return None
+            if search.run(Budget(seconds=SLICE)):
+                break
+        return self._judge(search.result())
+
+    def _judge(self, found: IkResult) -> OtherConfiguration:
+        """Compare what was found with where the joints rest."""
+        if self.is_solved(found.position_errors, found.orientation_errors):
+            return OtherConfiguration(found.q, 'another configuration reaches it: set reconfigure')
+        if found.cost < BETTER * self.cost:
+            errors = (length(max(found.position_errors)), angle(max(found.orientation_errors)))
+            note = f'another configuration comes closer, to {" and ".join(errors)}'
+            return OtherConfiguration(found.q, f'{note}: set reconfigure')
+        self.problem.remark_on(found)
+        return OtherConfiguration(None, found.note)
+
+
+class ConfigurationSearch:
+    """The search for another configuration: one for each goal, asked for after each tick.
+
+    run : begins a call beside the ticks; None: nothing is looked for
+    """
+
+    def __init__(self, run: Run | None) -> None:
+        self._run = run
+        self._goal: object = None  # that is followed
+        self._ticks = 0  # of rest
+        self._has_searched = False
+        self._work: tuple[Work, object] | None = None
+        self._called_off = threading.Event()
+
+    def after_tick(
+        self, command: Command, goal: object, period: float, describe: Callable[[], Unreached]
+    ) -> OtherConfiguration | None:
+        """Begin a search if one is due; return what one found that has ended.
+
+        goal : an object that is replaced when goals, limits or the problem change
+        describe : returns what to search for
+        """
+        if goal is not self._goal:
+            self._goal, self._has_searched = goal, False
+            self._called_off.set()
+        rests = command.status in MISSED and not command.dq.any()
+        self._ticks = self._ticks + 1 if rests else 0
+        if self._work is not None:
+            return self._end()
+        is_due = self._ticks * period >= REST and not self._has_searched
+        if is_due and self._run is not None:
+            self._has_searched, self._called_off = True, threading.Event()
+            unreached, called_off = describe(), self._called_off
+            self._work = self._run(lambda: unreached.search(called_off)), goal
+        return None
+
+    def _end(self) -> OtherConfiguration | None:
+        """What a search found, if it has ended and its goal is still followed."""
+        if self._work is None or not self._work[0].done:
+            return None
+        (work, goal), self._work = self._work, None
+        if goal is not self._goal:
+            return None
+        try:
+            return work.result()
+        except Exception as error:  # nothing depends on it: the joints rest as before
+            return OtherConfiguration(None, f'the search for another one failed: {error}')
