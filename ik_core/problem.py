@@ -207,7 +207,7 @@ class IkProblem:
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
 
     def why_out_of_reach(self) -> str:
-        """A proof that a goal can't be reached, by the lengths of the links; '' without one."""
+        """Text: the links of a goal are too short to reach it; '' if they may be long enough."""
         centres, radii = self.reach
         for goal, centre, radius in zip(self.goals, centres, radii.tolist(), strict=True):
             distance = float(np.linalg.norm(goal.target[9:] - centre))
@@ -218,8 +218,7 @@ class IkProblem:
 
     def remark_on(self, result: IkResult) -> IkResult:
         """Add to the note of a closest point why it is one; return the result."""
-        closest = result.status in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
-        if closest and CERTAIN not in result.note:  # by a closed form
+        if result.status.is_closest and CERTAIN not in result.note:  # by a closed form
             result.note = joined(result.note, self.why_out_of_reach() or result.searched)
         return result
 
@@ -227,8 +226,8 @@ class IkProblem:
     def short_goals(self) -> NDArray[np.bool_]:
         """Mask (G,) of goals that fix more degrees of freedom than the joints of their link have.
 
-        All do where they ask for more together than all variables have. So do goals for a position
-        in whose `immobile` directions no joint moves their link.
+        Goals with `immobile` directions are marked, too. All goals are marked if they fix more
+        together than all variables have.
         """
         fixed = [goal.fixed_freedoms for goal in self.goals]
         joints = [len(self._moving(i)) for i in range(len(self.goals))]
@@ -237,10 +236,7 @@ class IkProblem:
 
     @cached_property
     def immobile(self) -> list[Immobile]:
-        """The directions in which no joint of the robot moves the points of the goals, if any.
-
-        Joints that are frozen count: without them the robot could move there.
-        """
+        """The directions in which no joint of the robot, frozen or not, moves each goal's point."""
         chains = [self.robot.chain(*chain) for chain in self.goal_chains]
         return [
             self._immobile(i, chain, self.default_configuration) for i, chain in enumerate(chains)
@@ -684,7 +680,7 @@ class IkProblem:
         return joined(*dict.fromkeys(notes))
 
     def _smaller_goal(self, i: int, goal: GoalTask, words: Words) -> str:
-        """Say how few joints move a goal's link, and which goals ask for less."""
+        """Text: how few joints move a goal's link, and which goals ask for less."""
         moving, chain = self._moving(i), self.robot.chain(*self.goal_chains[i])
         count, frozen = len(moving), [self.robot.joint_names[j] for j in chain if j not in moving]
         held = f', with {listed(frozen)} frozen' if frozen else ''
