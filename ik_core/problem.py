@@ -236,7 +236,7 @@ class IkProblem:
 
     @cached_property
     def immobile(self) -> list[Immobile]:
-        """The directions in which no joint of the robot, frozen or not, moves each goal's point."""
+        """Directions in which no joint of the robot, frozen or not, moves the goals' points."""
         chains = [self.robot.chain(*chain) for chain in self.goal_chains]
         return [
             self._immobile(i, chain, self.default_configuration) for i, chain in enumerate(chains)
