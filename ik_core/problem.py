@@ -40,7 +40,7 @@ from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
 SLACK = 1e-9
-"""Share of a reach that is added to it, against rounding."""
+"""Fraction of a reach that is added to it, against rounding."""
 CERTAIN = 'for certain'
 """Words of notes that stand for a proof."""
 FAR = 1e9
@@ -51,7 +51,7 @@ DEPTH = 0.01
 STILL = 1e-9
 """[rad or m] A joint whose limits are no further apart does not move."""
 ALONG = 1e-3
-"""Share of a direction that has to remain, or it is another one."""
+"""A unit vector that a projection changes by more than this does not lie in the subspace."""
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
@@ -619,7 +619,7 @@ class IkProblem:
         """Text: no joint moves a goal's link in a direction to its point (3,) [m]; '' if one may.
 
         goal : index of the goal
-        q (n,) : where the joints stand that the problem does not move
+        q (n,) : values of the joints that the problem does not move
         """
         moving, chain = self._moving(goal), self.robot.chain(*self.goal_chains[goal])
         stuck = self.variables[self.limits.upper - self.limits.lower <= STILL].tolist()
