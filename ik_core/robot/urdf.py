@@ -26,7 +26,6 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-from urdf_parser_py import urdf as parser
 
 from ..display import named
 from ..exceptions import UrdfError
@@ -122,6 +121,8 @@ def _robot(
     rates, remarks = pop_rates(tree)
     warnings += remarks
     inertials = pop_inertials(tree)
+    from urdf_parser_py import urdf as parser  # not to import ik_core, as builds do without it
+
     model = parser.URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
     links = [link.name for link in model.links]
     _check_unique('link', links)
