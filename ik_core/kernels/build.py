@@ -95,9 +95,11 @@ def compiled(folder: Path, wanted: str) -> Path:
         )
         for part in range(PARTS)
     ]
+    header = [sys.executable, '-m', 'ik_core.for_c.header', folder.resolve()]
+    parts.append(subprocess.Popen(header, env={**os.environ, **own}, cwd=HERE.parents[1]))
     failed = [part.wait() for part in parts]
     if any(failed):
-        sys.exit('numba did not compile them')
+        sys.exit('the kernels or their header could not be made')
     write_index(folder)
     return folder
 
@@ -185,10 +187,6 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
         module = llvm.parse_bitcode(code)
         target = machine_of(cpu, module)
         (folder / f'{cpu}.{part}.s').write_text(target.emit_assembly(module))
-    if part == 0:
-        from ik_core.for_c.header import header
-
-        (folder / 'ik_core.h').write_text(header(), encoding='utf-8')
     say(
         f'{len(rows)} kernels for {", ".join(cpus)} ({part + 1}/{PARTS}), CPU time: '
         f'{lowered - began:.0f} s of numba, {optimised - lowered:.0f} s to optimise, '

@@ -139,6 +139,12 @@ SUBSCRIPTIONS = (
         f'{TRAJECTORY}, controller_manager_msgs',
         'whether the controller is active',
     ),
+    Endpoint(
+        'controller_state',
+        'control_msgs/msg/JointTrajectoryControllerState',
+        f'{TRAJECTORY}, control_msgs',
+        'the speed scaling of the controller, beside its topic of trajectories',
+    ),
 )
 
 PUBLISHERS = (

@@ -100,7 +100,7 @@ def check(purpose, parameters, *, not_published=()):
         if 'urdf_path' not in parameters:
             it.send_description(PANDA.read_text())
         rights, options = read_policy(it.namespace)
-        optional = 'tf2_ros', *['controller_manager_msgs'] * ('joint_trajectory' in purpose)
+        optional = 'tf2_ros', 'control_msgs', 'controller_manager_msgs'
         installed = [package for package in optional if importlib.util.find_spec(package)]
         for wanted in filter(None, [purpose, *installed]):
             rights |= next(part for key, part in options.items() if key.startswith(wanted))
