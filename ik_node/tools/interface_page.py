@@ -136,7 +136,7 @@ SUBSCRIPTIONS = (
     Endpoint(
         'controller_manager/activity',
         'controller_manager_msgs/msg/ControllerManagerActivity',
-        f'{TRAJECTORY}, controller_manager_msgs',
+        f'{BEHIND}, controller_manager_msgs',
         'whether the controller is active',
     ),
     Endpoint(
