@@ -23,6 +23,7 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any, ClassVar
 
+import setuptools
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
@@ -55,6 +56,12 @@ NUMBA = 'numba>=0.61,<0.69'
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
+
+URL = 'https://ik-node.example'
+"""A placeholder, as the maintainer's address: docs/releasing.md."""
+NAMES_EXPRESSION = tuple(map(int, setuptools.__version__.split('.')[:2])) >= (77, 0)
+LICENSE = {'license_expression' if NAMES_EXPRESSION else 'license': 'Apache-2.0'}
+"""PEP 639's field, and the one before it for the setuptools of distributions."""
 
 MESSAGES = ['std', 'geometry', 'sensor', 'trajectory', 'visualization', 'diagnostic']
 
@@ -215,13 +222,17 @@ setup(
     author_email='maintainers@ik-node.example',
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
-    license='Apache-2.0',
+    url=URL,
+    project_urls={'Source': f'{URL}/source', 'Issues': f'{URL}/issues', 'Documentation': f'{URL}/docs'},
+    **LICENSE,
+    license_files=['LICENSE'],
     classifiers=[
         'Development Status :: 4 - Beta',
+        'Intended Audience :: Developers',
         'Intended Audience :: Science/Research',
         'Operating System :: MacOS',
         'Operating System :: POSIX :: Linux',
-        'Programming Language :: Python :: 3',
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(10, 15)),
         'Topic :: Scientific/Engineering',
         'Typing :: Typed',
     ],
@@ -245,27 +256,13 @@ setup(
         'fast': [NUMBA],
         'ros': ros_wheels('7.1.6', '5.3.0'),
         'ros-kilted': ros_wheels('9.1.2', '5.5.0'),
-        'test': [
-            'pytest',
-            'pytest-xdist',
-            'hypothesis',
-            'wheel',
-            'pin',
-            'example-robot-data',
-            'argcomplete',
-        ],
-        'bench': ['matplotlib'],
+        'test': ['pytest'],  # colcon looks for it here; pyproject.toml has what tests use
         'complete': ['argcomplete'],
-        'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
-        'browser': ['playwright', 'pillow'],  # drives the Chromium that is installed
         'dask': ['distributed'],
-        'peers': ['EAIK', 'ik-geo', 'ssik[urdf]; python_version >= "3.10"'],  # closed forms
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
-        'docs': ['sphinx', 'myst-parser', 'furo'],
-        'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={
         'console_scripts': [
