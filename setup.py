@@ -183,13 +183,18 @@ def python_with_numba(venv: Path) -> tuple[str, str]:
     return python, ''
 
 
+TEST_FILES = '.py', '.txt', '.xml', '.csv', '.json'
+
+
 class Source(sdist):
-    """The source package: with the kernels as assembly, where `build.py --assembly` made it."""
+    """The source package: with tests, and the kernels as assembly where `build.py --assembly` made
+    it."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Put the files into a folder."""
-        assembly = map(str, (KERNELS / 'assembly').glob('*'))
-        super().make_release_tree(base_dir, [*files, *assembly])
+        more = [*(KERNELS / 'assembly').glob('*'), Path('pytest.ini'), Path('CHANGELOG.md')]
+        more += (path for path in Path('test').rglob('*') if path.suffix in TEST_FILES)
+        super().make_release_tree(base_dir, [*files, *map(str, more)])
 
 
 commands = {'build_ext': Kernels, 'sdist': Source}
