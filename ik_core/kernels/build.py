@@ -88,7 +88,7 @@ def compiled(folder: Path, wanted: str) -> Path:
     """Write assembly of all entries, for the sets of instructions wanted; return its folder."""
     own = {'IK_KERNELS': 'off', 'NUMBA_CPU_NAME': 'generic', 'NUMBA_CPU_FEATURES': ''}
     folder.mkdir(parents=True, exist_ok=True)
-    say('compiling the kernels, in two processes')
+    say('compiling the kernels, once: 130 to 220 s of CPU time, in two processes')
     parts = [
         subprocess.Popen(
             [sys.executable, __file__, folder, str(part), wanted], env={**os.environ, **own}
