@@ -228,7 +228,11 @@ setup(
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
     url=URL,
-    project_urls={'Source': f'{URL}/source', 'Issues': f'{URL}/issues', 'Documentation': f'{URL}/docs'},
+    project_urls={
+        'Source': f'{URL}/source',
+        'Issues': f'{URL}/issues',
+        'Documentation': f'{URL}/docs',
+    },
     **LICENSE,
     license_files=['LICENSE'],
     classifiers=[

@@ -13,8 +13,8 @@ the library needs neither numba nor a certain version of Python.
 A release has the assembly of all sets, the header ik_core.h, and an index of these files
 (build.py --assembly FOLDER): there `cc` alone does it, with nothing but Python's own modules.
 IK_KERNELS chooses the sets: all those of this machine's architecture (all), of x86_64, aarch64 or
-macos_arm64. Those of another machine are compiled by its cross compiler: aarch64-linux-gnu-gcc, and
-ziglang's for macOS.
+macos_arm64. Those of another machine are compiled by its cross compiler: aarch64-linux-gnu-gcc,
+and ziglang's for macOS.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ SOURCES = runpy.run_path(str(HERE / 'sources.py'))
 PARTS = 2
 MACOS = 'macos-arm64'
 FLAGS = ('-shared', '-fPIC', '-O2', '-s', '-Wl,-z,relro,-z,now,-z,text')
-MACOS_FLAGS = ('-shared', '-O2', f'-Wl,-install_name,@rpath/ik-{MACOS}.so', '-undefined', 'dynamic_lookup')
+MACOS_FLAGS = (
+    '-shared',
+    '-O2',
+    f'-Wl,-install_name,@rpath/ik-{MACOS}.so',
+    '-undefined',
+    'dynamic_lookup',
+)
 HEAVY = ('solvers.damped_search', 'closed_form', 'batch')
 """Modules whose entries make the first part; they share most of their kernels."""
 LEVELS = {
@@ -136,7 +142,9 @@ def link(cpu: str, assembly: list[Path], scratch: Path, folder: Path) -> None:
     for _ in range(2):
         sealed = f'-DSEAL="{seal}"'
         inputs = [HERE / 'call.c', *objects, '-lm']
-        subprocess.run([*compiler(cpu), *flags, *defined, sealed, '-o', library, *inputs], check=True)
+        subprocess.run(
+            [*compiler(cpu), *flags, *defined, sealed, '-o', library, *inputs], check=True
+        )
         seal = SOURCES['hash_of'](library.read_bytes())
     if not SOURCES['is_sealed'](library.read_bytes()):
         sys.exit(f'{library.name} is not the same when it is linked again')
@@ -308,9 +316,7 @@ def machine_of(cpu: str, module: Any) -> Any:
 
     triple, processor = TARGETS.get(cpu, ('x86_64-unknown-linux-gnu', cpu))
     target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(
-        cpu=processor, opt=2, reloc='pic', codemodel='small'
-    )
+    machine = target.create_target_machine(cpu=processor, opt=2, reloc='pic', codemodel='small')
     module.triple, module.data_layout = triple, str(machine.target_data)
     return machine
 

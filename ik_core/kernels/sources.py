@@ -71,8 +71,10 @@ def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
 
 
 def is_sealed(library: bytes) -> bool:
-    """Return whether a library of 64-bit ELF or Mach-O has the code and data that were sealed; what
-    does not reach memory may have been stripped."""
+    """Return whether a library of 64-bit ELF or Mach-O has the code and data that were sealed.
+
+    What does not reach memory may have been stripped.
+    """
     at = library.find(SEAL) + len(SEAL)
     try:
         return library[at : at + DIGITS].decode() == hash_of(library)

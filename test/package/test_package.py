@@ -295,7 +295,8 @@ def test_ik_kernels_off_builds_no_library_and_says_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'wanted', [{'IK_KERNELS_REQUIRED': '1'}, {'DEB_BUILD_ARCH': 'amd64'}, {'RPM_PACKAGE_NAME': 'x'}]
+    'wanted',
+    [{'IK_KERNELS_REQUIRED': '1'}, {'DEB_BUILD_ARCH': 'amd64'}, {'RPM_PACKAGE_NAME': 'x'}],
 )
 def test_a_build_that_must_have_kernels_fails_without(tmp_path, wanted):
     tree = source_without_library(tmp_path)
