@@ -15,7 +15,8 @@ NAME = 'ik_core/kernels/ik-macos-arm64.so'
 OWN = {'ik_call', 'ik_lanes', 'ik_sources', 'ik_suits', 'ik_trial'}
 LIBSYSTEM = {
     'acos', 'asin', 'atan', 'atan2', 'bzero', 'cos', 'exp', 'fmod', 'hypot', 'log', 'memcpy',
-    'memmove', 'memset', 'pow', 'sin', 'strchr', 'strlen', 'tan', '__sincos_stret', 'dyld_stub_binder',
+    'memmove', 'memset', 'pow', 'sin', 'strchr', 'strlen', 'tan', '__sincos_stret',
+    'dyld_stub_binder',
 }  # fmt: skip
 """Functions of libSystem that every macOS since 11 has."""
 

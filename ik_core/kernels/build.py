@@ -101,7 +101,7 @@ def compiled(folder: Path, wanted: str) -> Path:
         )
         for part in range(PARTS)
     ]
-    header = [sys.executable, '-m', 'ik_core.for_c.header', folder.resolve()]
+    header = [sys.executable, '-m', 'ik_core.for_c.header', str(folder.resolve())]
     parts.append(subprocess.Popen(header, env={**os.environ, **own}, cwd=HERE.parents[1]))
     failed = [part.wait() for part in parts]
     if any(failed):
@@ -141,7 +141,7 @@ def link(cpu: str, assembly: list[Path], scratch: Path, folder: Path) -> None:
     library, seal = folder / f'.ik-{cpu}.so', SOURCES['UNSEALED']
     for _ in range(2):
         sealed = f'-DSEAL="{seal}"'
-        inputs = [HERE / 'call.c', *objects, '-lm']
+        inputs = [str(HERE / 'call.c'), *map(str, objects), '-lm']
         subprocess.run(
             [*compiler(cpu), *flags, *defined, sealed, '-o', library, *inputs], check=True
         )

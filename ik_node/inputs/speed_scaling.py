@@ -36,7 +36,7 @@ class SpeedScaling:
 
     def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
         self._node, self._input, self._seconds = node, Inputs(node, health), seconds
-        self.close()
+        self.factor, self._polled = 1.0, -math.inf
 
     def open(self, topic: str) -> None:
         """Listen to the controller whose topic this is, in place of the one before."""
