@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 NAME = 'ik_core/kernels/ik-macos-arm64.so'
-OWN = {'ik_call', 'ik_lanes', 'ik_sources', 'ik_suits', 'ik_trial'}
+OWN = {'ik_call', 'ik_lanes', 'ik_seal', 'ik_sources', 'ik_suits', 'ik_trial'}
 LIBSYSTEM = {
     'acos', 'asin', 'atan', 'atan2', 'bzero', 'cos', 'exp', 'fmod', 'hypot', 'log', 'memcpy',
     'memmove', 'memset', 'pow', 'sin', 'strchr', 'strlen', 'tan', '__sincos_stret',
@@ -47,6 +47,7 @@ def main(wheel: str) -> None:
 
         is_whole = is_of_these(library)
     expected = OWN | {each.name for each in ENTRIES.values() if each.lanes in (0, 4)}
+    known = OWN | {each.name for each in ENTRIES.values()}
     exported = {name for name in defined if not name.endswith(('dso_handle', 'dylib_header'))}
     foreign = sorted(name for name in needed if not allowed(name))
     checks = {
@@ -56,7 +57,7 @@ def main(wheel: str) -> None:
         'it is not signed': 'LC_CODE_SIGNATURE' in headers,
         f'it uses {used}': all('libSystem' in each or Path(NAME).name in each for each in used),
         f'it lacks {sorted(expected - exported)}': exported >= expected,
-        f'it exports {sorted(exported - expected)}': exported <= expected,
+        f'it exports {sorted(exported - known)}': exported <= known,
         f'it needs {foreign}': not foreign,
     }
     wrong = [text for text, is_right in checks.items() if not is_right]
