@@ -392,6 +392,19 @@ def test_what_is_downloaded_lies_below_the_build_base(release):
     assert state_of(release) == before
 
 
+def test_the_header_for_c_is_made_without_what_only_programs_need():
+    """A build has numba and numpy, but neither urdf_parser_py nor yaml."""
+    code = (
+        'import sys\n'
+        "for name in ('urdf_parser_py', 'yaml', 'scipy'): sys.modules[name] = None\n"
+        'from ik_core.for_c.header import header\n'
+        'sys.stdout.write(header())\n'
+    )
+    done = run(sys.executable, '-c', code, cwd=ROOT, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert 'int ik_solve(struct ik_solve_call *);' in done.stdout
+
+
 def test_a_report_of_progress_is_one_write():
     """Two processes report on one stream, which colcon does not buffer."""
     writes = []
