@@ -251,7 +251,7 @@ setup(
     cmdclass=commands,
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
-        (SHARE, ['package.xml']),
+        (SHARE, ['package.xml', 'CHANGELOG.rst']),
         files('launch', '*.py'),
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('motions', '*.csv'),

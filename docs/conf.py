@@ -1,7 +1,12 @@
-"""Sphinx's configuration: `make docs`. rosdoc2 takes it as well, see rosdoc2.yaml."""
+"""Sphinx's configuration: `make docs`. rosdoc2 takes it as well, see rosdoc2.yaml.
 
+The pages are plain Markdown, which code hosters show whole. `complete` adds what only Sphinx has.
+"""
+
+import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 HERE = Path.cwd()  # Sphinx, and rosdoc2 which copies this folder, read this file from its folder
@@ -12,8 +17,29 @@ import docstrings  # noqa: E402  beside this file
 import ik_core  # noqa: E402
 
 ROOT = Path(ik_core.__file__).resolve().parents[1]
-BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE', 'benchmark', 'config', 'examples')
-"""What pages include or show from outside this folder."""
+BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.rst', 'LICENSE', 'benchmark', 'config', 'examples')
+"""What pages include, show or link to from outside this folder."""
+
+WHOLE = {
+    'extending': (
+        '../CONTRIBUTING.md',
+        ':start-after: "# Working on ik_node"\n:relative-docs: docs/',
+    ),
+    'measured': ('../benchmark/README.md', ':start-after: "# Measured"\n:relative-images:'),
+    'changelog': ('../CHANGELOG.rst', ':start-line: 3\n:parser: rst'),
+}
+"""Pages that link to a file outside this folder, the file, and the options of its include."""
+API = (
+    'robots',
+    'problems',
+    'solving',
+    'tracking',
+    'collisions',
+    'motions',
+    'reachability',
+    'errors',
+)
+"""Pages of docs/api, which Sphinx makes of docstrings."""
 
 project = 'ik_node'
 author = 'ik_node maintainers'
@@ -21,9 +47,8 @@ copyright = author
 version = release = ik_core.__version__
 
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.viewcode']
-exclude_patterns = ['_build', 'index.rst', '__*', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
+exclude_patterns = ['_build', 'index.rst', '__*', 'README.md', 'CHANGELOG.rst', 'CONTRIBUTING.md']
 # What rosdoc2 puts beside the pages: they have an index of their own, and include the rest.
-myst_enable_extensions = ['colon_fence', 'deflist', 'attrs_block', 'attrs_inline']
 myst_heading_anchors = 4
 nitpicky = True
 nitpick_ignore_regex = [
@@ -63,8 +88,35 @@ def bring_what_is_beside(app: object) -> None:
             shutil.copy(source, target)
 
 
+def complete(app: object, page: str, source: list[str]) -> None:
+    """Add to a page the table of contents, or the file that it links to; called by Sphinx.
+
+    Links to these files become links to their pages.
+    """
+    text, up = source[0], '../' * page.count('/')
+    for name, (file, options) in WHOLE.items():
+        text = text.replace(f']({up}{file}', f']({up}{name}.md')
+        if page == name:
+            text += f'\n```{{include}} {file}\n{options}\n```\n'
+    if page == 'index':
+        for section in text.split('\n## ')[1:]:
+            title, pages = section.split('\n')[0], re.findall(r'\]\(([\w/]+)\.md\)', section)
+            text += contents(pages, 'hidden:', f'caption: {title}')
+    if page == 'api/index':
+        text = text.replace('\n## ', contents(API) + '\n## ', 1)
+    source[0] = text
+
+
+def contents(pages: Iterable[str], *options: str) -> str:
+    """Return a table of contents in MyST's syntax."""
+    return '\n'.join(
+        ('\n```{toctree}', *(f':{option}' for option in options), '', *pages, '```\n')
+    )
+
+
 def setup(app) -> None:
     """Called by Sphinx."""
+    app.connect('source-read', complete)
     app.connect('builder-inited', bring_what_is_beside)
     app.connect('autodoc-process-docstring', docstrings.as_rest)
     app.connect('autodoc-process-signature', docstrings.with_short_types)

@@ -120,7 +120,7 @@ SUBSCRIPTIONS = (
         'example_trajectory',
         'trajectory_msgs/msg/JointTrajectory',
         ALWAYS,
-        'an example motion whose style is followed: [](example_guided.md)',
+        'an example motion whose style is followed: [retargeting motions](example_guided.md)',
     ),
     Endpoint(
         'robot_description', 'std_msgs/msg/String', 'no robot by parameter', 'the URDF, latched'
@@ -240,7 +240,8 @@ SERVICES = (
         '~/record',
         'std_srvs/srv/SetBool',
         ALWAYS,
-        'record goals, settings and commands: [](ros.md#recording-and-replaying)',
+        'record goals, settings and commands: '
+        '[recording and replaying](ros.md#recording-and-replaying)',
     ),
     Endpoint(
         'compute_ik',
@@ -297,7 +298,7 @@ def _row(spec: Spec) -> str:
     allowed = ', '.join(f'`{choice}`' for choice in spec.choices) or range_text(spec)
     if spec.unit:
         allowed = f'{allowed} [{spec.unit}]'.strip()
-    meaning = spec.doc + ('; *static*' if spec.static else '')
+    meaning = spec.doc.replace('<', r'\<') + ('; *static*' if spec.static else '')
     return f'| `{spec.name}` | {default} | {allowed} | {meaning} |'
 
 

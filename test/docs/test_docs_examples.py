@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from support.installed_tree import run
+from support.pages import blocks, links
 from support.places import ROOT, URDF
 from support.robots import python_path
 
@@ -38,6 +39,14 @@ def start(path, folder, *arguments, **environment):
 
 def test_every_example_is_tested():
     assert {path.stem for path in EXAMPLES} == set(SAYS)
+
+
+def test_the_page_of_examples_has_them_as_they_are():
+    page = ROOT / 'docs' / 'examples.md'
+    shown = [ROOT / 'docs' / link for link in links(page)]
+    assert sorted(path.resolve() for path in shown) == EXAMPLES
+    for path, block in zip(shown, blocks(page), strict=True):
+        assert (block.kind, block.text) == ('python', path.read_text('utf-8'))
 
 
 @pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ import ik_core as ik
 from ik_core.cli.reach import check_drawable
 
 PAGE = (ROOT / 'docs' / 'troubleshooting.md').read_text('utf-8')
-QUOTED = re.findall(r'^`(.+)`\n: ', PAGE, re.M)
+QUOTED = re.findall(r'^- `(.+)`\n\n  ', PAGE, re.M)
 TIP = 'panda_hand_tcp'
 ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute">
 <parent link="a"/><child link="b"/>{}</joint></robot>"""

@@ -14,7 +14,12 @@ from ik_core.kernels import library
 
 pytestmark = pytest.mark.long
 SKIPPED = 77
-SCRIPTED = [page for page in PAGES if any(block.kind == 'python' for block in blocks(page))]
+EXAMPLES = ROOT / 'docs' / 'examples.md'  # whole programs: test_docs_examples.py runs them
+SCRIPTED = [
+    page
+    for page in PAGES
+    if page != EXAMPLES and any(block.kind == 'python' for block in blocks(page))
+]
 COMMANDED = [page for page in PAGES if any(b.text.startswith('ik ') for b in blocks(page))]
 
 

@@ -1,4 +1,4 @@
-"""The way of a goal from message to joint state is the one that CONTRIBUTING.md draws."""
+"""The way of a goal from message to joint state is the one that docs/inside.md draws."""
 
 import re
 import sys
@@ -35,8 +35,8 @@ class NoTicker:
 
 def drawn():
     """The functions of the drawing as paths: each after those that it is called by."""
-    text = (ROOT / 'CONTRIBUTING.md').read_text()
-    block = re.search(r'### The life of a goal.*?```\n(.*?)```', text, re.DOTALL)[1]
+    text = (ROOT / 'docs' / 'inside.md').read_text()
+    block = re.search(r'## The life of a goal.*?```\n(.*?)```', text, re.DOTALL)[1]
     paths, above = [], []
     for line in block.splitlines():
         spaces, name = re.match(r'( *)(\S+)', line).groups()

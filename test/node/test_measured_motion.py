@@ -423,16 +423,19 @@ class StallAtLine:
 
 
 @pytest.mark.parametrize(
-    ('stall', 'before'),
-    [(100, 0), *(pytest.param(*x, marks=pytest.mark.thorough) for x in ((28, 0), (100, 48)))],
+    ('stall', 'before', 'every'),  # every third line, where it takes long
+    [
+        (100, 0, 1),
+        *(pytest.param(*x, marks=pytest.mark.thorough) for x in ((28, 0, 3), (100, 48, 3))),
+    ],
 )
-def test_a_stall_at_any_line_before_the_middleware_drops_the_message(panda, stall, before):
+def test_a_stall_at_any_line_before_the_middleware_drops_the_message(panda, stall, before, every):
     it = world(panda)
     stalls = StallAtLine(it, stall)
     it.goal(reachable_goal(panda, TIP, 0))
     it.until(lambda: reached(it))
     held_up, hit = [], 0
-    for number, line in enumerate(sorted(stalls.lines)):
+    for number, line in enumerate(sorted(stalls.lines)[::every]):
         stalls.arm(line, before)
         begin = len(it.hardware)
         it.goal(reachable_goal(panda, TIP, number % 7 + 1))
@@ -444,10 +447,11 @@ def test_a_stall_at_any_line_before_the_middleware_drops_the_message(panda, stal
             acceleration = np.diff(np.array(it.hardware[begin:]), 2, axis=0) / CYCLE**2
             assert np.abs(acceleration).max() <= ACCELERATION * (1.0 + 1e-6), stalls.hit
         hit += stalls.hit is not None
-    assert hit > 80
+    assert hit > 80 / every
     assert {kind for kind, _ in it.health.warnings} <= {'held_up'}
     # In the call itself, and between its return and the clock.
-    assert held_up == ['self._publisher.publish(message)', 'finished = self._now(due)']
+    unavoidable = ['self._publisher.publish(message)', 'finished = self._now(due)']
+    assert held_up == [line for line in unavoidable if line in held_up or every == 1]
 
 
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command'])

@@ -168,7 +168,7 @@ def test_colcon_puts_commands_where_ros2_run_looks(prefix):
 def test_colcon_installs_every_shared_file(prefix):
     share = prefix / 'share' / 'ik_node'
     found = {str(path.relative_to(share)) for path in share.rglob('*') if path.is_file()}
-    assert found == {*SHARED, 'package.xml'}
+    assert found == {*SHARED, 'package.xml', 'CHANGELOG.rst'}
     assert (prefix / 'share/ament_index/resource_index/packages/ik_node').is_file()
 
 
@@ -198,7 +198,7 @@ def test_pip_puts_commands_on_the_path_and_files_into_share(tmp_path):
     assert set(entries['console_scripts']) == COMMANDS
     data = 'ik_node-{}.data/data/share/ik_node/'.format(PACKAGE.findtext('version'))
     shared = {name.removeprefix(data) for name in wheel.namelist() if name.startswith(data)}
-    assert shared == {*SHARED, 'package.xml'}
+    assert shared == {*SHARED, 'package.xml', 'CHANGELOG.rst'}
 
 
 # The scripts behind make

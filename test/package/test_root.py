@@ -8,7 +8,7 @@ from support.places import ROOT
 
 FILES = {
     '.gitignore',
-    'CHANGELOG.md',
+    'CHANGELOG.rst',
     'CONTRIBUTING.md',
     'LICENSE',
     'Makefile',

@@ -95,14 +95,14 @@ class Memory:
 
         From the lowest of each part, as a recording under way takes memory and gives it back; and
         the median from part to part, as a solver that is used late for the first time is loaded
-        once.
+        once. By their mean time: two lowest samples may be a second apart.
         """
         table = np.array(self.lowest()).reshape(-1, 2)
         late = table[round(WARM_UP * len(table)) :]
         if len(late) < 3 or np.ptp(late[:, 0]) < SHORTEST_FIT:
             return None
         seconds, taken = np.diff(late, axis=0).T
-        return float(np.median(taken / seconds)) * 600_000 / ticks_per_second
+        return float(np.median(taken) / np.mean(seconds)) * 600_000 / ticks_per_second
 
 
 TRAJECTORY_DELAY = 0.014

@@ -328,7 +328,7 @@ def test_memory_that_grows_is_seen_and_a_start_is_not():
     for second in range(600):
         grows.samples.append((second, 100.0 + 0.01 * second))
         settles.samples.append((second, 100.0 - 50.0 * 0.5**second))
-    assert grows.growth(1000.0) == pytest.approx(0.01 * 600)
+    assert grows.growth(1000.0) == pytest.approx(0.01 * 600, rel=0.05)
     assert abs(settles.growth(1000.0)) < 1e-3
     assert Memory(grows.samples[:300]).growth(1000.0) is None
 

@@ -146,7 +146,7 @@ class Trials(Actions):
             self._switch(on=False)
             arm.driver = Driver(silent=True)
             time.sleep(self.random.uniform(1.0, 2.0))
-            place = arm.place(self.random.choice([-0.3, 0.3]))
+            place = arm.place(self._way_within_limits(0.3))
             arm.driver = Driver()
             self._switch(on=True)
             self._judge_that_it_stays(place, 'after its driver started again')
@@ -522,6 +522,18 @@ class Trials(Actions):
         middle = zip(robot.joint_names, robot.middle_configuration.tolist(), strict=True)
         return np.array([kept.get(name, x) for name, x in middle])
 
+    def _way_within_limits(self, way: float) -> float:
+        """Return `way` or its negative [rad]: the first joint stays within its limits.
+
+        The node leads a robot back that is outside them.
+        """
+        assert self._arm is not None
+        name, here = next(iter(self._arm.positions.items()))
+        robot = self._kinematics
+        i = robot.joint_index(name)
+        ways = [x for x in (-way, way) if robot.lower[i] < here + x < robot.upper[i]]
+        return self.random.choice(ways)
+
     def _go_to(self, q: Array) -> None:
         """Send the tip to where it is at q (n,)."""
         robot = self._kinematics
@@ -559,7 +571,9 @@ class Trials(Actions):
         while time.monotonic() < end:
             away = self._arm.distance(place)
             if away > STAYS:
-                detail = f'{when}, by {away:.3f} rad, status {self.status.get("code")}'
+                here = {name: (x, self._arm.positions[name]) for name, x in place.items()}
+                detail = f'{when}, by {away:.3f} rad, status {self.status.get("code")}, '
+                detail += ', '.join(f'{name}: {x:.3f} to {y:.3f}' for name, (x, y) in here.items())
                 self._listener.object('a robot that is moved as nobody asked', detail)
                 return
             time.sleep(0.02)

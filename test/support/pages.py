@@ -7,7 +7,7 @@ from support.places import ROOT
 
 PAGES = sorted([ROOT / 'README.md', *(ROOT / 'docs').rglob('*.md')])
 FENCE = re.compile(
-    r'^(?P<indent> *)```(?P<kind>[\w{}]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$', re.M | re.S
+    r'^(?P<indent> *)```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$', re.M | re.S
 )
 LINK = re.compile(r'\[(?P<text>[^]\[]*)\]\((?P<target>[^)\s]+)\)')
 
@@ -35,10 +35,8 @@ def prose(path):
 
 
 def links(path):
-    """What a page links to or shows, as it stands there; directives' pictures too."""
-    text = path.read_text(encoding='utf-8')
-    shown = re.findall(r'^```\{(?:image|figure|include|literalinclude)\} +(\S+)', text, re.M)
-    return [*(found['target'] for found in LINK.finditer(prose(path))), *shown]
+    """What a page links to or shows, as it stands there."""
+    return [found['target'] for found in LINK.finditer(prose(path))]
 
 
 def name(path):

@@ -118,7 +118,7 @@ def projected_slope(problem, above, below, q):
 def test_a_level_moves_no_level_before_it():
     """Redundant problems; c ends where the stacked null space has no slope left."""
     slopes = []
-    for seed in range(draws(200)):
+    for seed in range(draws(80)):
         robot, q, goal, above, below = levels_problem(np.random.default_rng(seed))
         first = ik.solve(ik.IkProblem(robot, [goal], secondary=above), q)
         both = ik.IkProblem(robot, [goal], secondary=[above, [below]])
@@ -132,7 +132,7 @@ def test_a_level_moves_no_level_before_it():
         left = projected_slope(both, above, below, result.q)
         if left is not None:
             slopes.append(np.linalg.norm(left))
-    assert len(slopes) > 0.5 * draws(200)
+    assert len(slopes) > 0.5 * draws(80)
     assert np.median(slopes) < 1e-4
     assert np.max(slopes) < 0.03
 

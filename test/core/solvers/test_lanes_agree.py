@@ -1,4 +1,4 @@
-"""The same answers in eight lanes, four and one, in a search alone, and in plain Python."""
+"""The same answers in eight lanes and one, in a search alone, and in plain Python."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def searches_in_lanes(count, problem, frames, starts, steps=FOREVER, **options):
     return searches
 
 
-@pytest.mark.thorough  # compiles the largest kernel for two more numbers of lanes
+@pytest.mark.thorough  # compiles the largest kernel for one lane
 @needs_lanes
 @pytest.mark.parametrize('name', ['panda', 'scara', 'ur5e'])
 def test_the_number_of_lanes_changes_no_bit(name):
@@ -83,10 +83,9 @@ def test_the_number_of_lanes_changes_no_bit(name):
     assert (first[1][:, 0] == layouts.REACHED).sum() > 130
     assert (first[1][:, 0] == layouts.CLOSEST).any()
     assert (first[1][:, 3] > 0).any()  # some took restarts
-    for count in (4, 1):
-        other = in_so_many_lanes(count, problem, frames, starts, restarts=20)
-        for mine, its in zip(first, other, strict=True):
-            np.testing.assert_array_equal(mine, its)
+    other = in_so_many_lanes(1, problem, frames, starts, restarts=20)
+    for mine, its in zip(first, other, strict=True):
+        np.testing.assert_array_equal(mine, its)
 
 
 @needs_lanes
