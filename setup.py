@@ -192,7 +192,7 @@ class Source(sdist):
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Put the files into a folder."""
-        more = [*(KERNELS / 'assembly').glob('*'), Path('pytest.ini'), *Path().glob('CHANGELOG.*')]
+        more = [*(KERNELS / 'assembly').glob('*'), Path('pytest.ini')]
         more += (path for path in Path('test').rglob('*') if path.suffix in TEST_FILES)
         super().make_release_tree(base_dir, [*files, *map(str, more)])
 
