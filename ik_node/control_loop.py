@@ -245,6 +245,7 @@ class ControlLoop:
             self._on_jump_back()
         self._last_tick = now
         self._change_solver(model)
+        model.set_speed_factor(self._feedback.speed_factor)
         self._examples.give(model)
         if self._feedback.moved_externally:
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)

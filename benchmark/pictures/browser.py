@@ -24,7 +24,7 @@ ARGUMENTS = (
     '--use-angle=swiftshader',
     '--enable-unsafe-swiftshader',
 )
-MISSING = "this needs Playwright: pip install 'ik_node[browser]'"
+MISSING = 'this needs Playwright: pip install --group browser, in a clone'
 NO_CHROMIUM = f'none of {", ".join(NAMES)} is on the path: install one (apt install chromium)'
 PATIENCE = 120.0
 """[s] Two cores that do other work take a while to draw in software."""

@@ -136,8 +136,14 @@ SUBSCRIPTIONS = (
     Endpoint(
         'controller_manager/activity',
         'controller_manager_msgs/msg/ControllerManagerActivity',
-        f'{TRAJECTORY}, controller_manager_msgs',
+        f'{BEHIND}, controller_manager_msgs',
         'whether the controller is active',
+    ),
+    Endpoint(
+        'controller_state',
+        'control_msgs/msg/JointTrajectoryControllerState',
+        f'{TRAJECTORY}, control_msgs',
+        'the speed scaling of the controller, beside its topic of trajectories',
     ),
 )
 

@@ -317,7 +317,7 @@ def test_what_is_needed_is_asked_for(tmp_path, key):
         ('{"a": 1}', "'a'.*object"),
         ('{"a": {},\n oops}', 'line 2'),
         ('{"a": {}, "a": {}}', "'a' is given twice"),
-        ('[' * 100_000, 'recursion'),
+        ('[' * 100_000, 'recursion|overflow'),
         ('', 'line 1'),
     ],
 )
