@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ik_node is built and what it needs: read by colcon, by pip and by the Makefile.
 
 On a robot the dependencies come from package.xml through rosdep. The extras below are for pip:

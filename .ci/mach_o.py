@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the library of macOS in a wheel by LLVM's tools: .ci/mach_o.py WHEEL.
 
 It is whole, for arm64 and macOS 11, has a signature, which macOS demands, exports the entries and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work on many of something, shared out to threads in chunks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow work beside the thread that asks for it."""
 
 from __future__ import annotations

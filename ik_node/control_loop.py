@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of a node: each tick takes one step of the tracker, and publishes it when it is due.
 
 What is published is the state of the tracker's governor, and nothing else. Whatever fails in a

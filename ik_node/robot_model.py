@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot that a node moves: what the parameters make of a robot description.
 
 `Model` joins the robot, the problem (one goal per tip) and the tracker that follows its

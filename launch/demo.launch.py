@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda in RViz moves from goal to goal: `ros2 launch ik_node demo.launch.py`.
 
 It also takes the arguments of ik.launch.py, but for those of the robot, which is the Panda.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start ik_node for a robot: `ros2 launch ik_node ik.launch.py urdf:=my_robot.urdf`.
 
 `ros2 launch ik_node ik.launch.py --show-args` lists the arguments. An empty argument is not passed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes `support` importable and hypothesis repeatable, takes the compiled library that colcon
 installed, runs files that wait beside files that compute, leaves what is thorough to `make
 test-all`, keeps compiled tests, and gives children no options of pytest and ears for SIGINT.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A browser without a window that opens the page: Chromium, which renders without a GPU.
 
 Playwright drives the Chromium that is installed, it brings none of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compile the kernels ahead of time: python ik_core/kernels/build.py FOLDER.
 
 Two processes, as machines have two cores at least, take half of the entries each:

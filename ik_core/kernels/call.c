@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls entries, `int entry(int64_t *table)`, from Python, with arrays and numbers.
 
    No header of Python's or numpy's: only functions of the stable ABI, so one library suits all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chooses how kernels run: from the library that was compiled ahead, by numba, or as Python.
 
 The library is used if it suits the processor, is whole, and was made of these sources: their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources that the compiled library is made of, their hash, and that of its own code.
 
 Imports nothing of ik_core.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Load a URDF robot description: strict, silent, and safe with text from strangers.
 
 A description may come over a topic from anybody, so it is taken in four steps:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the robot is, as joint_states say: the start of the motion, and whether it is followed.
 
 Where commands go to a controller, the command integrates itself. The measured state is where it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fraction of its speed at which a controller runs trajectories, as it reports.
 
 A JointTrajectoryController with speed scaling reads the fraction from its hardware, for example

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.interface_page > docs/interface.md`: topics, services and parameters.
 
 The parameters come from the metadata that `ros2 param describe` shows too. Topics and services

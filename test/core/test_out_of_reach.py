@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of a goal that is not reached: 'out of reach' only where that is proved, else after
 how many starts nothing closer was found.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a robot gets from a node whose states, controller or ticks fail: simulated, to the cycle.
 
 Judged by what reaches the hardware, by differences from cycle to cycle.

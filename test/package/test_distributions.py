@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributions have what package.xml asks for: a hand-written table, for Debian checked by apt.
 
 rosdep can't be asked: it maps all of Ubuntu to python3-numba, which Ubuntu 24.04 does not have.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is declared and what arrives: package.xml, setup.py, installed files, make's scripts."""
 
 import ast

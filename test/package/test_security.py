@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """config/sros2_policy.xml beside what running nodes use: nothing missing, nothing superfluous."""
 
 import importlib.util

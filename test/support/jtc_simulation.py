@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ros2_control's JointTrajectoryController on mock hardware, as a simulation without ROS.
 
 What it does with a stream of joint trajectories, by the rules of its `update` and of the callback

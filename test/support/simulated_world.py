@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's motion between simulated states and a simulated controller: no ROS, no clock of ours.
 
 The parts of the node are real: model, tracker, goals, measured states, outputs, `ControlLoop`.

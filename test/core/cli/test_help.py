@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Help: every command has examples, every example is understood, and shells complete them."""
 
 import argparse

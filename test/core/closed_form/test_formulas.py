@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three formulas, beside numpy's roots of polynomials and numpy's vectors."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes are read as trimesh reads them; damaged files are refused with a sentence."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of motions: what is nearest to a path, and what is said of a broken description."""
 
 import json

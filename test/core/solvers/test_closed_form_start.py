@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default's first attempt begins at the nearest solution in closed form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/interface.md: made from the code, and what running nodes say of themselves."""
 
 import importlib
