@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ik_node is built and what it needs: read by colcon, by pip and by the Makefile.
 
 On a robot the dependencies come from package.xml through rosdep. The extras below are for pip:
@@ -5,9 +6,10 @@ On a robot the dependencies come from package.xml through rosdep. The extras bel
 `ros-kilted` is Kilted's.
 
 Building compiles the kernels (`ik_core/kernels/build.py`) for this processor, with the numba of
-this Python or of an environment that it makes in build/. IK_KERNELS=all compiles them for all
-processors of this architecture, IK_KERNELS=x86_64 or aarch64 for all of that one, IK_KERNELS=off
-for none. If it can't, it builds without them and says so.
+this Python or of an environment that it makes below the build base. IK_KERNELS=all compiles them
+for all processors of this architecture, IK_KERNELS=x86_64, aarch64 or macos_arm64 for all of that
+one, IK_KERNELS=off for none. If it can't, it builds without them and says so; with
+IK_KERNELS_REQUIRED=1, and where a package of Debian or RPM is built, it fails.
 """
 
 import os
@@ -16,10 +18,13 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
-from typing import ClassVar
+from subprocess import DEVNULL
+from typing import Any, ClassVar
 
+import setuptools
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
@@ -36,10 +41,28 @@ except ImportError:  # setuptools below 70.1, as distributions have
 
 HERE = Path(__file__).resolve().parent
 KERNELS = Path('ik_core', 'kernels')
+HEADER = 'ik_core.h'
 WANTED = os.environ.get('IK_KERNELS')
+MACHINE = ('macos_' if sys.platform == 'darwin' else '') + platform.machine()
+PLATFORMS = {
+    'x86_64': 'manylinux_2_28_x86_64',
+    'aarch64': 'manylinux_2_28_aarch64',
+    'macos_arm64': 'macosx_11_0_arm64',
+}
+"""The platforms of wheels with libraries for all processors of an architecture."""
+REQUIRED = any(map(os.environ.get, ('IK_KERNELS_REQUIRED', 'DEB_BUILD_ARCH', 'RPM_PACKAGE_NAME')))
+"""Whether a build without kernels fails: packages of Debian and RPM must have them, too."""
+NUMBA = 'numba>=0.61,<0.69'
+"""What compiles kernels: up to the newest that the workflows have built with."""
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
+
+URL = 'https://ik-node.example'
+"""A placeholder, as the maintainer's address: docs/releasing.md."""
+NAMES_EXPRESSION = tuple(map(int, setuptools.__version__.split('.')[:2])) >= (77, 0)
+LICENSE = {'license_expression' if NAMES_EXPRESSION else 'license': 'Apache-2.0'}
+"""PEP 639's field, and the one before it for the setuptools of distributions."""
 
 MESSAGES = ['std', 'geometry', 'sensor', 'trajectory', 'visualization', 'diagnostic']
 
@@ -67,94 +90,112 @@ class Kernels(build_ext):
     made: ClassVar[list[str]] = []
 
     def run(self) -> None:
-        """Put the library where the package is built, or beside the sources."""
+        """Put the libraries and their header where the package is built, or beside the sources."""
         here = HERE / KERNELS
         inplace = self.inplace or getattr(self, 'editable_mode', False)
         folder = here if inplace else Path(self.build_lib).resolve() / KERNELS
-        is_of_these = runpy.run_path(str(here / 'sources.py'))['is_of_these']
         if WANTED == 'off':
+            if REQUIRED:
+                sys.exit(f'{NAME}: IK_KERNELS=off, but the kernels are required')
             return
+        is_of_these = runpy.run_path(str(here / 'sources.py'))['is_of_these']
         if not WANTED:
             if folder != here:
                 folder.mkdir(parents=True, exist_ok=True)
                 for made in filter(is_of_these, here.glob('ik-*.so')):
                     shutil.copy2(made, folder)
-                if (here / 'ik_core.h').exists():
-                    shutil.copy2(here / 'ik_core.h', folder)
-            type(self).made = [str(made) for made in folder.glob('ik-*.so') if is_of_these(made)]
-        if not self.made:
-            problem = self.compile(folder)
-            type(self).made = sorted(map(str, folder.glob('ik-*.so')))
-            if problem:
-                say(
-                    f'the kernels are not compiled: {problem}. All works, but the first solve '
-                    'compiles for a minute or two if numba is installed, and every solve takes a '
-                    f'hundred times as long if it is not. To mend it: install {MENDED_BY}'
-                )
+                if (here / HEADER).exists():
+                    shutil.copy2(here / HEADER, folder)
+            if (folder / HEADER).exists():
+                type(self).made = [*map(str, filter(is_of_these, folder.glob('ik-*.so')))]
+        if self.made:
+            return
+        problem = self.compile(folder)
+        type(self).made = sorted(map(str, filter(is_of_these, folder.glob('ik-*.so'))))
+        if REQUIRED and not self.made:
+            problem = problem or f'there is none for {WANTED}'
+        if problem and REQUIRED:
+            sys.exit(f'{NAME}: the kernels are not compiled, but required: {problem}')
+        if problem:
+            say(
+                f'the kernels are not compiled: {problem}. All works, but the first solve '
+                'compiles for a minute or two if numba is installed, and every solve takes a '
+                f'hundred times as long if it is not. To mend it: install {MENDED_BY}'
+            )
 
     def compile(self, folder: Path) -> str:
         """Compile into a folder; return what went wrong."""
-        if sys.platform != 'linux' or platform.machine() not in ('x86_64', 'aarch64'):
+        if MACHINE not in PLATFORMS:
             return f'there is no library for {platform.system()} on {platform.machine()}'
         if shutil.which('cc') is None:
             return 'there is no C compiler, cc'
+        build = [str(HERE / KERNELS / 'build.py'), str(folder)]
         released = runpy.run_path(str(HERE / KERNELS / 'sources.py'))['assembly']()
-        python, problem = (sys.executable, '') if released else python_with_numba()
-        if python is None:
-            return problem
-        command = [python, str(HERE / KERNELS / 'build.py'), str(folder)]
-        if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
-            return 'build.py failed'
-        header, own = [python, '-m', 'ik_core.for_c.header'], {**os.environ, 'IK_KERNELS': 'off'}
-        if subprocess.run([*header, str(folder)], cwd=HERE, env=own, check=False).returncode:
-            say('ik_core.h, the header for programs in C, could not be made')
-        return ''
+        if released or succeeds(sys.executable, '-c', CHECK, stderr=DEVNULL):
+            return run_build(sys.executable, build)
+        base = Path(self.get_finalized_command('build').build_base).resolve()
+        with tempfile.TemporaryDirectory() as place:  # as pip builds in the folder of the sources
+            own = Path(place) if base == HERE / 'build' else base
+            python, problem = python_with_numba(own / 'kernels-venv')
+            return problem or run_build(python, build)
 
     def get_outputs(self) -> list[str]:
         """Return what `setup.py install` records."""
-        headers = {str(Path(made).with_name('ik_core.h')) for made in self.made}
-        return [*self.made, *filter(os.path.exists, headers)]
+        return [*self.made, *{str(Path(made).with_name(HEADER)) for made in self.made}]
 
     def get_output_mapping(self) -> dict[str, str]:
         """Return links of an editable install: none."""
         return {}
 
 
-MENDED_BY = (
-    'python3-venv and build-essential, and build again with a network.'
-    if sys.platform == 'linux'
-    else 'numba.'
-)
-NEEDED = ('numba>=0.61', 'numpy', 'scipy', 'urdf_parser_py')
-CHECK = 'import numba, scipy, urdf_parser_py, sys; sys.exit(numba.version_info.short < (0, 61))'
+MENDED_BY = {
+    'linux': 'python3-venv and build-essential, and build again with a network.',
+    'darwin': 'the command line tools of Xcode, and build again with a network.',
+}.get(sys.platform, 'numba.')
+NEEDED = (NUMBA, 'numpy', 'scipy')
+CHECK = 'import numba, scipy, sys; sys.exit(not (0, 61) <= numba.version_info.short < (0, 69))'
 
 
-def python_with_numba() -> tuple[str | None, str]:
-    """Return a Python that can compile the kernels, or None and why there is none."""
-    if not subprocess.run([sys.executable, '-c', CHECK], stderr=subprocess.DEVNULL).returncode:
-        return sys.executable, ''
-    venv = HERE / 'build' / 'kernels-venv'
-    python, own = venv / 'bin' / 'python', {**os.environ}
-    own.pop('PYTHONPATH', None)
-    quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, 'env': own}
-    if not python.exists() or subprocess.run([python, '-c', CHECK], **quiet).returncode:
-        say(f'no numba 0.61 or newer here: putting one from pip into {venv}, to compile kernels')
-        for command in (
-            [sys.executable, '-m', 'venv', '--clear', str(venv)],
-            [str(python), '-m', 'pip', 'install', '--quiet', *NEEDED],
-        ):
-            if subprocess.run(command, **quiet).returncode:
-                return None, f'no numba 0.61 or newer, and `{" ".join(command)}` failed'
-    return str(python), ''
+def succeeds(*command: str, **streams: Any) -> bool:
+    """Return whether a command succeeds; other Pythons than this one get no PYTHONPATH."""
+    is_this = command[0] == sys.executable
+    own = {name: value for name, value in os.environ.items() if is_this or name != 'PYTHONPATH'}
+    return not subprocess.run(command, env=own, check=False, **streams).returncode
+
+
+def run_build(python: str, build: list[str]) -> str:
+    """Build with a Python; return what went wrong."""
+    return '' if succeeds(python, *build, stdout=sys.stderr) else 'build.py failed'
+
+
+def python_with_numba(venv: Path) -> tuple[str, str]:
+    """Make an environment with pip's numba, unless it is there; return its Python, and what went
+    wrong."""
+    python, quiet = str(venv / 'bin' / 'python'), {'stdout': DEVNULL, 'stderr': DEVNULL}
+    if Path(python).exists() and succeeds(python, '-c', CHECK, **quiet):
+        return python, ''
+    say(f'no {NUMBA} here: putting one from pip into {venv}, to compile kernels')
+    for command in (
+        (sys.executable, '-m', 'venv', '--clear', str(venv)),
+        (python, '-m', 'pip', 'install', '--quiet', *NEEDED),
+    ):
+        if not succeeds(*command, **quiet):
+            return python, f'no {NUMBA}, and `{" ".join(command)}` failed'
+    return python, ''
+
+
+TEST_FILES = '.py', '.txt', '.xml', '.csv', '.json'
 
 
 class Source(sdist):
-    """The source package: with the kernels as assembly, where `build.py --assembly` made it."""
+    """The source package: with tests, and the kernels as assembly where `build.py --assembly` made
+    it."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Put the files into a folder."""
-        assembly = map(str, (KERNELS / 'assembly').glob('*'))
-        super().make_release_tree(base_dir, [*files, *assembly])
+        more = [*(KERNELS / 'assembly').glob('*'), Path('pytest.ini')]
+        more += (path for path in Path('test').rglob('*') if path.suffix in TEST_FILES)
+        super().make_release_tree(base_dir, [*files, *map(str, more)])
 
 
 commands = {'build_ext': Kernels, 'sdist': Source}
@@ -171,8 +212,7 @@ if bdist_wheel is not None:
         def get_tag(self) -> tuple[str, str, str]:
             """Return the tag."""
             platforms = super().get_tag()[2]
-            if WANTED in ('x86_64', 'aarch64'):
-                platforms = f'manylinux_2_28_{WANTED}'
+            platforms = PLATFORMS.get(WANTED or '', platforms)
             return 'py3', 'none', platforms if Kernels.made else 'any'
 
     commands['bdist_wheel'] = Wheel
@@ -188,13 +228,21 @@ setup(
     author_email='maintainers@ik-node.example',
     maintainer='ik_node maintainers',
     maintainer_email='maintainers@ik-node.example',
-    license='Apache-2.0',
+    url=URL,
+    project_urls={
+        'Source': f'{URL}/source',
+        'Issues': f'{URL}/issues',
+        'Documentation': f'{URL}/docs',
+    },
+    **LICENSE,
+    license_files=['LICENSE'],
     classifiers=[
         'Development Status :: 4 - Beta',
+        'Intended Audience :: Developers',
         'Intended Audience :: Science/Research',
         'Operating System :: MacOS',
         'Operating System :: POSIX :: Linux',
-        'Programming Language :: Python :: 3',
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(10, 15)),
         'Topic :: Scientific/Engineering',
         'Typing :: Typed',
     ],
@@ -215,31 +263,16 @@ setup(
     python_requires='>=3.10',
     install_requires=['numpy', 'scipy', 'urdf_parser_py', 'pyyaml'],
     extras_require={
-        'fast': ['numba'],
+        'fast': [NUMBA],
         'ros': ros_wheels('7.1.6', '5.3.0'),
         'ros-kilted': ros_wheels('9.1.2', '5.5.0'),
-        'test': [
-            'pytest',
-            'pytest-xdist',
-            'hypothesis',
-            'wheel',
-            'pin',
-            'example-robot-data',
-            'argcomplete',
-            'markdown-it-py',
-        ],
-        'bench': ['matplotlib'],
+        'test': ['pytest'],  # colcon looks for it here; pyproject.toml has what tests use
         'complete': ['argcomplete'],
-        'colcon': ['colcon-common-extensions'],
         'figures': ['matplotlib'],
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
-        'browser': ['playwright', 'pillow'],  # drives the Chromium that is installed
         'dask': ['distributed'],
-        'peers': ['EAIK', 'ik-geo', 'ssik[urdf]; python_version >= "3.10"'],  # closed forms
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
-        'docs': ['sphinx', 'myst-parser', 'furo'],
-        'lint': ['ruff~=0.17.5', 'mypy~=2.4.1'],
     },
     entry_points={
         'console_scripts': [

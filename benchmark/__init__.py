@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiments that `ik bench NAME` runs in a clone of the project, and their results.
 
 An experiment is a module, of this folder or, for those of the papers, of `papers`:

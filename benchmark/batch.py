@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench batch`: many targets at once, one thread and all; and all solutions of a UR5e.
 
 - `single`: calls of `solver.solve`, one after the other; `batch`: `solve_batch` with one thread

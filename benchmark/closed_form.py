@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench closed_form`: all solutions of a pose in closed form, beside searches.
 
 Random poses that an arm reaches, from the configurations that they come from. Of an arm of seven

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench closed_form_proof`: the sets of solutions in closed form against those of others.
 
 `count` poses for each arm: half of them of random configurations, the other half of singular ones,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench closest`: whether the closest points that solvers report are such.
 
 Goals out of reach, or reachable by a hair, for six robots; starts at random, in the middle, with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coal as the judge of our distances: the same convex pieces, at its finest tolerance.
 
 At its default tolerance coal is up to 1e-6 m above the truth.

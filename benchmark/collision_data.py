@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ik bench collisions --data FOLDER` reads: problems and robots that others publish.
 
     FOLDER/panda, FOLDER/ur5           `resources/panda` and `resources/ur5` of VAMP [Vamp]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances, bounds, verdicts and gradients of `Collisions` at random configurations, beside coal.
 
     python -m benchmark.collision_judge panda ur5e --count 1000 [--world] [--meshes FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate at which `prove_collisions` proves that no solution of an arm of seven joints is free.
 
     python -m benchmark.collision_proof panda iiwa14 --count 1000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench collisions`: how fast configurations are judged, and goals solved free of collisions.
 
     ik bench collisions                  # the shipped robots in four scenes

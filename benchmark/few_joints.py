@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench few_joints`: reachable poses of arms with fewer than six joints, two ways.
 
 Random poses that an arm reaches, from random starts, for a goal whose position comes first

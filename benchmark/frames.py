@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench frames`: how many frames a second a page sends, and what that costs.
 
 An arm that swings all of its joints is shown on a page, with its ghost and all else that a page

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare the answers of two commits to the same questions, and the times they take.
 
     git worktree add --detach ../old main

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions of `frozen.py`, asked in a process that imports one checkout, older or newer.
 
     python benchmark/frozen_questions.py answer CHECKOUT FOLDER SHARE PART...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench hard`: the default solver on problems that are hard, each with a known truth.
 
 One row for each of CASES. 'mastered' are goals reached to 1e-6 m and 1e-6 rad, or, where they are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench hot`: a single solve over and over, and after other work has used the caches.
 
 For each goal the least of four whole calls of `solver.solve`, to 1e-6 m and 1e-6 rad, from random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench load`: how long every URDF takes to load: the shipped ones and, where the package
 is installed, those of example_robot_data."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems to measure, and how long they take: tight tolerances, random configurations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows and claims of an experiment, as text, CSV and Markdown."""
 
 from __future__ import annotations

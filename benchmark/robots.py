@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots made for measuring: chains of any length, a human-like figure, and classic arms.
 
 As URDF text, so that they are loaded as users' robots are.

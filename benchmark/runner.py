@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench`: run experiments, print their rows, write CSV files, figures and docs/papers.md.
 
     ik bench                                # all but the papers and peers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench scaling`: what a solve costs as robots and goals grow.
 
 - chains of 5 to 100 joints with one pose goal, and with four position goals of which two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench secondary`: what secondary tasks cost, and how well they are honoured.
 
 Random reachable poses of arms with seven joints from random starts, to 1e-6 m and 1e-6 rad,

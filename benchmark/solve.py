@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench solve`: every solver over random reachable goals, from random starts.
 
 Goals are the poses of uniformly random configurations of the shipped arms, to be reached to

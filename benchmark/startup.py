@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench startup`: from the start of a process to its first answer, each in a new process.
 
 The fastest of some starts, in time and in processor time, which other work on the machine

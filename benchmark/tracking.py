@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench tracking`: closed loops, goals out of reach, lag, and what a tick takes.
 
 - `joint drift`: a goal runs 100 times along a circle, 200 ticks a round; how far the joint that

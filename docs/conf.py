@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx's configuration: `make docs`. rosdoc2 takes it as well, see rosdoc2.yaml.
 
 The pages are plain Markdown, which code hosters show whole. `complete` adds what only Sphinx has.

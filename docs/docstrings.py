@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The docstrings' plain text as reStructuredText, for Sphinx's autodoc.
 
 Docstrings are written to be read as they stand: parameters as `name : meaning`, formulas indented,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # All solutions of an arm with six joints for a pose: python all_solutions.py
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The closest pose to a goal out of reach, its error, and a proof: python closest_pose.py
 import ik_core as ik
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Move the tip of a running node along a square, in straight lines, and wait at each corner.
 # First: ros2 run ik_node ik_node panda --ros-args -p move:=linear      then: python corners_ros.py
 import rclpy

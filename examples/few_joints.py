@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Goals for fewer than six joints: python few_joints.py
 import ik_core as ik
 

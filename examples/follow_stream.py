@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Follow a moving goal at 250 Hz within the limits, without ROS: python follow_stream.py
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Goals for a part of the pose: a pen, a tray, a height: python free_roll.py
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Solve for one pose of a robot's hand: python one_pose.py
 import ik_core as ik
 

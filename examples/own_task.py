@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A task of your own: a residual that should be zero, and its Jacobian: python own_task.py
 import numpy as np
 

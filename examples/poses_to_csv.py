@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Solve many poses on all cores and write the joints as CSV: python poses_to_csv.py
 import numpy as np
 

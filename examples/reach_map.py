@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Map the reach of a hand in voxels: python reach_map.py
 import ik_core as ik
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The hand at its goal, the elbow near a preferred posture: python rest_posture.py
 import numpy as np
 

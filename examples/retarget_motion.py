@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Transfer the motion of an arm to another with other proportions: python retarget_motion.py
 import numpy as np
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Solve for goal poses in C with a robot that Python exported, then move to the last answer.
 
    docs/from_c.md says how to export panda.ik, and how to compile this.

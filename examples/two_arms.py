@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Goals for two hands with a common torso: python two_arms.py
 import ik_core as ik
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics for robots described by a URDF; no ROS needed.
 
     import ik_core as ik

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # PYTHON_ARGCOMPLETE_OK
 """The command `ik`, also as `python -m ik_core`."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`njit` and its like: kernels from the compiled library, by numba, or as plain Python.
 
 A kernel that Python calls, if it is in the table of `kernels.entries`, is a builtin of the library

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The type of lanes for numba: a vector of numbers in a register. Users are `maths.lanes`.
 
 numba computes with a `Lanes` as with a float: the operators below, and the functions that

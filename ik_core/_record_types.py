@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of records for numba: what kernels read and write at an address. See `_records`."""
 
 from __future__ import annotations

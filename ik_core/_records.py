@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records: blocks of memory with named fields, passed to kernels by their address.
 
 A `Layout` is a list of fields, written once. Numpy's views, the two views of kernels and those of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work on many of something, shared out to threads in chunks."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .options import check_function, whole_number
 
 Progress = Callable[[int, int], Any]
 """Is called with (done, count)."""
-Work = Callable[[int, int], 'Iterable[Any] | None']
+Work = Callable[[int, int], Iterable[Any] | None]
 """Is called with (first, last), and does first..last-1: at once, or while what it returns is
 iterated over."""
 

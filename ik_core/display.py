@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `repr` and notebooks show things: numbers and names in a line, tables in HTML."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a process that has nothing left to do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that `ik_core` raises. Not reaching a goal is none of them: that is a status."""
 
 

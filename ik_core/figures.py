@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How all figures of the project line_style: colours that everybody can tell apart, units, room.
 
 The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slow calls in threads of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locks that a forked child can take.
 
 `fork` copies a lock as it is: one that another thread of the parent held would be held for ever,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions: joint angles over time, read and written as files, and captured from people."""
 
 from .exceptions import InvalidMotion, MocapError

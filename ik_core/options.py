@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options: frozen dataclasses whose fields say what they mean and what is allowed.
 
 The metadata serves everyone who shows or checks options: the constructor, the command line

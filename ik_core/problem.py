@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A problem: a robot, its goals and tasks, the joints that may move, and their limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line on stderr that says how far a long run is, where stderr is a terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules that every search follows: what is inside the limits, what is reached, what is a
 closest point and what only a saddle, which point is the best so far, what the status of an answer
 is.

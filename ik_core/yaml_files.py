@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML files that users name: read with bounds, and without what YAML takes in silence.
 
 A file has at most `MAX_BYTES`. Aliases are refused, since a few lines of them can stand for more

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints on their way to where the joints that they mimic put them.
 
 A mimic joint is at multiplier * (position of its driver) + offset. A new robot description, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of the command `ik_node`: a robot, and what any ROS 2 node takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes beside the node: for work that has a thread of its own and must cost no tick."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callback groups that forget what is destroyed.
 
 rclpy's groups hold a weak reference to each entity that was ever added. Where publishers and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time that ticks follow, and the time that messages are stamped with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the joints that are taken whatever raises."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of a node: each tick takes one step of the tracker, and publishes it when it is due.
 
 What is published is the state of the tracker's governor, and nothing else. Whatever fails in a
@@ -245,6 +246,7 @@ class ControlLoop:
             self._on_jump_back()
         self._last_tick = now
         self._change_solver(model)
+        model.set_speed_factor(self._feedback.speed_factor)
         self._examples.give(model)
         if self._feedback.moved_externally:
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages to `ik_core` values and back: pure functions that check what they read.
 
 Transforms are (4, 4) homogeneous, positions in m, quaternions xyzw, times in s. A message that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters: ticks, durations, totals, and warnings that are held back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals followed in the style of an example, by instructions for the tracker.
 
 A goal (`SetGoal`) comes with a rest posture (`SetRest`) that an `ExampleGuide` finds for it. The

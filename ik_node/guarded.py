@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lifecycle node that goes on whatever a callback of a service or a subscription raises.
 
 rclpy hands such an exception to whoever spins, which ends the process: an invalid lifecycle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another robot: all parts of the node that depend on it change together, or none of them does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits of a robot's joints: those of the description, tightened by the parameters."""
 
 from __future__ import annotations

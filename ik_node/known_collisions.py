@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collisions of the links of the robot that a node moves, for all callers."""
 
 from __future__ import annotations

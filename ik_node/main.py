@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `ik_node`.
 
 Signals are waited for before anything else is imported. rclpy is imported when the process starts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `ik_node`: goals in, rate-limited joint commands out.
 
 This module only wires. What is decided elsewhere: solving and limits in `ik_core.tracking`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MoveIt's planning scenes: what is around the robot and on its links, and what may touch.
 
 A scene is a value: each message makes another one. A message never fails: what can be read of it

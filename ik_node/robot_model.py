@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot that a node moves: what the parameters make of a robot description.
 
 `Model` joins the robot, the problem (one goal per tip) and the tracker that follows its
@@ -31,7 +32,7 @@ from ik_core.retargeting import Demonstration
 from ik_core.robot.urdf_filter import read_bytes
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks.goals import GoalTask
-from ik_core.tracking import Command, Tracker, TrackerOptions
+from ik_core.tracking import Command, MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Instruction, SetGoal
 from ik_core.tracking.recording import Recorder
@@ -147,7 +148,7 @@ class Model:
         self.frozen_joints = self._frozen_joints()
         self.recorder: Recorder | None = None
         self._next_solver: Job[Solver] | None = None
-        self.limits = motion_limits(robot, parameters)
+        self.limits, self._speed_factor = motion_limits(robot, parameters), 1.0
         self.following_errors = following_errors(robot, parameters)
         self.state_tolerances = state_tolerances(robot, parameters)
         self.moved_joints = self._moved_joints()
@@ -321,7 +322,7 @@ class Model:
         limits = motion_limits(self.robot, parameters)
         if self._alignment is not None:
             self._alignment.set_limits(parameters, limits)
-        self.tracker.set_limits(limits)
+        self.tracker.set_limits(self._slowed(limits))
         before, self.parameters, self.limits = self.parameters, parameters, limits
         self.following_errors = following_errors(self.robot, parameters)
         self.state_tolerances = state_tolerances(self.robot, parameters)
@@ -334,6 +335,15 @@ class Model:
         if _solver(parameters) != _solver(before):
             name, options = _solver(parameters)
             self._next_solver = Job(lambda: make_solver(name, **options))
+
+    def set_speed_factor(self, factor: float) -> None:
+        """Lower all limits of velocity to this fraction, from the next tick on."""
+        if factor != self._speed_factor:
+            self._speed_factor = factor
+            self.tracker.set_limits(self._slowed(self.limits))
+
+    def _slowed(self, limits: MotionLimits) -> MotionLimits:
+        return replace(limits, velocity=self._speed_factor * limits.velocity)
 
     def _restyle_goals(self) -> None:
         """The example, or what it counts, is another: take the goals again as they were asked."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of the node: start, spin until a signal, end at rest."""
 
 from __future__ import annotations

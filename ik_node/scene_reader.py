@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planning scene of a node: one reader for all parts that change it or judge in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts for the log: what others wrote is cut, and errors are one sentence where they can be."""
 
 from __future__ import annotations

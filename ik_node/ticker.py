@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ticker, which calls the tick and keeps it apart from the callbacks.
 
 A rclpy timer would do, but each wake-up of an executor rebuilds its wait set in Python, over all

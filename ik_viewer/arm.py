@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol of an arm that a page shows and steers, behind ROS or in this process.
 
 The page knows this protocol and nothing of what is behind it. What it sees of a moment is one

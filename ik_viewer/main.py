@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `ik_viewer`: show a running node in the browser.
 
     ik_viewer                                         # for /ik_node

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All that the page of an arm is made of, in this process or behind a node."""
 
 from __future__ import annotations

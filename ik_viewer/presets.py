@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Presets of solvers as settings of an arm: the options of a paper's method, under their names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik view ROBOT`: show a robot in the browser and drag its tips, without ROS.
 
 ik view panda

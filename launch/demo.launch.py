@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda in RViz moves from goal to goal: `ros2 launch ik_node demo.launch.py`.
 
 It also takes the arguments of ik.launch.py, but for those of the robot, which is the Panda.
@@ -5,9 +6,14 @@ It also takes the arguments of ik.launch.py, but for those of the robot, which i
 """
 
 import math
+import os
 from pathlib import Path
 
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_prefix,
+    get_package_share_directory,
+)
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
@@ -62,6 +68,15 @@ def check(context: LaunchContext) -> None:
     goals, pause = (LaunchConfiguration(name).perform(context) for name in ('goals', 'pause'))
     if goals.strip().lower() not in ('true', 'false', '1', '0'):
         raise ValueError(f'goals:={goals}: true or false is needed')
+    if goals.strip().lower() in ('true', '1'):
+        try:
+            get_package_prefix('ros2topic')
+        except PackageNotFoundError:
+            distro = os.environ.get('ROS_DISTRO', '<distro>')
+            raise RuntimeError(
+                'ros2topic, which sends the goals, is not installed: '
+                f'sudo apt install ros-{distro}-ros2topic, or goals:=false'
+            ) from None
     try:
         is_time = 0.0 <= float(pause) < math.inf
     except ValueError:

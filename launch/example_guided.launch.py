@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda follows goals in the style of a demonstration, which has the elbow out to one side.
 
     ros2 launch ik_node example_guided.launch.py

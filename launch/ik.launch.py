@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start ik_node for a robot: `ros2 launch ik_node ik.launch.py urdf:=my_robot.urdf`.
 
 `ros2 launch ik_node ik.launch.py --show-args` lists the arguments. An empty argument is not passed
@@ -6,11 +7,16 @@ on: the value of params_file or the node's default applies.
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_prefix,
+    get_package_share_directory,
+)
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import Command, LaunchConfiguration
@@ -153,6 +159,13 @@ def robot_state_publisher(given: dict[str, str], description: str) -> Node:
 
 def rviz(given: dict[str, str], description: str) -> Node:
     """Start RViz; its configuration has relative topics, which the namespace applies to."""
+    try:
+        get_package_prefix('rviz2')
+    except PackageNotFoundError:
+        distro = os.environ.get('ROS_DISTRO', '<distro>')
+        raise RuntimeError(
+            f'rviz:=true: rviz2 is not installed: sudo apt install ros-{distro}-rviz2'
+        ) from None
     link = given['base_link'] or root_link(description)
     frame = given['frame_prefix'] + link if link else ''
     return Node(

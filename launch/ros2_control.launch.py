@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ik_node for ros2_control: `ros2 launch ik_node ros2_control.launch.py urdf:=my_robot.urdf`.
 
 ik_node publishes joint trajectories to a JointTrajectoryController and starts at the measured

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start ik_node and show it in the browser: `ros2 launch ik_node viewer.launch.py urdf:=panda`.
 
 It also takes the arguments of ik.launch.py; `rviz:=true` also opens RViz. It needs viser, which

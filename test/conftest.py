@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes `support` importable and hypothesis repeatable, takes the compiled library that colcon
 installed, runs files that wait beside files that compute, leaves what is thorough to `make
 test-all`, keeps compiled tests, and gives children no options of pytest and ears for SIGINT.
@@ -7,6 +8,7 @@ pytest puts the folder of a conftest.py on the path.
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +42,32 @@ WAITING = {'launch', 'node', 'soak', 'viewer'}
 """Folders of tests that mostly wait: for nodes, for browsers, for an arm to arrive."""
 LONG = 6
 """How many other files a long one counts for."""
+
+
+OF_A_PACKAGE = (
+    'core/test_compiled_library.py',
+    'core/test_problem.py',
+    'core/robot/test_urdf.py',
+    'core/robot/test_kinematics.py',
+    'core/solvers/test_solve_a_pose.py',
+)
+"""What is tested where a package of Debian is built: without ROS and numba."""
+
+
+def pytest_cmdline_main(config):
+    """Test the sources, with the library that was built, where pybuild has copied only tests.
+
+    It runs them in a copy of this folder beside the modules, where all other files are missing.
+    """
+    built = HERE.parent
+    root = next((path for path in HERE.parents if (path / 'package.xml').exists()), built)
+    if root == built:
+        return None
+    config.pluginmanager.getplugin('capturemanager').suspend_global_capture(in_=True)
+    command = [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider', '-n', '2']
+    places = os.pathsep.join([str(built), os.environ.get('PYTHONPATH', '')])
+    tests = [f'test/{name}' for name in OF_A_PACKAGE]
+    return subprocess.call([*command, *tests], cwd=root, env={**os.environ, 'PYTHONPATH': places})
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks

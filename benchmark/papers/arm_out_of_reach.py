@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test case of [Engell2007] Fig. 5: an arm of 5 joints, and a goal that it can't reach.
 
 The goal is 25 units from the end effector, and the closest that the arm can come is 2. The source

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench buss`: the Y and the double Y that track moving targets, as in [Buss2009] section 8.
 
 The targets of the end effectors move on sinusoids, within reach or in and out of it, a little in

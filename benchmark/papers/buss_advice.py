@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench buss_advice`: what [Buss2009] advises in sections 2 and 8, measured.
 
 Targets move on sinusoids and the joints are updated once in each step, as in `buss`, whose

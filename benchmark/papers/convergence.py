@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench convergence`: the objective after every iteration, as in [Engell2007] Fig. 6.
 
 The arm and the goal are those of `arm_out_of_reach`; the objective is the distance from the goal,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench coursework`: what the coursework tried and suspected, [Dorta2014] sections 3 and 3.1.
 
 The linkage is that of `ik bench linkage`: three rods of 0.4 m, joined by two angles each.

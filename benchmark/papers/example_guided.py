@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench example_guided`: a throw for figures of other proportions, as [TakKo] Figs. 4 to 6.
 
 The throw is CMU's 124_01, every fourth frame, 30 a second. As in the source its paths are not

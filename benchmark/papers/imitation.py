@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench imitation`: [TakKo] Fig. 1 and section 3, joint angles copied to other proportions.
 
 The performer is `human`. It moves its joined hands round in front of its chest, a closed loop of

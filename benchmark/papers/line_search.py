@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench line_search`: [EngellErleben2011] Figs. 7 and 9 to 12, on captured motions.
 
 The hands, feet, pelvis and head of a captured motion are the goals of its own figure, of 62 dof

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench linkage`: a linkage of rods that goes to goals, as in the coursework [Dorta2014].
 
 Three rods of 0.4 m, joined by two angles each (R_z R_y, `ik linkage 3 --joint two_angle`). The

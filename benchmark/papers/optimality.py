@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench optimality`: what [EngellErleben2011] says of other ways to its minimum, measured.
 
 The figure is `human`: 71 angles, all with limits, and positions as goals for its hands, feet and

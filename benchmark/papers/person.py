@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench person`: [EngellErleben2011] Figs. 3, 6, 9 to 12 on the shipped human figure.
 
 The procedure of `line_search` without captured motions: the figure has 71 angles, all with limits,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as figures of people.
 
 A goal is dragged along the limits (Fig. 4): the upper body of a captured figure, with 16 degrees

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench precision`: how near to a goal out of reach methods end, as in [Engell2007] 3.3.3.
 
 The arm and the goals are those of `arm_out_of_reach`, distances are in the source's units. A

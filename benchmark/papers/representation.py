@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench representation`: quaternions and matrices, [EngellErleben2011] A, [Engell2007] 4.
 
 Chains of revolute joints with random offsets, about their z axes or about any, are computed with

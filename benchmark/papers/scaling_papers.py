@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench scaling_papers`: what more joints cost, as in [Engell2007] Figs. 8 to 10.
 
 On the figure of its Fig. 7, five chains of 2 to 6 joints (`chains5.urdf`), and on chains of up to

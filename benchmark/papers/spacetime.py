@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench spacetime`: [TakKo] 4.4, imitation by frames beside spacetime constraints, Eq. 6.
 
 The right arm of `human` reaches out along a line and comes back. An arm LIMBS times as long has to

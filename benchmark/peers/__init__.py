@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench peers`: what else a Python user could call, side by side with this package.
 
 Every peer that PyPI has runs in its own process and environment, on the same problems:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Catalog of peers: how each is installed, and on how many of the problems it runs."""
 
 from __future__ import annotations

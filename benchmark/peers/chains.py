@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arms of the comparison, each as a URDF of nothing but the chain, the same for all peers.
 
 Robots come from the package example-robot-data; the iiwa, which it lacks, from this one.

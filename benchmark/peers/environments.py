@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A virtual environment for each peer, made with venv and pip, and kept for the next time.
 
 They are separate because requirements conflict: an old numpy here, an old pinocchio there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figure: how many goals each peer reached, against its mean time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The problems, made once for all peers, and the judge of their answers: pinocchio."""
 
 from __future__ import annotations

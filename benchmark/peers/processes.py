@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process in which a peer runs, seen from outside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores of peers, from their answers and times."""
 
 from __future__ import annotations

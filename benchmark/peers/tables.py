@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of benchmark/README.md, between two marks, from the rows."""
 
 from __future__ import annotations

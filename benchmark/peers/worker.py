@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program that runs one peer in the peer's own environment: `python worker.py ADAPTER`.
 
 It reads requests as lines of JSON and answers each with one: `load` sets the peer up for an arm,

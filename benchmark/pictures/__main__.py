@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of the page in the documentation: `make pictures`.
 
     python -m benchmark.pictures                 # all, into docs/pictures

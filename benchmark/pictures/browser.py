@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A browser without a window that opens the page: Chromium, which renders without a GPU.
 
 Playwright drives the Chromium that is installed, it brings none of its own.
@@ -24,7 +25,7 @@ ARGUMENTS = (
     '--use-angle=swiftshader',
     '--enable-unsafe-swiftshader',
 )
-MISSING = "this needs Playwright: pip install 'ik_node[browser]'"
+MISSING = 'this needs Playwright: pip install --group browser, in a clone'
 NO_CHROMIUM = f'none of {", ".join(NAMES)} is on the path: install one (apt install chromium)'
 PATIENCE = 120.0
 """[s] Two cores that do other work take a while to draw in software."""

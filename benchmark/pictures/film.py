@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The film of an arm that follows its gizmo: dragged with the mouse, a frame at a time.
 
 Nothing in it is put in place but the mouse: between two frames the pointer moves on, the browser

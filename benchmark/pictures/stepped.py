@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm that moves only when it is told to, for films that are the same however slow the machine.
 
 As `LocalArm`, but time goes by in `advance`: a second of a film may take a minute.

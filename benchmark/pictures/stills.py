@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of the page as it stands.
 
 The time of the arm is told to it, so that no machine is too slow.

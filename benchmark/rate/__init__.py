@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench rate`: the joint states of a running `ik_node`, beside a bare rclpy timer.
 
 With `--out` the table of benchmark/README.md goes to stderr. The program that measures,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmark.rate`: the node beside a bare rclpy timer.
 
 For each robot and rate four processes run: `ik_node`, `bare` (a rclpy timer that publishes the

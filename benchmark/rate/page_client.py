@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmark.rate.page_client URL [SECONDS]`: reads a page of viser as a browser does.
 
 It takes all messages and draws none, so it loads the server as a browser on another machine does.

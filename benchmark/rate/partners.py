@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partners of the node in `python -m benchmark.rate`: a bare timer, an echo, a goal publisher."""
 
 from __future__ import annotations

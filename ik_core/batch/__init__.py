@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many solves at once: many targets, the best of several solutions, all solutions.
 
 These modules may import solvers, never `tracking`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chunk of a batch: its problems as the solver's kernels take them, its answers as users do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All solutions of a problem that has finitely many, such as a pose for an arm of six joints.
 
 Where the chain has a closed form (`ik_core.closed_form`), that is the answer: all solutions there

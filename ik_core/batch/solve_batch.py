@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many problems at once: one robot and its goals, N targets, N starts, all cores.
 
 The problems are handed out in chunks to threads. Each thread has a workspace of its own and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice among solutions: the nearest, the farthest from the limits, the most manipulable.
 
 The solve types of TRAC-IK [BeesonAmes2015]: many searches from scattered starts, as far as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `ik` command: a file for each subcommand, `main` to run them.
 
 Each subcommand has `add_parser(commands)`, which adds its arguments and sets `run`, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Angles on the command line, in radians or by --degrees in degrees; joints that are given."""
 
 from __future__ import annotations

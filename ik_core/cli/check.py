@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik check`: find faults of a robot description before it drives hardware.
 
     ik check my_robot.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision shapes: how much convex pieces, spheres and capsules add to the meshes.
 
 Part of `ik check`, for robots with <collision> elements.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik collisions`: which links of a robot can collide, and how far apart they are.
 
     ik collisions panda                                    # verdicts of all pairs, and reasons

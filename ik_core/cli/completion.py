@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Completion of `ik` in a shell, by argcomplete where it is installed (extra `complete`).
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc

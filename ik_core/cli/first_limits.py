@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters for the first runs of ik_node on a robot, as a file; `ik check --yaml` writes them.
 
 Every joint gets limits of its own: `joint_limits.default` counts only where a description has no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals on the command line: --tip, --xyz, --rpy, --axis and the like, for one link or several."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik human`: write a human figure as a URDF or an ASF, or one of its motions.
 
     ik human --out human.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik info`: show the joints, limits and tips of a robot.
 
     ik info panda

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik linkage`: write a linkage of rods as a URDF, for `ik solve`, the node, RViz, ...
 
     ik linkage 3 --joint ball --length 0.4 --out linkage.urdf

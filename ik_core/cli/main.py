@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `ik` command: robots and inverse kinematics from the shell.
 
     ik info panda

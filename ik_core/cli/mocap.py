@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik mocap`: show the contents of a motion capture file, and write its skeleton as a URDF.
 
     ik mocap 124_01.amc                       # with 124.asf in the same folder

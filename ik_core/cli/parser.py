@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit codes, arguments and usage errors of the subcommands of `ik`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik plot`: draw a robot's reach, a recorded run, or a comparison of the solvers.
 
     ik plot workspace panda                         # the reach of the tip, cut open

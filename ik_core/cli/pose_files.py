@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses in a CSV file, as spreadsheets, recorders and people write them.
 
 With a heading the columns may come in any order and others may stand between them: `x y z`, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
 
 Each is imported when it is called, never here, and gets all arguments after its own name. If its

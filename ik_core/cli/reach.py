@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik reach`: make a reachability map, and a picture of it.
 
     ik reach panda --out panda.npz                          # positions, voxels of 5 cm

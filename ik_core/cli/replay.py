@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik replay`: repeat a recording of a node, tick by tick.
 
     ik replay ik_node_panda_20261121_120000.npz

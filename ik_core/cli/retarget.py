@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik retarget`: transfer a motion of a robot or person to a robot of other proportions.
 
     ik retarget 124_01.amc 141.asf --out throw.npz \\

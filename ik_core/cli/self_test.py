@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A self-test of a robot description, before it drives hardware; `ik check` prints it.
 
 A *problem* is what has to be corrected, or confirmed, before the robot moves: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik solve`: inverse kinematics for goals given as arguments, or for a file of poses.
 
     ik solve panda --xyz 0.4 0 0.5 --rpy 3.14 0 0

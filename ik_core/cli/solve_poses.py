@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik solve ROBOT --poses FILE`: a file of poses in, a file of joint values out."""
 
 from __future__ import annotations

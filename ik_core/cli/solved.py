@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output of `ik solve`: tables for people, data for JSON."""
 
 from __future__ import annotations

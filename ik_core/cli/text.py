@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output of commands: tables, numbers with units, JSON."""
 
 from __future__ import annotations

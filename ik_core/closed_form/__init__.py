@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms: all solutions of a chain, found from its axes.
 
 `chain` has the axes of a problem's goal, `families` the tables that say how these can be solved: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a search begins: at the solution in closed form that is nearest to its start.
 
 Or, for a chain without formulas, at that of a chain with some that it nearly is (`ideals`); of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Along one branch of a chain of seven joints: the value of the redundancy parameter with the
 solution nearest to a start, at a parabola's vertex or the end of the branch: for `nearest_branch`.
 """

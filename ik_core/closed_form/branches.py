@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The branches of a chain of seven joints as paths along the redundancy parameter.
 
 A branch at a value of the parameter is more than a solution or none: the kernel also says how far

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closed form of a problem, cached with the problem."""
 
 from __future__ import annotations

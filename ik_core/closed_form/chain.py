@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chain of a problem's one goal: its axes in the root's frame, all its joints at zero."""
 
 from __future__ import annotations

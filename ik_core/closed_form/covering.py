@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A proof that no solution of a chain of seven joints is free, whatever its redundancy parameter.
 
 On a *piece*, an interval of the parameter, affine forms (`maths.affine`) bound the formulas of a

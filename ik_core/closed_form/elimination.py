@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Six joints of any geometry: all solutions as eigenvalues of a matrix, for the judge of `kernel`.
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The families of arms with closed forms, as tables; and which of them solve a chain.
 
 A table names the six unknown joints A ... F in the order of the loop. The loop may be cut anywhere

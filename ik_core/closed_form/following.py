@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refinement of solutions by the problem's own kinematics, and their quality."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All solutions of a problem in closed form: `form(problem)`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three formulas that all subproblems of a closed form become, for numbers or lanes.
 
 - `turn`: R(h, q) a = b, one angle ([Paden1986] subproblem 1);

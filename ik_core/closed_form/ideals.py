@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chains that a chain nearly is: with axes that exactly meet or are parallel.
 
 As measured arms are, and those whose wrists have small offsets. All solutions of such an *ideal*

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel: it runs a list of subproblem records over all branches, in lanes of any width.
 
 A record with two solutions selects one by a sign; a *branch* is a choice of all signs, of which

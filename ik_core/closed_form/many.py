@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All solutions of many poses: the answer, the checks of what is given, and the threads."""
 
 from __future__ import annotations

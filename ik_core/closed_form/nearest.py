@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The solution in closed form that is nearest to a start, eight problems at once: a kernel.
 
 A pose with a solution a hair beyond a limit, for which a joint would go round, is left to others.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The value of the redundancy parameter with the solution nearest to a start: a kernel.
 
 First the start's own value is looked at, and values from end to end of the range, eight at a time,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nearest of all solutions of seven joints that nearly have formulas, in milliseconds.
 
 Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions beside

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed form as data: a list of subproblem records about a loop of motions, in two flat arrays.
 
 In the product of exponentials a chain that reaches its target closes a loop, E0 E1 ... = 1. Its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of seven joints: the redundancy parameter, a joint's value, swept over its limits.
 
 What lies between two samples is estimated from the branches there (`hidden`): most intervals and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of the redundancy parameter, eight at a time: kernels of `redundancy`.
 
 `sweep` solves for each value. `hidden_values` looks between them: where none of two values has a

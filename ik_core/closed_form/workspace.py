@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy ready for use: with the arrays that the kernels read and write."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collisions: which configurations of a robot are free, and how far apart things are.
 
 `Collisions` answers for a robot and a `World` of obstacles. What it is made of, in this order:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays kept in a folder of the user's own, by a hash of all that they are made of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lower bounds of distances, in lanes: by spheres, then by capsules and boxes.
 
 Each lane is a configuration. A test that no lane needs is skipped. No bound is above the distance

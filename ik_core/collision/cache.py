@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces of meshes, kept in a folder of the user's own by the content that they were made of.
 
 A file is one array of numbers: how many pieces; how many corners each has; and for each piece its

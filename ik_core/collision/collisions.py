@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Collisions`: is a configuration free, how far apart are links and obstacles, and which way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spheres and capsules of least excess around convex pieces.
 
 The excess of a capsule that contains a convex body is the distance of its farthest point from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes cut by planes into a few convex pieces.
 
 A mesh is cut where that takes most volume away from the hulls of its parts. A part is what is in a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The depth to which two convex pieces penetrate each other [VandenBergen2001].
 
 B - A contains the origin; the depth is the distance of the origin to its surface. A polytope of

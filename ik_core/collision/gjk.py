@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distance of two convex pieces, with a lower and an upper bound [Gilbert1988].
 
 The nearest points of A and B are those of the origin and of the convex set B - A. A simplex of at

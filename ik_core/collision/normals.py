@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The normal between a cylinder and another piece, exact up to rounding.
 
 GJK knows a distance to rounding, and so the normal at a curved surface to the square root of it:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces on the bodies of a robot, and their pairs, as the records that kernels read."""
 
 from __future__ import annotations

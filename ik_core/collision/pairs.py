@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that may come near each other: their verdicts, each with its reason.
 
 - never: the links provably never come nearer than the margin, or, where they are always inside it,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Piece`, a convex piece of a link, and `pieces_of`, all pieces of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether two links can come near each other: kernels that search for it, and that prove it never
 happens.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of the collision kernels, and the numbers that stand in them.
 
 `MODEL` has the bodies of a robot, convex pieces on them and in the world around it, and the pairs

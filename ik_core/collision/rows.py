@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernels that Python calls: configurations by rows, free or not; distances, gradients."""
 
 from __future__ import annotations

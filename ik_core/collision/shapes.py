@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of things around a robot, or carried by it: those of a URDF, planes and convex hulls.
 
 Lengths are in metres. Each shape stands in a frame of its own, and a pose says where that is.

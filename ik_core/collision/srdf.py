@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of links that an SRDF disables. The text may come from anybody.
 
 Format: http://wiki.ros.org/srdf and MoveIt's `disable_default_collisions`, `enable_collisions`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surroundings of a robot, and objects that its links carry: named shapes, which may change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worlds in YAML files: obstacles by name, each a shape and where it is.
 
     floor: {plane: true}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write ik_core.h, the header of the compiled library: python -m ik_core.for_c.header FOLDER.
 
 It is made of the table of entries and of the layouts of records. The table of an entry is a struct

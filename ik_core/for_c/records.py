@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of the compiled library as structs of C, and `ROBOT`, the first one of a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of exported robots: all the memory that a program in C needs to solve and to move.
 
 A file has integers of eight bytes: the fingerprint of the records, the length of the memory, the

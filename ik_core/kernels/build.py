@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compile the kernels ahead of time: python ik_core/kernels/build.py FOLDER.
 
 Two processes, as machines have two cores at least, take half of the entries each:
@@ -10,13 +11,17 @@ Two processes, as machines have two cores at least, take half of the entries eac
 `cc` then makes both and call.c into one library for each set. Nothing of numba is left in it, so
 the library needs neither numba nor a certain version of Python.
 
-A release has the assembly of all sets (build.py --assembly FOLDER): there `cc` alone does it.
-IK_KERNELS chooses the sets: all those of this machine's architecture (all), of x86_64 or aarch64.
+A release has the assembly of all sets, the header ik_core.h, and an index of these files
+(build.py --assembly FOLDER): there `cc` alone does it, with nothing but Python's own modules.
+IK_KERNELS chooses the sets: all those of this machine's architecture (all), of x86_64, aarch64 or
+macos_arm64. Those of another machine are compiled by its cross compiler: aarch64-linux-gnu-gcc,
+and ziglang's for macOS.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import platform
 import re
@@ -31,8 +36,17 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+SOURCES = runpy.run_path(str(HERE / 'sources.py'))
 PARTS = 2
+MACOS = 'macos-arm64'
 FLAGS = ('-shared', '-fPIC', '-O2', '-s', '-Wl,-z,relro,-z,now,-z,text')
+MACOS_FLAGS = (
+    '-shared',
+    '-O2',
+    f'-Wl,-install_name,@rpath/ik-{MACOS}.so',
+    '-undefined',
+    'dynamic_lookup',
+)
 HEAVY = ('solvers.damped_search', 'closed_form', 'batch')
 """Modules whose entries make the first part; they share most of their kernels."""
 LEVELS = {
@@ -41,66 +55,116 @@ LEVELS = {
     'x86-64-v2': set(),
 }
 """The features of a processor that a set of instructions needs, beyond those of the next one."""
+TARGETS = {
+    'aarch64': ('aarch64-unknown-linux-gnu', 'generic'),
+    MACOS: ('arm64-apple-macosx11.0.0', 'apple-m1'),
+}
+"""LLVM's triple and processor of other sets than those of x86-64."""
 OLDER = {'fmod': 'GLIBC_2.2.5'}
 """Functions of libm that newer libcs have another version of, with the same results."""
 RESHAPE = Path(__file__).with_name('reshape.ll')
 
 
 def main(folder: Path) -> None:
-    """Write the libraries to a folder."""
-    if shutil.which('cc') is None:
-        sys.exit('there is no C compiler (cc)')
+    """Write the libraries and their header to a folder."""
     began = time.monotonic()
-    released = runpy.run_path(str(HERE / 'sources.py'))['assembly']()
+    released = SOURCES['assembly']()
     wanted = os.environ.get('IK_KERNELS') or 'host'
     if wanted == 'all' or (wanted == 'host' and released):
-        wanted = platform.machine()
+        wanted = machine_here()
     with tempfile.TemporaryDirectory() as made:
-        assembly = released or compiled(Path(made), wanted)
+        assembly = released or compiled(Path(made, 'assembly'), wanted)
+        check_index(assembly)
         sets = {path.name.partition('.')[0] for path in assembly.glob('*.s')}
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob('ik-*.so'):
             old.unlink()
         for cpu in sorted(sets):
             if wanted == 'host' or wanted in cpu.replace('-', '_'):
-                link(cpu, sorted(assembly.glob(f'{cpu}.*.s')), folder)
+                link(cpu, sorted(assembly.glob(f'{cpu}.*.s')), Path(made), folder)
+        shutil.copy2(assembly / 'ik_core.h', folder)
     say(f'kernels compiled in {time.monotonic() - began:.0f} s')
+
+
+def machine_here() -> str:
+    """Return the name of this machine's architecture, as in IK_KERNELS."""
+    return ('macos_' if sys.platform == 'darwin' else '') + platform.machine()
 
 
 def compiled(folder: Path, wanted: str) -> Path:
     """Write assembly of all entries, for the sets of instructions wanted; return its folder."""
     own = {'IK_KERNELS': 'off', 'NUMBA_CPU_NAME': 'generic', 'NUMBA_CPU_FEATURES': ''}
     folder.mkdir(parents=True, exist_ok=True)
+    say('compiling the kernels, once: 130 to 220 s of CPU time, in two processes')
     parts = [
         subprocess.Popen(
             [sys.executable, __file__, folder, str(part), wanted], env={**os.environ, **own}
         )
         for part in range(PARTS)
     ]
+    header = [sys.executable, '-m', 'ik_core.for_c.header', str(folder.resolve())]
+    parts.append(subprocess.Popen(header, env={**os.environ, **own}, cwd=HERE.parents[1]))
     failed = [part.wait() for part in parts]
     if any(failed):
-        sys.exit('numba did not compile them')
+        sys.exit('the kernels or their header could not be made')
+    write_index(folder)
     return folder
 
 
-def link(cpu: str, assembly: list[Path], folder: Path) -> None:
-    """Link a library for a set of instructions."""
-    from_here = platform.machine() in cpu.replace('-', '_')
-    compiler = 'cc' if from_here else f'{cpu}-linux-gnu-gcc'
-    made_of = (assembly[0].parent / 'sources').read_text()
+def write_index(folder: Path) -> None:
+    """Write the index: the sources that the files were made of, and the hash of each file."""
+    rows = [f'{file_hash(path)}  {path.name}' for path in sorted(folder.iterdir())]
+    (folder / 'index').write_text('\n'.join([SOURCES['description'](), *rows, '']))
+
+
+def check_index(folder: Path) -> None:
+    """Exit if a file in the index is missing or damaged: a part of the kernels is no library."""
+    for row in (folder / 'index').read_text().splitlines()[1:]:
+        digest, name = row.split()
+        if not (folder / name).is_file() or file_hash(folder / name) != digest:
+            sys.exit(f'{folder / name} is missing or damaged')
+
+
+def file_hash(path: Path) -> str:
+    """Return the hash of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def link(cpu: str, assembly: list[Path], scratch: Path, folder: Path) -> None:
+    """Link a library for a set of instructions: twice, the second time with the hash of the
+    first one's code as its seal."""
+    flags = MACOS_FLAGS if cpu == MACOS else FLAGS
+    made_of = (assembly[0].parent / 'index').read_text().partition('\n')[0]
     defined = [f'-DLEVEL={cpu[-1] if cpu.startswith("x86") else 0}', f'-DSOURCES="{made_of}"']
-    library = folder / f'.ik-{cpu}.so'
-    source = HERE / 'call.c'
-    subprocess.run(
-        [compiler, *FLAGS, *defined, '-o', library, source, *assembly, '-lm'], check=True
-    )
-    runpy.run_path(str(HERE / 'sources.py'))['seal'](library)
+    objects = [scratch / f'{path.name}.o' for path in assembly]
+    for source, made in zip(assembly, objects, strict=True):
+        subprocess.run([*compiler(cpu), '-c', source, '-o', made], check=True)
+    library, seal = folder / f'.ik-{cpu}.so', SOURCES['UNSEALED']
+    for _ in range(2):
+        sealed = f'-DSEAL="{seal}"'
+        inputs = [str(HERE / 'call.c'), *map(str, objects), '-lm']
+        subprocess.run(
+            [*compiler(cpu), *flags, *defined, sealed, '-o', library, *inputs], check=True
+        )
+        seal = SOURCES['hash_of'](library.read_bytes())
+    if not SOURCES['is_sealed'](library.read_bytes()):
+        sys.exit(f'{library.name} is not the same when it is linked again')
     library.replace(folder / f'ik-{cpu}.so')  # at once: a process may be loading the last one
 
 
+def compiler(cpu: str) -> list[str]:
+    """Return the command of the C compiler for a set of instructions."""
+    if machine_here() in cpu.replace('-', '_'):
+        return ['cc']
+    if cpu == MACOS:
+        return [sys.executable, '-m', 'ziglang', 'cc', '-target', 'aarch64-macos.11.0']
+    return [f'{cpu}-linux-gnu-gcc']
+
+
 def say(text: str) -> None:
-    """Report progress."""
-    print(f'ik_node: {text}', file=sys.stderr, flush=True)
+    """Report progress in one write: lines of two processes do not mix."""
+    sys.stderr.write(f'ik_node: {text}\n')
+    sys.stderr.flush()
 
 
 # --- one part ------------------------------------------------------------------------------------
@@ -111,11 +175,9 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
     import llvmlite.binding as llvm
 
     from ik_core.kernels.entries import ENTRIES
-    from ik_core.kernels.sources import description
 
     began = time.process_time()
     gc.set_threshold(50_000, 50, 50)  # numba makes many objects and keeps most: looking costs 10 %
-    (folder / 'sources').write_text(description())
     cpus = list(sets_of_instructions(wanted))
     lanes = {8 if cpu == 'x86-64-v4' else 4 for cpu in cpus}
     rows = [
@@ -123,7 +185,6 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
         for row in ENTRIES.values()
         if row.path.startswith(HEAVY) == (part == 0) and (not row.lanes or row.lanes in lanes)
     ]
-    say(f'compiling {len(rows)} kernels for {", ".join(cpus)} ({part + 1}/{PARTS})')
     module = linked(rows)
     lowered = time.process_time()
     llvm.initialize_all_targets()
@@ -136,8 +197,9 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
         target = machine_of(cpu, module)
         (folder / f'{cpu}.{part}.s').write_text(target.emit_assembly(module))
     say(
-        f'part {part + 1}/{PARTS}: {lowered - began:.0f} s of numba, {optimised - lowered:.0f} s '
-        f'to optimise, {time.process_time() - optimised:.0f} s for assembly'
+        f'{len(rows)} kernels for {", ".join(cpus)} ({part + 1}/{PARTS}), CPU time: '
+        f'{lowered - began:.0f} s of numba, {optimised - lowered:.0f} s to optimise, '
+        f'{time.process_time() - optimised:.0f} s for assembly'
     )
 
 
@@ -145,7 +207,7 @@ def sets_of_instructions(wanted: str) -> Iterator[str]:
     """Yield those to compile for; the best one first."""
     import llvmlite.binding as llvm
 
-    machine = platform.machine() if wanted == 'host' else wanted
+    machine = machine_here() if wanted == 'host' else wanted
     features = {name for name, there in llvm.get_host_cpu_features().items() if there}
     for i, level in enumerate(LEVELS):
         if wanted in ('x86_64', 'release'):
@@ -153,8 +215,7 @@ def sets_of_instructions(wanted: str) -> Iterator[str]:
         elif machine == 'x86_64' and set.union(*list(LEVELS.values())[i:]) <= features:
             yield level
             return
-    if machine in ('aarch64', 'release'):
-        yield 'aarch64'
+    yield from (cpu for cpu in TARGETS if machine in (cpu.replace('-', '_'), 'release'))
 
 
 def linked(rows: list[Any]) -> Any:
@@ -254,13 +315,10 @@ def machine_of(cpu: str, module: Any) -> Any:
     """Return LLVM's machine for a set of instructions, and make it the module's target."""
     import llvmlite.binding as llvm
 
-    arm = cpu == 'aarch64'
-    triple = 'aarch64-unknown-linux-gnu' if arm else 'x86_64-unknown-linux-gnu'
+    triple, processor = TARGETS.get(cpu, ('x86_64-unknown-linux-gnu', cpu))
     target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(
-        cpu='generic' if arm else cpu, opt=2, reloc='pic', codemodel='small'
-    )
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
+    machine = target.create_target_machine(cpu=processor, opt=2, reloc='pic', codemodel='small')
+    module.triple, module.data_layout = triple, str(machine.target_data)
     return machine
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of the user's own, for results that take long to compute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls entries, `int entry(int64_t *table)`, from Python, with arrays and numbers.
 
    No header of Python's or numpy's: only functions of the stable ABI, so one library suits all
@@ -5,7 +6,11 @@
    has found them there, else through the buffer protocol. */
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* Of string.h, which not every cross compiler has. */
+void *memcpy(void *, const void *, size_t);
+char *strchr(const char *, int);
+size_t strlen(const char *);
 
 typedef struct object { intptr_t references; struct object *type; } Object;
 typedef struct {
@@ -170,8 +175,12 @@ int ik_suits(void)
 
 const int ik_lanes = LEVEL == 4 ? 8 : 4;
 const char ik_sources[] = SOURCES; /* see sources.py, as for the seal */
-__attribute__((section(".ik_seal"), used)) const char ik_seal[] =
-    "ik_core seal:00000000000000000000000000000000";
+#ifdef __APPLE__
+#define SEAL_SECTION "__TEXT,__ik_seal"
+#else
+#define SEAL_SECTION ".ik_seal"
+#endif
+__attribute__((section(SEAL_SECTION), used)) const char ik_seal[] = "ik_core seal:" SEAL;
 
 #ifdef __x86_64__ /* the version of every libc, so that the library runs with older ones */
 __asm__(".symver older_fmod, fmod@GLIBC_2.2.5");

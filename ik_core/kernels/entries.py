@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of entries: every kernel that Python calls, with its kinds of arguments and results.
 
 An entry is a function of the compiled library, `int ik_NAME(int64_t *table)`. The table has the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chooses how kernels run: from the library that was compiled ahead, by numba, or as Python.
 
 The library is used if it suits the processor, is whole, and was made of these sources: their
@@ -19,18 +20,22 @@ from typing import Any
 import numpy as np
 
 from .entries import ENTRIES, Entry
-from .sources import SEAL, is_made_of_these, is_sealed
+from .sources import MACH_O, SEAL, is_made_of_these, is_sealed
 
 HERE = Path(__file__).parent
-NAMES = ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
+NAMES = (
+    ('ik-macos-arm64.so',)
+    if sys.platform == 'darwin'
+    else ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
+)
 """The files of libraries, the best for a processor first."""
 
-MISSING = (
-    'no library was compiled when this was installed: to have one, install '
-    'python3-venv and build-essential, and build again with a network'
-    if sys.platform == 'linux'
-    else 'there is no library for this system: numba can compile them'
-)
+MISSING = {
+    'linux': 'no library was compiled when this was installed: to have one, install '
+    'python3-venv and build-essential, and build again with a network',
+    'darwin': 'no library was compiled when this was installed: to have one, install the command '
+    'line tools of Xcode, and build again with a network',
+}.get(sys.platform, 'there is no library for this system: numba can compile them')
 
 
 class Refused(Exception):
@@ -58,13 +63,14 @@ def _load(path: Path) -> ctypes.CDLL:
 
 def _check_sound(name: str, code: bytes) -> None:
     """Raise Refused if a file is no whole library of ours: to load it could crash."""
-    if len(code) < 64 or code[:5] != b'\x7fELF\x02':
+    is_elf = code.startswith(b'\x7fELF\x02')
+    if len(code) < 64 or not (is_elf or code.startswith(MACH_O)):
         raise Refused(f'{name} is not a library')
     (start,), (size, count) = (
         struct.unpack_from('<Q', code, 40),
         struct.unpack_from('<HH', code, 58),
     )
-    if len(code) < start + size * count:
+    if is_elf and len(code) < start + size * count:
         raise Refused(f'{name} is truncated')
     if SEAL not in code:
         raise Refused(f'{name} is not a library of ik_core')

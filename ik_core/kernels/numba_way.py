@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How numba compiles kernels: when the library was built, those of users, ours without a library.
 
 numba keeps what it compiled in `~/.cache/ik_core`, in a folder that only its owner can write to,

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; arrays here are in C order: a view of another shape always exists
 define i32 @numba_attempt_nocopy_reshape(i64 %nd, ptr %dims, ptr %strides, i64 %n, ptr %new, ptr %out, i64 %size, i32 %fortran) alwaysinline {
 entry:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources that the compiled library is made of, their hash, and that of its own code.
 
 Imports nothing of ik_core.
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
@@ -24,8 +25,11 @@ MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
 SEAL = b'ik_core seal:'
 """Begins the seal in a library: the hash of its other sections that are loaded."""
 DIGITS = 32
-NO_BITS, LOADED = 8, 2
-"""Kind and flag of a section of ELF."""
+UNSEALED = '0' * DIGITS
+NOT_CODE, LOADED = (7, 8), 2
+"""Kinds and a flag of sections of ELF: notes, zeros; reaches memory."""
+MACH_O, SEGMENT = b'\xcf\xfa\xed\xfe', 0x19
+"""The first bytes of a library of macOS, and the command that lists sections."""
 
 
 def sources(core: Path = CORE) -> list[str]:
@@ -67,39 +71,55 @@ def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
         return False
 
 
-def seal(library: Path) -> None:
-    """Write the hash of a library's code and data into it."""
-    code = bytearray(library.read_bytes())
-    at = code.index(SEAL) + len(SEAL)
-    code[at : at + DIGITS] = _hash_of(code).encode()
-    library.write_bytes(code)
-
-
 def is_sealed(library: bytes) -> bool:
-    """Return whether a file of 64-bit ELF has the code and data that were sealed; what does not
-    reach memory may have been stripped."""
+    """Return whether a library of 64-bit ELF or Mach-O has the code and data that were sealed.
+
+    What does not reach memory may have been stripped.
+    """
     at = library.find(SEAL) + len(SEAL)
     try:
-        return library[at : at + DIGITS].decode() == _hash_of(library)
+        return library[at : at + DIGITS].decode() == hash_of(library)
     except (struct.error, UnicodeDecodeError):
         return False
 
 
-def _hash_of(library: bytes | bytearray) -> str:
-    """Return the hash of the sections that are loaded, but for the one with the seal."""
-    (start,) = struct.unpack_from('<Q', library, 40)
-    size, count = struct.unpack_from('<HH', library, 58)
+def hash_of(library: bytes) -> str:
+    """Return the hash of the sections that are loaded, but for notes and the one with the seal."""
     digest = hashlib.sha256()
-    for k in range(count):
-        _, kind, flags, _, first, length = struct.unpack_from('<IIQQQQ', library, start + k * size)
+    for first, length in _mach_o(library) if library.startswith(MACH_O) else _elf(library):
         content = memoryview(library)[first : first + length]
-        if kind != NO_BITS and flags & LOADED and bytes(content[: len(SEAL)]) != SEAL:
+        if bytes(content[: len(SEAL)]) != SEAL:
             digest.update(content)
     return digest.hexdigest()[:DIGITS]
 
 
+def _elf(library: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the sections begin that reach memory, and their lengths."""
+    (start,) = struct.unpack_from('<Q', library, 40)
+    size, count = struct.unpack_from('<HH', library, 58)
+    for k in range(count):
+        _, kind, flags, _, first, length = struct.unpack_from('<IIQQQQ', library, start + k * size)
+        if kind not in NOT_CODE and flags & LOADED:
+            yield first, length
+
+
+def _mach_o(library: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the sections begin that have content, and their lengths."""
+    (count,) = struct.unpack_from('<I', library, 16)
+    at = 32
+    for _ in range(count):
+        command, size = struct.unpack_from('<II', library, at)
+        if command == SEGMENT:
+            (sections,) = struct.unpack_from('<I', library, at + 64)
+            for k in range(sections):
+                length, first = struct.unpack_from('<QI', library, at + 72 + 80 * k + 40)
+                if first:  # others are zeros, of which the file has nothing
+                    yield first, length
+        at += size
+
+
 def assembly(core: Path = CORE) -> Path | None:
     """Return the folder of a release that has these sources as assembly; a checkout has none."""
-    folder = core / 'kernels' / 'assembly'
-    made_of = folder / 'sources'
-    return folder if made_of.exists() and made_of.read_text() == description(core) else None
+    index = core / 'kernels' / 'assembly' / 'index'
+    is_of_these = index.exists() and index.read_text().partition('\n')[0] == description(core)
+    return index.parent if is_of_these else None

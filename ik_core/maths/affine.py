@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of formulas by affine forms [Stolfi1997], element by element over arrays.
 
 A form is centre + sum_s terms[s] t_s + rest t, where each t is an unknown in -1..1: the t_s are

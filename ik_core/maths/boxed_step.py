@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damped steps inside limits, for one problem or for lanes of them (`lanes`).
 
     minimise |r + J dx|^2 + mu |dx|^2   subject to   l <= x + dx <= u

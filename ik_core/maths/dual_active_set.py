@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convex quadratic programs inside a box and between planes, to their exact minimum.
 
     minimise g'p + p'Bp / 2   subject to   l <= x + p <= u,   c <= A (x + p) <= d

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lanes: several numbers in one register, so that one kernel computes several problems at once.
 
 A kernel that is written with what stands here (arithmetic, `select`, `least`, `most`, `root`)

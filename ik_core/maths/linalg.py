@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear algebra of steps: small Cholesky solves, damped steps, damped steps inside limits."""
 
 from __future__ import annotations

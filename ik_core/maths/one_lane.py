@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of `lanes` for single numbers: for numba without its vectors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations: quaternions (x, y, z, w), rotation vectors and matrices.
 
 A *frame* is twelve numbers: the rotation matrix row by row, then the position. It is what the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numpy's linear algebra, for steps: where numpy raises, the answer is the step of least length.
 
 Matrices of a Hessian that has lost its rank, or whose numbers have left the range of doubles, are

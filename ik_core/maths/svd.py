@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Singular values by one-sided Jacobi rotations: small matrices, and close to the last ones.
 
 For J (m, n) rotations of its rows make them orthogonal: U'J = S V' ([Hestenes1958]). Rows that

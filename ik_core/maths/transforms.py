@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one place where transforms are read, in all the forms in which others have them.
 
 An array (4, 4); an object with `homogeneous` (pinocchio's SE3), `A` (spatialmath's SE3) or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors of three numbers, as tuples: what kernels compute with; and copies of arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files of robot descriptions: where they may be (`mesh_folders`) and their formats."""
 
 from .mesh_folders import MeshFolders, package_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files that a URDF names: found in folders that the user named, and nowhere else.
 
 The URDF may come from anybody over a topic, so a name in it opens nothing by itself. It is

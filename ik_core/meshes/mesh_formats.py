@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formats of meshes: STL and OBJ are read here; DAE, PLY and GLB by trimesh, if installed.
 
 A reader is given the bytes of a file and opens nothing else: no materials, textures or buffers.

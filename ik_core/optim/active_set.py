@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The active set: the variables that a step leaves on their limits, as in Rosen [Rosen1960]."""
 
 from __future__ import annotations

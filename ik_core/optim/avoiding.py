@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shared loop among obstacles: iterates are free of collisions, as answers have to be.
 
 With `avoid`, `valid` or reach cones other kernels stand in those of the loop, made by `variant`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shared loop between linear constraints: c <= A x <= d beside the limits l <= x <= u.
 
 Where a problem has some ([Engell2007] Eq. 11-12), other kernels stand in those of the loop, made

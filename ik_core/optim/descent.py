@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An iteration of the null-space descent as a kernel; `null_space` has the formulas.
 
 It lives in the record of a search that stands at x, and in `second` (s, 2n + 1): each row of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trust region with corners ([VoglisLagaris2004]): steps inside a box, of limits and region.
 
 The linear model |r + J dx|^2 over the variables that no limit holds is trusted where no variable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search's problem at a point: cost, residual and errors, and the derivatives there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secondary tasks with the goals as constraints: what `augmented_lagrangian` and `sqp` share.
 
 Once the goals are reached, these two do not project onto the goals' null space as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a problem and of a search in the shared loop, and the numbers that stand in them.
 
 `PROBLEM` is shared by all searches for a problem, those of the default solver too. `SEARCH` is one

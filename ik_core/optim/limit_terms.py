@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits as terms of the cost: what `penalty` and `augmented_lagrangian` have in common.
 
 With v(x) = x - P(x), how far x is outside the limits, the cost f = |r|^2 is augmented to

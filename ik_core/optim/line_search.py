@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projected Armijo back-tracking ([EngellErleben2011] section 5.3).
 
 Along x(tau) = P(x + tau d), with P the projection onto the limits, the first tau of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled loop that methods share, and what lies between their attempts.
 
 A method is two kernels, which `method_loop` puts into a loop of its own:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strict priority between levels of tasks, by null-space projection.
 
 Once the goals are reached (or as near as they can be), secondary tasks are improved only by

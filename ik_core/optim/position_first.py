@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches for goals whose position comes first, by arms with too few joints for whole poses.
 
 Beside a position that weighs a million times as much, an orientation is the flat bottom of a

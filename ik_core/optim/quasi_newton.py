@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts shared by quasi-Newton methods: initial Hessian, update, line search.
 
 `model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle: so

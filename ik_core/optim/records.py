@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a problem for the kernels of a search, and what Python evaluates for them."""
 
 from __future__ import annotations

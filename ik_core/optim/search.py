@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves under way: budgets, the clock, results.
 
 A `Search` is one solve under way. It runs within one budget after the other until it is done, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a stationary point is a minimum inside the limits, and the way down where it is none.
 
 An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a search in the shared loop, for a method of kernels or one written in Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a link can't be, whatever its joints do: balls that save most hopeless solves.
 
 The origins of successive moving joints are a fixed distance apart, but for what a prismatic

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells of a map, solved in chunks anywhere in any order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chunks of a map as files, so that a run that was killed goes on where it was.
 
 A folder beside the map holds `manifest.json`, what is computed, and a file for each finished

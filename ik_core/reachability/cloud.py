@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reach map as points in space with a value each: for a figure, or a viewer.
 
 made = reachability_map(robot, step=0.1, manipulability=True)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the chunks of a map are solved: in this process, or by the workers of a dask cluster.
 
 Both yield the answers of chunks as they finish, in any order.

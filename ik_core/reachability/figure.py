@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture of a reachability map: slices through it, one across each axis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture of a reach map in three dimensions: cut open, coloured, with the robot inside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of a reachability map: a grid of voxels, and orientations spread over SO(3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reachability maps: which part of the space around a robot it reaches, and how freely."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retargeting: motions of one robot or a person, for a robot of other proportions.
 
 `example` prepares the imitated part of a motion, `retarget` finds the other robot's joints,

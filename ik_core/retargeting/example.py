@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example for another robot: paths of links, and postures of joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scale and a place of a motion at which a robot reaches all of it.
 
 The middle of the paths is put where the robot's links are in a well-conditioned configuration, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The problem of [TakKo] Eq. 4 for one robot and one example, solved frame by frame."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals followed in the style of a demonstrated motion: [TakKo] Eq. 1 for one goal at a time.
 
 A demonstration is a motion of the robot itself. For a goal, the example is its posture where the

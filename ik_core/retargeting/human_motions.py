@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short motions of the human figure, made by inverse kinematics from keys of some links.
 
 The keys are files in `motions/`, for a stature of 1.75 m, of the pelvis, the fingertips, the heels

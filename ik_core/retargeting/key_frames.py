@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Key frames: poses of a robot at some times, and the motion between them.
 
 Every joint, every tip and every ball joint's rotation goes through its keys on cubic Bezier

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A library of motions: examples in a folder, and the one that goes as some goals do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`library.json`: what a person says of each motion in a folder; see docs/example_guided.md."""
 
 from __future__ import annotations

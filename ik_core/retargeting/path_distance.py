@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far apart two paths are, whatever their speeds and numbers of points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example-guided inverse kinematics over a whole motion [TakKo]: one problem, frame by frame.
 
 In each frame n the joints minimise Eq. 4,

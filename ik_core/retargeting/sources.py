@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions from files of any kind that is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots from a URDF or motion capture: joints, limits, kinematics; and motions.
 
 These modules do not depend on goals; they may import `maths`, `options` and what is below.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of reach cones: spherical polygons, and where a joint's direction is relative to them.
 
 A polygon is star-shaped: all of it is seen from an inner direction v. Its corners b_i go round v

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A human figure: 71 angles with limits, as many as the skeleton of [EngellErleben2011] section 6.
 
 Lengths are fractions of the stature [DrillisContini1966]; limits are mean ranges of motion of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints as a robot description has them, and their folding into the arrays of a Robot.
 
 Every joint is 1-dof inside: fixed joints are folded into the frame of the next one, and a

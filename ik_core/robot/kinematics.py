@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels over plain arrays: where the links are, and how they move with the joints.
 
 A robot, or the part of it that a problem needs, is a list of K *bodies*, parents first: a

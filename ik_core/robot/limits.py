@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint limits as a box: projection, violation, the active set, and random configurations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear constraints between joints: a'q = b and a'q <= b ([Engell2007] Eq. 11-12)."""
 
 from __future__ import annotations

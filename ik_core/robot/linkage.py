@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linkages: n rods in a row, joined by hinges or by joints that turn more freely ([Dorta2014]).
 
 At q = 0 the rods lie along x. The joint before each rod is one of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masses of links, and the centre of mass that they make.
 
     c(q) = sum m_k c_k(q) / M

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion: joint positions at a fixed rate, such as a captured or a demonstrated one."""
 
 from __future__ import annotations

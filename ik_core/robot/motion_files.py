@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions in files: CSV, for people and other programs, and numpy archives.
 
 A CSV file has a line of names, `time` and the joints', then a line of numbers per frame: its time

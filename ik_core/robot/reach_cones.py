@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reach cones: limits on where a joint may point a link, for ball joints.
 
 A box of three angles is no good limit of a shoulder: how far the arm may be lifted depends on the

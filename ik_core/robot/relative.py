@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link seen from another one: the chain between the two, as bodies from the one to the other.
 
 For F_k a body's frame in its parent, M_k(q) what its joint does, and P a link's place on its body,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot: a frozen tree of one-dof joints, held as arrays; forward kinematics by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`load_robot`: robots of all sources, by the suffix of a file or the name of a shipped one."""
 
 from __future__ import annotations

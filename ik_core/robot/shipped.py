@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that are shipped beside the code: robots and configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Load a URDF robot description: strict, silent, and safe with text from strangers.
 
 A description may come over a topic from anybody, so it is taken in four steps:
@@ -23,10 +24,10 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
-from urdf_parser_py import urdf as parser
 
 from ..display import named
 from ..exceptions import UrdfError
@@ -36,6 +37,10 @@ from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
 from .urdf_inertials import pop_inertials
 from .urdf_limits import JointLimitsSource, Rates, narrow, pop_rates
+
+if TYPE_CHECKING:
+    from urdf_parser_py import urdf as parser
+
 
 MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
 TURN = 2.0 * math.pi + 1e-3  # rounded
@@ -122,7 +127,9 @@ def _robot(
     rates, remarks = pop_rates(tree)
     warnings += remarks
     inertials = pop_inertials(tree)
-    model = parser.URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
+    from urdf_parser_py.urdf import URDF  # not with ik_core, which builds import without it
+
+    model = URDF.from_xml_string(ElementTree.tostring(tree, encoding='unicode'))
     links = [link.name for link in model.links]
     _check_unique('link', links)
     _check_unique('joint', [joint.name for joint in model.joints])

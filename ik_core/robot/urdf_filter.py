@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes in, a small and well-formed tree of elements out: what `urdf` takes of a description.
 
 `filtered` is the first step of `load_urdf`, which says what it is for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masses and their centres, out of the tree of elements that `urdf_filter` makes."""
 
 from __future__ import annotations

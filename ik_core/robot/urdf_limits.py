@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits besides those of `<limit>`: soft limits, and joint_limits.yaml.
 
 `narrow` writes them into the `<limit>` elements of the tree that `urdf_filter` makes, so that all

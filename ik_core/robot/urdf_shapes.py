@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collision and visual elements of a URDF as shapes. The text may come from anybody.
 
 It is read with the caution of `urdf_filter`: no DOCTYPE, and at most as many bytes, elements and

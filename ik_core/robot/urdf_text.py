@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot as a URDF: what `load_urdf` reads back to the same joints, limits and links.
 
 Joints of several degrees of freedom are written as the simple joints that they are stacked of.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solvers by name. A new solver is one new file and one line here."""
 
 from __future__ import annotations

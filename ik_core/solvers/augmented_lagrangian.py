@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits as constraints, by the augmented Lagrangian (LANCELOT in [TakKo] section 4.3).
 
 Tak & Ko solve their inverse kinematics by "successive minimization of the augmented Lagrangian";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base classes of solvers. A new method is one file with one class, and a line in the registry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quasi-Newton with an active set ([ZhaoBadler1994]; [Engell2007] section 2.4).
 
 The cost f = |r|^2 over the limits l <= x <= u (Eq. 10, 16) is modelled as a quadratic with

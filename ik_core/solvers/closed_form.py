@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All solutions by geometry, and of these the nearest to the start.
 
 Where the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the

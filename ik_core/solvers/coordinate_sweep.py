@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One sweep of `cyclic_coordinate_descent`, whose module has the formulas: a kernel over the plan.
 
 The plan (K, GOALS + G) says in which order the bodies take their steps, and how each does.

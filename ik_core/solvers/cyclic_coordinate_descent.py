@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cyclic coordinate descent: each joint in turn brings the goals as near as it alone can.
 
 After [WangChen1991] and [Engell2007] section 2.2. An iteration is one sweep over the joints, by

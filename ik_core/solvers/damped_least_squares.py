@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damped least squares ([Wampler1986], [NakamuraHanafusa1986]), as in [Buss2009].
 
     dq = J' (J J' + d^2 I)^-1 e                                       (Eq. 11)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts shared by the Jacobian methods: the linear model, its clamps, columns and weights.
 
 Near a configuration q the goals' error e, target minus current, changes by -J dq, with J the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Jacobian transpose method ([Balestrino1984], [WolovichElliott1984]), as in
 [Buss2009] section 3.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Levenberg-Marquardt inside the joint limits, with restarts: one resumable compiled loop.
 
 Each iteration minimises the damped linear model |r + J dx|^2 + mu |dx|^2 inside the box of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the solvers with limits as terms of the cost, whose iterates may be outside.
 
 `limit_terms` has the terms and their line search; a solver says what their next weight and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits as penalty terms (the coursework [Dorta2014] section 3.1.2).
 
 "A penalty term for each joint constraint is simply added to the cost function", which restores a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projected gradient descent [EngellErleben2011].
 
 All goals together are one cost with the weights W, to be least inside the limits (Eq. 16-19):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pseudoinverse method [Whitney1969], as in [Buss2009] sections 4 and 6.
 
     dq = J+ e + (I - J+J) phi                                         (Eq. 7)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectively damped least squares [BussKim2005]: each singular vector has its own damping.
 
 The pseudoinverse step is a sum over the singular values of J = sum s_i u_i v_i',

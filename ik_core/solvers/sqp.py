@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequential quadratic programming (what [TakKo] section 4.3 runs DONLP2 for).
 
 The limits are constraints, as in the coursework's Lagrange route ([Dorta2014] section 3.1.2):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gauss-Newton steps inside a trust region and the limits; and scipy's, as a reference.
 
 A trust region is where the linear model r + J dx of the residual is believed. It grows and shrinks

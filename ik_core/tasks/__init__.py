@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: each is a residual, its exact Jacobian and weights."""
 
 from .base import Task

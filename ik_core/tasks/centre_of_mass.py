@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The centre of mass of the robot: balance, or loads that stay near a point."""
 
 from __future__ import annotations

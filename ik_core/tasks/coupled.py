@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several tasks with one matrix of weights: the full W of [EngellErleben2011] Eq. 17."""
 
 from __future__ import annotations

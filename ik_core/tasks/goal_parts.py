@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packed parts of tasks: goals, their halves if weights are matrices, examples for links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals: where a link should be. Position, orientation, both, or the direction of one axis.
 
 The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A

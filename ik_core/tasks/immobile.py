@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directions in which joints can't move a goal's point, as a planar arm out of its plane."""
 
 from __future__ import annotations

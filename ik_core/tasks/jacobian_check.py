@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task's Jacobian compared with central differences of its residual, for authors of tasks."""
 
 from __future__ import annotations

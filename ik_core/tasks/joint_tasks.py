@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks about the joints themselves: a rest posture, distance from the limits, smoothness.
 
 Each residual is linear in q. Weights give what a squared radian (or metre of a prismatic

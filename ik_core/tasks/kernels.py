@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residuals and Jacobians of goals, for all goals of a problem at once.
 
 Residuals are "where it is" minus "where it should be", before scaling:

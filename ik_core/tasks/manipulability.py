@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manipulability: stay away from singularities [Yoshikawa1985]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals and the part of a robot that they need, as flat arrays for the kernels."""
 
 from __future__ import annotations

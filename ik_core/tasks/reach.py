@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The farthest that goals' links can be from the first joint of their chains: a bound.
 
 A revolute joint keeps the distance of the origins of its own frame and the next one, so the sum of

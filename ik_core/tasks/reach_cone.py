@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reach cone as a task: an inequality, zero inside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Following an example motion: the E- and A-errors of example-guided IK [TakKo].
 
     G = alpha G_E + beta G_A                                                    (Eq. 1)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights: one number, one for each component, or a symmetric positive semidefinite matrix.
 
 A full matrix W weighs a difference d by d'W d ([EngellErleben2011] Eq. 17; M of [TakKo] Eq. 5).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tracking: a stream of goals in, a stream of commands within the motion limits out.
 
 The tracker decides, and each of its parts does one thing; they may import solvers, never `batch`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A way of the joints whose speed rises and falls in proportion to it ([Dorta2014] Fig. 3.4).
 
 The governor's own way speeds up evenly in time, so its speed rises as the square root of the way

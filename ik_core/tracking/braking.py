@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a joint travels until it rests, in discrete time.
 
 A joint at velocity v that sheds `step = acceleration * period` per tick travels

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames in motion: carried by a twist, or along a straight line with limited acceleration.
 
 On a straight line a frame goes to its goal with limited speed and acceleration, its position on

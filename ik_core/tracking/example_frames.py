@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of a tracker that look back at earlier frames: example motions, and smoothness."""
 
 from __future__ import annotations

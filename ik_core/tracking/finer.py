@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The problem that a tracker solves: its user's, finer, and inside the limits of the motion."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the joints should go: one seeded solve that goes on over ticks, or a search with restarts.
 
 A `GoalSolver` holds the problem whose targets are followed, the solver, and `solution`, where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one owner of what was last commanded: position, velocity, acceleration of every joint.
 
 A `Governor` moves on by one period at a time, and by nothing else: whatever it is told, from one

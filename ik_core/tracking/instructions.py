@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instructions of a tracker: values, checked when they are made, that change its state.
 
 Each instruction is written here once: its arguments, its text, and its effect (`apply`). `Tracker`

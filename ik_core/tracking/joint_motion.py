@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commanded joints on their way to the solution.
 
 `JointMotion` aims the governor, and owns whether the joints wait for each other, and how fast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commanded motion between the ticks: knots of splines, for controllers that interpolate.
 
 What a governor commands are positions at the ticks. The curve of the joints through time is the

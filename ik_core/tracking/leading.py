@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines and jogs: one tip leads, and all go on from step to step.
 
 A tip that is led along a line or by a twist needs joints that follow from step to step; a leap of

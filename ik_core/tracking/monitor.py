@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The goals once more, to judge what is commanded: errors, and how near a singularity is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of every commanded step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol of an observer, which is given all inputs and outputs of a tracker."""
 
 from __future__ import annotations

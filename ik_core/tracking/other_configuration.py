@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search for another configuration, beside the ticks, for a goal that is not reached.
 
 A seeded solve stays on its branch, so a goal that it misses may be reached from elsewhere. Once

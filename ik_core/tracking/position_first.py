@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of tips that have too few joints for whole poses, on lines and jogs.
 
 Such a goal puts the position first (`GoalTask.puts_position_first`). Its tip goes to the next

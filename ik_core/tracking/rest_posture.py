@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rest posture for a stream of goals: motion of the joints that the goals do not see.
 
 Each tick the joints move on with a velocity v of the null space of the goals' Jacobian J

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions without a jerk limit, in discrete time: the greatest speed that can still stop.
 
 With the greatest speed from which a joint still stops in time (`braking`) as the cap towards a

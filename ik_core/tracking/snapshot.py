@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All that a tracker goes on from, as plain values: what a recording begins with.
 
 Each part of a tracker names the attributes that are its state; all else follows from how the

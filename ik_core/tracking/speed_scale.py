@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast tips may go for the joints' sake, where they move along a line or by a twist."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a tracker: its parts, and what instructions and ticks change in several of them.
 
 No array of the state is written to, it is replaced: a shallow copy of the parts' attributes is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer of a tick: the command, and the status of the tracker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One period of a governor's motion: of each joint by its rule, within limits that may change.
 
 Kernels share a table `joints` (15, n), a column for each joint: the limits in force; the state;

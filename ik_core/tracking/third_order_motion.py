@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of one joint within velocity, acceleration and jerk limits, in closed form.
 
 A ramp changes the velocity v to `end` and the acceleration a to 0 in the least time: at most three

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tick of a tracker: the tips move on, the goal solver follows them, the joints follow it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the tips should be: each holds one state, which moves its frame on by a period a tick.
 
     Hold     stays where its last goal ended, or where that of the first other tip began

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that wait for each other: on one straight line, or each so slow that all arrive together.
 
 Joints that rest, or move in the direction of what is left to go, are one joint with the limits

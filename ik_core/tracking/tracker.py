@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a stream of goals to a stream of joint commands: continuity and rate limits.
 
 `Tracker` is called once per period. Each tick goes on with one seeded solve without restarts, or

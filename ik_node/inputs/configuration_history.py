@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the joints were in the last seconds, by the stamps of the states that said so.
 
 The stamp of a goal in the frame of a link says when the link was seen there. The history of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the controller that gets our commands is active, as the controller manager reports.
 
 For where controller_manager_msgs is installed; elsewhere the states of the robot have to show it.

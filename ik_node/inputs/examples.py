@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example motions by topic: a demonstration of this robot, whose postures goals are followed in.
 
 Of a message the names and positions count; it may name some of the joints. Looking at it takes

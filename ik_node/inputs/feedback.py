@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot compared with the command: one state, and the one that comes next.
 
 | state | meaning |

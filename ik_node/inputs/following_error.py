@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a robot follows: where its joints are, compared with where they were commanded to be.
 
 A controller lags, and states come late. So a joint is compared with all that it was commanded to

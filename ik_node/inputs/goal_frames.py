@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where goals are given: the frame of a header, as a transform to the robot's root link.
 
 A goal is transformed once. If its stamp is zero, by the frame as it is now: that of a moving link

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals by topic: a callback turns a message into an instruction for the tracker.
 
 Frames, units and checks are dealt with here and nowhere else. The next tick takes the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals dragged in RViz: an interactive marker with six degrees of freedom for every tip.
 
 A marker stands where its tip is to go: at the tip's goal, or at the tip where it has none, so it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint goals: which positions of which joints a robot can be sent to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the robot is, as joint_states say: the start of the motion, and whether it is followed.
 
 Where commands go to a controller, the command integrates itself. The measured state is where it
@@ -65,6 +66,7 @@ from .feedback import (
 )
 from .following_error import Following
 from .measured_state import Joints, MeasuredState
+from .speed_scaling import SpeedScaling
 from .state_clock import StateClock
 from .subscriptions import Inputs
 
@@ -108,6 +110,7 @@ class FeedbackMonitor:
         self._input = Inputs(node, health)
         self._clock = StateClock(lambda: 1e-9 * node.get_clock().now().nanoseconds)
         self._controller = ControllerActivity(node, health, seconds)
+        self._speed_scaling = SpeedScaling(node, health, seconds)
         self._model: Model | None = None
         self._measured: MeasuredState | None = None
         self._forget()
@@ -145,6 +148,8 @@ class FeedbackMonitor:
         self._input.listen(JointState, topic, self._take, qos_profile_sensor_data, LARGEST_STATE)
         if self._compares:
             self._controller.open(OUTPUTS[node.output].topic)
+        if self._sends_trajectories:
+            self._speed_scaling.open(OUTPUTS[node.output].topic)
 
     def _check_topic(self, topic: str) -> None:
         own, other = (self._node.resolve_topic_name(name) for name in ('joint_states', topic))
@@ -158,6 +163,7 @@ class FeedbackMonitor:
         """Stop listening, and forget what came."""
         self._input.close()
         self._controller.close()
+        self._speed_scaling.close()
         self._model = self._measured = None
         self._forget()
         self._health.concerns, self._health.on_the_way = (), False
@@ -166,6 +172,7 @@ class FeedbackMonitor:
     def poll(self) -> None:
         """Handle what came."""
         self._controller.poll()
+        self._speed_scaling.poll()
         self._input.poll()
 
     # What others ask
@@ -179,6 +186,11 @@ class FeedbackMonitor:
     def moved_externally(self) -> bool:
         """Whether others move the robot, so that goals wait."""
         return isinstance(self._state, MovedExternally)
+
+    @property
+    def speed_factor(self) -> float:
+        """The fraction of its speed at which the controller runs trajectories."""
+        return self._speed_scaling.factor
 
     @property
     def must_brake(self) -> bool:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a robot is, put together from samples, none of which is believed blindly.
 
 A sample is what one message says of one joint. It is refused

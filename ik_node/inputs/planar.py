@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planar goals: RViz's 2D Goal Pose sends x, y and a heading, with z = 0 and no tilt.
 
 The parameter `planar_goals` says what is kept of the tip's own height and tilt (roll and pitch)

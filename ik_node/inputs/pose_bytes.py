@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses read from the bytes of a message, without the objects that rclpy makes of them.
 
 Those are made in Python, a dozen for one pose, with defaults first: where that is done once in a

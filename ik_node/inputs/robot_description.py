@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the robot comes from: a parameter, a file, or the topic robot_description.
 
 It is loaded beside the node's own threads, since a large description takes longer than a tick. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock that stamps joint_states: how far it is from this one, and when states were measured.
 
 The controller stamps them, and plays trajectories by the same clock. States take some time to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions that no message can bring down, taken from without an executor.
 
 rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames that tf2 knows, where it is installed.
 
 The node subscribes to /tf and /tf_static when it is configured, so the first goal in such a frame

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals that wait until their frame is known at their stamp.
 
 Of each tip two wait: the first one, and the last one that came since. So where goals come faster

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The codes of ~/status: what the node is doing, and what to beware of.
 
 A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markers for RViz of links that are near each other, and of those that collide.
 
 A line joins the nearest points of each pair, with the distance of the nearest one as text; links

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands: each output is one message that is filled in place, tick after tick.
 
 - `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnostics: counters, throttled warnings, ~/status and /diagnostics.
 
 The tick only stores its command and adds to counters here; messages are made by a slow timer, ten

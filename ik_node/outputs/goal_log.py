@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log of goals and jogs: one line where a goal is reached, blocked, or not reached.
 
 A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals in force and solution, for programs that show them: ~/goals and ~/solution.
 
 ~/goals      the goal that each tip has, whoever sent it, in the order of `tip_links` and in the

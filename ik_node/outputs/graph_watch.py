@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong in the ROS graph: publishers that are not heard, or that should not be there.
 
 Whatever does not arrive makes no callback, and so no warning: a publisher of goals with best

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some joints of a robot, by name, out of what is commanded for all that move."""
 
 from __future__ import annotations

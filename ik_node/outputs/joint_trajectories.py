@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories for ros2_control's JointTrajectoryController: a window of what is commanded.
 
 The controller follows splines through the points of a message, at times on its own clock, until

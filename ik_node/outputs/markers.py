@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markers for RViz: goals, and the way that the tips took.
 
 An axis triad and a ball are where each goal is; the ball has the colour of its state. A line, of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of outputs: a message for each tick, made of the command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A JointTrajectory as bytes: serialized once, and then only the numbers change.
 
 rclpy would convert every name and every point to C again, in every tick, and serialize them: 0.2

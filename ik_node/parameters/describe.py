@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.parameters.describe > config/ik_node.yaml`: all parameters, documented.
 
 The file is made from the same metadata as `ros2 param describe`. Run the command again when an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that are no parameters: what was meant, and whether they are misspelt or of another robot.
 
 A name that is nearly one of the node's own is misspelt: without effect, it would be a rate or a

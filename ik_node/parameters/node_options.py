@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's own options, and a snapshot of all parameters.
 
 An option is a field of a frozen dataclass with a default, a type and metadata; the solvers' and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters made from the metadata of option dataclasses.
 
 A field of an option dataclass becomes one ROS parameter: the node's own options under their own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's parameters: declared, checked as a whole, taken as a snapshot.
 
 Changes are checked as one set, before any of it is stored, by building the snapshot that they

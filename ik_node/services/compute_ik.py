@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service `compute_ik` as MoveIt has it: poses of links in, joint positions out.
 
 Nothing moves. The service runs beside the ticks, on a thread, a node and an executor of its own,

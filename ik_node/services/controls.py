@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The services ~/reset and ~/pause, which answer once the joints rest, and ~/home.
 
 rclpy sends what a callback returns, and until then its gate is closed: a callback that waited, a

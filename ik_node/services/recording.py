@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service ~/record: instructions and commands of the tracker, in a file for `ik replay`.
 
 The tick only notes numbers in memory; files are written beside it. A recording holds the last

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs around the node: the demo."""

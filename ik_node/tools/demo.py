@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.demo`: drive the shipped Panda with goals and print a table.
 
 The demo starts `ik_node` as a process of its own and then acts like a user's program: it publishes

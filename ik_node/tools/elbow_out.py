@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A demonstration for the Panda, and goals to follow in its style.
 
     python -m ik_node.tools.elbow_out config/panda_elbow_out.csv     # writes the demonstration

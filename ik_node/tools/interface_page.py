@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.interface_page > docs/interface.md`: topics, services and parameters.
 
 The parameters come from the metadata that `ros2 param describe` shows too. Topics and services
@@ -136,8 +137,14 @@ SUBSCRIPTIONS = (
     Endpoint(
         'controller_manager/activity',
         'controller_manager_msgs/msg/ControllerManagerActivity',
-        f'{TRAJECTORY}, controller_manager_msgs',
+        f'{BEHIND}, controller_manager_msgs',
         'whether the controller is active',
+    ),
+    Endpoint(
+        'controller_state',
+        'control_msgs/msg/JointTrajectoryControllerState',
+        f'{TRAJECTORY}, control_msgs',
+        'the speed scaling of the controller, beside its topic of trajectories',
     ),
 )
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts `ik_node`, or another module of this package, as a process of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The viewer beside a program, as a process of its own: `ik_node` never imports it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawing of collisions: obstacles with gizmos, nearest pairs as lines, links in red."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collisions of a robot, prepared in a thread: cutting meshes and judging pairs takes seconds."""
 
 from __future__ import annotations

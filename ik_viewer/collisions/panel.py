@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab to check collisions, to add obstacles, and to move to a free solution."""
 
 from __future__ import annotations

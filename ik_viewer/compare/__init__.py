@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several solvers at once, each as a ghost: what their papers compare, live.
 
 `contestants` names them, `start` is where all of them begin, `stepped_solve` is one of them on its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is compared: a solver with its defaults, or true to a paper by one of its presets."""
 
 from __future__ import annotations

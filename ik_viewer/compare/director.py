@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The director: lets a race go on in a thread of its own, at the pace of a film."""
 
 from __future__ import annotations

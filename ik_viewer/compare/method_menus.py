@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Menus to choose the methods that are compared, one for each colour."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Targets in motion, and methods that follow them by one update a step ([Buss2009] section 8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison on the page: a tab to choose who takes part, ghosts, traces, numbers, curves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of errors, a line for each method in its colour."""
 
 from __future__ import annotations

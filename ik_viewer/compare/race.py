@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All contestants together: frame by frame, none of them keeping the others waiting.
 
 They take turns on one thread. Who does not come back in time, as from an update of seconds, keeps

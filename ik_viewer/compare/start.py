@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a comparison begins: a configuration and goals, the same for all; the stretched arm."""
 
 from __future__ import annotations

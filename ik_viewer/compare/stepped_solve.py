@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One contestant at work: its solve, in steps that one can watch.
 
 It runs without rate control and is shown where its last update led, be that better or worse; once

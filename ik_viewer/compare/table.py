@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of a comparison: a table as HTML, and curves as a plot takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods side by side on targets that move: the experiment of [Buss2009] section 8, live."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Appearance of a described robot: its visuals where they can be had, else its skeleton."""
 
 from __future__ import annotations

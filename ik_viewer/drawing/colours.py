@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Colours of states, from the palette of Okabe and Ito, which is safe for the colour-blind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The description of a robot that a user names: its file, and where its meshes are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot in a scene: few messages a frame, however many joints and shapes it has.
 
 Boxes, cylinders and spheres are instances of three solids: where all instances of one are is one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits in a scene: an arc for the range of each revolute joint, reach cones ([EngellErleben2011]
 Fig. 4).
 

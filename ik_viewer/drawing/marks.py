@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks beside the robot: a tip's trace, its goal, its manipulability."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes: solids fixed to the bodies of a robot, as values."""
 
 from __future__ import annotations

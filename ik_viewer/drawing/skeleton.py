@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Skeletons for robots whose description has no shapes: drawn from the places of joints.
 
 A housing stands at every joint, along its axis, a ball where a joint turns about several; bones

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab of key frames: keep the displayed pose, play the motion between poses, save both."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik linkage --live`: show a linkage in the browser, and change it while it moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`LinkageArm`: an arm in this process whose robot, a linkage of rods, can be replaced.
 
 It moves as in the coursework [Dorta2014]: one step of its method in each tick, 60 ticks a second.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab of a linkage: its rods and joints, and how its method moves them."""
 
 from __future__ import annotations

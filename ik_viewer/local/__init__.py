@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm in this process: a tracker, ticked by a thread.
 
 `settings` are its parameters, named as the node's; `tracker_setup` makes a tracker

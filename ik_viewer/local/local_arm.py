@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`LocalArm`: a tracker in this process, ticked by a thread of its own.
 
 That thread alone touches the tracker. What is asked of the arm waits in a queue until the next

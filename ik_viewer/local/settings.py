@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of an arm in this process, made from the metadata of options.
 
 They have the names of the node's parameters, so that what is tried on the page can be copied to

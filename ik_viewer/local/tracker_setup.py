@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Set-up of a tracker from the settings: limits, problem and options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Widgets for settings: what each may be decides how it is shown.
 
 A person's change is given to the arm with the next frame; of text and numbers once they are not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One gizmo for each tip: dragged, it gives the tip's goal; else it stands where the goal is.
 
 Callbacks only note where a gizmo was dragged to; the next frame gives it to the arm. So a goal is

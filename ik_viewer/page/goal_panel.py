@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panel of goals: which parts count, how to go there, pause, home and reset."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The jog pad: the chosen tip by steps, or for as long as a button is held.
 
 Keys step it, too. viser has arrows and W A S D Q E for the camera, so these are others.

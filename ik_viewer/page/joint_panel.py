@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the joints are, sliders that move them, and the limits of the one that is chosen."""
 
 from __future__ import annotations

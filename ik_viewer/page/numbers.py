@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that clients of a page send are kept within the ends of their fields.
 
 viser takes what comes. A whole number beyond 64 bits can't be sent to any other browser, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only pages that came from the server itself may talk to it.
 
 A browser lets any web page open a WebSocket to any address, this machine's included, and says in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Page`: looks at an arm, 60 times a second, and shows what it saw in every browser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts shared by the programs that show a page: their arguments, and how they end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot in the scene, and what is drawn around it: ghost, traces, goals, limits, frames."""
 
 from __future__ import annotations

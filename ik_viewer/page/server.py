@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The web server: its address, and how the scene around the robot looks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All other settings, in folders by what they are about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panel of the solver and its options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stage: where the parts of a page are shown, and which arm they are about."""
 
 from __future__ import annotations

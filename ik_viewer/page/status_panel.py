@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The head of the panel: what the arm is at, in words, numbers and curves; the last notices."""
 
 from __future__ import annotations

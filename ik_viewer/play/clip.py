@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clip: a motion of its own skeleton, and the robot that follows it, if there is one."""
 
 from __future__ import annotations

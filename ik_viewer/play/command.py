@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik play`: show a motion in the browser, and a robot that imitates it, solved live.
 
     ik play 124_01.amc                                # a clip of the CMU database alone

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retargeting while one looks: frame by frame in a thread, and anew where a weight changes.
 
 It begins at the frame that is shown, so that what one sees changes at once, and goes on to the

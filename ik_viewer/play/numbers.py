@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of a retargeted clip: a table as HTML, curves for a plot, and beta's slider."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where links go: the example's paths, the robot's, and how far they are apart at a frame."""
 
 from __future__ import annotations

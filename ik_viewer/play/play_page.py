@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clip and its imitator in the browser: played, scrubbed, and solved anew by a slider."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The playhead: a clock that can be stopped, moved, and run slower or faster."""
 
 from __future__ import annotations

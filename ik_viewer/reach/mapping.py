@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reachability map that is made while one looks at something else, and its points in colours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reach of a tip on the page: a tab to have it mapped, and points in the scene."""
 
 from __future__ import annotations

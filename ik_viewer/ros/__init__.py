@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm behind ROS: a running `ik_node`, reached by topics, services and parameters only.
 
 `RosArm` (`ros_arm`) is what the page sees. It has a node on a thread of its own (`connection`), on

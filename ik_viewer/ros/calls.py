@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services called without waiting: what came of a call is handled when it has come."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ROS node on a thread of its own, 60 times a second.
 
 Joint states come much faster than anybody looks: they are not waited for, but taken when they are

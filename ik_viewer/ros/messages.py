@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS messages as values, and back. Transforms are (4, 4), positions in m, quaternions xyzw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of the node, as settings: read when it appears, followed by parameter events.
 
 They are asked for a few at a time: the node does not tick while it answers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the node is there: it publishes ~/status, and is heard now and then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS in the process of a program: its arguments, its beginning and its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot that the node moves, from its URDF's text: loaded beside the node's thread."""
 
 from __future__ import annotations

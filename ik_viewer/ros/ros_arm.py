@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`RosArm`: a running node as an `Arm`, over topics, services and parameters only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending to the node: goals and twists by the topics of its tips, and joint goals.
 
 A goal waits until its kind counts, which is a parameter, and until its topic is heard.

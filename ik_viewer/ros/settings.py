@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings made of ROS parameters and their descriptors, and back.
 
 The node's doubles and lists are typed dynamically, so that 500 does for 500.0; what a parameter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Listening to the node: its status, the goals in force, the robot, its joints and solution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench closed_form_proof` notices what is missing, wrong or lost."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of `ik bench closest`: which points are called closest without being so."""
 
 from types import SimpleNamespace

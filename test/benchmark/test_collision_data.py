@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ik bench collisions --data` reads: pickles make nothing but plain values."""
 
 import builtins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`benchmark/frozen.py`: it writes answers, finds what differs in them, and times checkouts."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default solver on what is hard: boundaries, singularities, limits, goals out of reach."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench hot`: what it reports, of this checkout and of one beside it."""
 
 from __future__ import annotations

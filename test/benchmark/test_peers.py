@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison with peers: its chains, problems, judge, processes and tables; no network."""
 
 import argparse

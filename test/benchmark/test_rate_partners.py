@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The goals that the rate measures latency with come at all phases of a tick."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench`: what runs, how rows, claims and the page are written, where the peers are."""
 
 import csv

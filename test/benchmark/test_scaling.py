@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long chains, several end effectors, masked goals and a 60-dof figure, in the same kernel."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik bench startup`: a row for each program, with the least of its starts."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python that kernels call back: what it raises comes out, compiled or not."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work shared out to threads: everything once, whoever does it, and an end that comes soon."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled library: every kernel that Python calls is in it, and its refusals have words."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled, uncompiled and without numba: the same results."""
 
 import json

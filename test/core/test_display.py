@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `repr` and notebooks tell: what one wants to know, in few lines; HTML is escaped."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that is ended at once has said all that it printed, and takes nothing apart."""
 
 import subprocess

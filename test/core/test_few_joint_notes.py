@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes on answers that few or frozen joints keep from their goals: why, and what to ask for.
 
 The truth is the rank of Jacobians by finite differences of forward kinematics.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every figure of the project, drawn and looked at: nothing overlaps, everything has its unit."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of one source, and those of users, which numba compiles and keeps."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that forks while its threads work leaves a child that works."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options: every field says what it means, takes what it says, and refuses the rest."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes on goals that are not reached: a proof that one is out of reach, or the number of starts
 from which nothing closer was found.
 """

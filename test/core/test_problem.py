@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems: which joints move, how errors are judged, whole turns, copies, what is refused."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line of long runs: what it says, when it is silent, and what it leaves behind."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records: numpy, the two views of kernels and plain Python see the same fields."""
 
 from __future__ import annotations

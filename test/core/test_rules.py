@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each rule has one place, so a fault in it fails here for every way to solve."""
 
 import numpy as np

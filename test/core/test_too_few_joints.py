@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms with fewer joints than a goal fixes degrees of freedom have a status of their own.
 
 The arm of five joints has the lengths of an SO-101: hobby arms are where users meet this.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is none of what a call needs is an error that says so, and what would be right."""
 
 import numpy as np

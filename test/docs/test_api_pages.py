@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public names of ik_core: the same in the code and on the API pages, each in one place."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every program in examples/ is short, says how it is run, and does what it says."""
 
 import re
@@ -47,7 +48,8 @@ def test_the_page_of_examples_has_them_as_they_are():
     shown = [ROOT / 'docs' / link for link in links(page)]
     assert sorted(path.resolve() for path in shown) == EXAMPLES
     for path, block in zip(shown, blocks(page), strict=True):
-        assert (block.kind, block.text) == ('python', path.read_text('utf-8'))
+        own = path.read_text('utf-8').partition('\n')[2]  # below the licence
+        assert (block.kind, block.text) == ('python', own)
 
 
 @pytest.mark.parametrize('path', EXAMPLES, ids=lambda path: path.stem)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures in the prose are those that the benchmarks wrote: rounded, not remembered."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README and docs: short where promised, in the index, and about things that are there."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Docstrings as reStructuredText: what they mean stays as it was written."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every message that the troubleshooting page quotes is really said: each is provoked here."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/papers.md, "Every equation, and its test": its names exist, and no test lacks a row.
 
 So do the names in "Named by the documents, without a number".

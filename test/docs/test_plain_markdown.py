@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every page reads whole on a code hoster: rendered as CommonMark with tables, without Sphinx."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every shell line of README and docs: its names are those of the code. Quick ones run, too."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every Python block of README and docs, and what they say of `ik`, runs outside a clone."""
 
 import os

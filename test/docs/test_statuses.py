@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of statuses has each status of every part, with its number and colour."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launch files, run for real with `ros2 launch`; skipped where launch is not installed."""
 
 import os

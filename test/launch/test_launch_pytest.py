@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ik.launch.py under launch_pytest: what its node says and how it ends; skipped without it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files refuse ends the launch before anything has started."""
 
 import pytest

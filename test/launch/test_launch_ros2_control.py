@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/ros2_control.launch.py, run for real with `ros2 launch`; skipped where launch is absent.
 
 ros2_control itself is replaced by programs of the same names that write down how they were

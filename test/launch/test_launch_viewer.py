@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launch file of the viewer, run for real; skipped where launch or viser is not installed."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda, for tests that start a node to move it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An alignment without a node: random changes in the middle of it, joint by joint."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callback groups do not grow where entities come and go."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever changes or fails in motion, each published step keeps the limits of its time.
 
 Judged by finite differences of the published positions. The joint is a slide whose end is near:

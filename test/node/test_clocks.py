@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two clocks of a node: moments of the one are known on the other, without jitter."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node with `solver: closed_form`: jumps, drags, lines, singularities; it says who answers.
 
 Each published step keeps the limits; where the arm is, forward kinematics says.

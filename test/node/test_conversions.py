@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages to values and back, and what is refused on the way."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters: of late ticks, and of messages that are logged now and then."""
 
 import pytest

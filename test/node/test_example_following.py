@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A redundant arm follows its goals as in an example: without a node, tick by tick."""
 
 from dataclasses import replace

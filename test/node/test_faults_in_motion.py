@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever fails in motion, each published step keeps the limits.
 
 Judged as in `test_changes_in_motion`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """While it ticks, the node collects garbage when there is time for it; then Python does again."""
 
 import gc

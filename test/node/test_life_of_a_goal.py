@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way of a goal from message to joint state is the one that docs/inside.md draws."""
 
 import re

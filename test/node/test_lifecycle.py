@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lifecycle: its transitions, and what can be done in which state."""
 
 import numpy as np

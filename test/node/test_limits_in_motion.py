@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits that change in motion: each published step keeps those of its time.
 
 Judged as in `test_changes_in_motion`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a robot gets from a node whose states, controller or ticks fail: simulated, to the cycle.
 
 Judged by what reaches the hardware, by differences from cycle to cycle.
@@ -13,6 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from support.jtc_simulation import Controller, State, Trajectory
 from support.mimic_arm import arm, joint, mimics
 from support.node_harness import load, reachable_goal
 from support.simulated_world import ACCELERATION, PERIOD, World
@@ -71,6 +73,61 @@ def assert_no_jump(robot, positions, name=''):
     share = np.abs(np.diff(positions, axis=0)) / (robot.velocity * CYCLE)
     worst = np.unravel_index(share.argmax(), share.shape)
     assert share.max() <= 1.0 + 1e-6, f'{name}: joint {worst[1]} at {share.max():.2f} of its limit'
+
+
+# --- speed scaling -------------------------------------------------------------------------------
+
+
+def test_a_scaled_controller_begins_its_third_cycle_at_half_the_time():
+    cycle, slow, full = 10_000_000, Controller(10_000_000, scaling=0.5), Controller(10_000_000)
+    ramp = tuple((10**8 * k, State(np.array([float(k)]))) for k in range(3))
+    at_rest = State(np.zeros(1))
+    for controller in (slow, full):
+        controller.take(Trajectory(0, ramp), 10**9)
+        positions = [controller.update(10**9 + cycle * k, cycle, at_rest)[0] for k in range(4)]
+        started = 3 if controller is full else 1.5  # cycles after the first, and one ahead
+        assert positions[-1] == pytest.approx(0.1 * (started + 1.0))
+
+
+def led_by(panda, *, slider, moves=0.1, reports=True):
+    """A world that turns by 4.4 rad, with its slider moved after some seconds of motion."""
+    it = World(panda, whole(panda, [-2.2, *START[1:]]), tip_links=(TIP,))
+    it.until(lambda: it._running)
+    it.reports_slider = reports
+    it.tracker.move_to({'panda_joint1': 2.2})
+    it.until(lambda: fast(it))
+    it.run(round(1000 * moves))
+    it.slider = slider
+    return it
+
+
+@pytest.mark.parametrize('slider', [0.75, 0.5, 0.25])
+def test_a_motion_behind_a_slider_reaches_its_goal_slowly(panda, slider):
+    it = led_by(panda, slider=slider)
+    it.run(500)  # it brakes to the speed that is left
+    positions = it.until(lambda: reached(it))
+    assert it.health.not_following == 0, it.health.warnings
+    assert_no_jump(panda, positions)
+    speed = np.abs(np.diff(positions, axis=0)) / (panda.velocity * CYCLE)
+    assert speed.max() <= slider + 1e-6
+    it.run(1000)  # a goal counts as reached within the following error
+    assert it.q[0] == pytest.approx(2.2, abs=1e-3)
+
+
+@pytest.mark.parametrize('slider', [0.5, 0.25])
+def test_a_slider_that_is_not_reported_ends_the_motion(panda, slider):
+    it = led_by(panda, slider=slider, reports=False)
+    it.until(lambda: it.health.not_following > 0)
+
+
+def test_a_slider_that_is_turned_up_again_gives_back_the_full_speed(panda):
+    it = led_by(panda, slider=0.25)
+    it.run(300)
+    it.slider = 1.0
+    positions = it.until(lambda: reached(it))
+    speed = np.abs(np.diff(positions, axis=0)) / (panda.velocity * CYCLE)
+    assert it.health.not_following == 0
+    assert 0.5 < speed.max() <= 1.0 + 1e-6
 
 
 # --- continuous joints, whose drivers report angles within a turn --------------------------------

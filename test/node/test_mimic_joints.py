@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints at a new description: whatever it says of them, no published joint steps.
 
 Each joint is judged by itself, by finite differences of what was published, and its own limits.

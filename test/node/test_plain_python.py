@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node where nothing compiles kernels: it starts, follows goals, and says how slow it is."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik_node` as a process: how it starts and ends, and others that publish joint states too."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream that ends beside the wrist's singularity: the node says that another configuration
 reaches its last goal, and goes there if `reconfigure` says so, within the limits.
 """

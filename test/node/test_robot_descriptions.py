@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the robot comes from: a file, a parameter or the topic; another one, and a broken one."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model: topics of tips, changed parameters, and recordings that it does not notice."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ticks that follow a simulated clock: paused, ahead and back."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node keeps the limits that a description and a joint_limits.yaml state."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stops the node: the joints rest where the shortest stop ends, and the answer says so."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing that comes from outside ends the node: requests, clocks, arguments, signals."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that ticks: deadlines, lateness, stopping and exceptions, without a node."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel works beside the packages that people use it with, each in its own environment."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CHANGELOG.rst is short, and in the form that ROS's tools for releases read."""
 
 import re

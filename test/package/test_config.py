@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """config/ik_node.yaml: current, complete, and read by ROS as it is meant."""
 
 import re

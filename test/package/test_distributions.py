@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributions have what package.xml asks for: a hand-written table, for Debian checked by apt.
 
 rosdep can't be asked: it maps all of Ubuntu to python3-numba, which Ubuntu 24.04 does not have.
@@ -28,13 +29,13 @@ DISTRIBUTIONS = ('jammy', 'noble', 'resolute', 'bookworm', 'trixie', 'rhel 9', '
 
 # The first numbers of a version. EPEL has hypothesis, but rosdep has no rule for it on RHEL.
 TABLE = {
-    'python3-numba': ('0.55', MISSING, UNKNOWN, '0.56', UNKNOWN, MISSING, MISSING),
-    'python3-hypothesis': (UNKNOWN, UNKNOWN, UNKNOWN, '6.67', UNKNOWN, MISSING, MISSING),
+    'python3-numba': ('0.55', MISSING, UNKNOWN, '0.56', '0.61', MISSING, MISSING),
+    'python3-hypothesis': (UNKNOWN, UNKNOWN, UNKNOWN, '6.67', '6.130', MISSING, MISSING),
     'python3-venv': (UNKNOWN, UNKNOWN, UNKNOWN, '3.11', UNKNOWN, THERE, THERE),
     'python3-numpy': (UNKNOWN, '1.26', '2.3', '1.24', '2.2', UNKNOWN, '1.26'),
-    'python3-scipy': (UNKNOWN, UNKNOWN, UNKNOWN, '1.10', UNKNOWN, UNKNOWN, UNKNOWN),
+    'python3-scipy': (UNKNOWN, UNKNOWN, UNKNOWN, '1.10', '1.15', UNKNOWN, UNKNOWN),
     'python3-yaml': (UNKNOWN, UNKNOWN, UNKNOWN, '6.0', UNKNOWN, UNKNOWN, UNKNOWN),
-    'python3-pytest': (UNKNOWN, UNKNOWN, UNKNOWN, '7.2', UNKNOWN, UNKNOWN, UNKNOWN),
+    'python3-pytest': (UNKNOWN, UNKNOWN, UNKNOWN, '7.2', '8.3', UNKNOWN, UNKNOWN),
     'python3-pytest-xdist': (UNKNOWN, UNKNOWN, UNKNOWN, '3.1', UNKNOWN, '2.5', '3.6'),
 }
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports point one way, the core knows no ROS, and importing it is light."""
 
 import itertools

@@ -1,12 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is declared and what arrives: package.xml, setup.py, installed files, make's scripts."""
 
 import ast
 import configparser
+import hashlib
 import platform
+import runpy
 import shutil
+import struct
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -37,15 +42,10 @@ KEYS = {
     'scipy': 'python3-scipy',
     'yaml': 'python3-yaml',
     'urdf_parser_py': 'urdfdom_py',
-    'builtin_interfaces': 'std_msgs',
     'tf2_ros': 'tf2_ros_py',
 }
 UNDECLARED = {
     'argcomplete',
-    'tf2_msgs',
-    'interactive_markers',
-    'moveit_msgs',
-    'controller_manager_msgs',
     'matplotlib',
     'distributed',
     'pinocchio',
@@ -103,7 +103,15 @@ def test_package_xml_is_format_3_of_an_ament_python_package():
 
 @pytest.mark.parametrize('field', ['name', 'version', 'license'])
 def test_package_xml_and_setup_py_agree(setup, field):
-    assert setup[field] == PACKAGE.findtext(field)
+    names = [field, 'license_expression'] if field == 'license' else [field]
+    assert [setup[name] for name in names if name in setup] == [PACKAGE.findtext(field)]
+
+
+def test_package_xml_and_setup_py_have_the_same_addresses(setup):
+    urls = {element.get('type'): element.text for element in PACKAGE.iterfind('url')}
+    assert urls['website'] == setup['url']
+    assert urls['repository'] == setup['project_urls']['Source']
+    assert urls['bugtracker'] == setup['project_urls']['Issues']
 
 
 def test_the_version_that_the_library_tells_is_the_package_s():
@@ -116,7 +124,7 @@ def test_every_module_that_is_imported_is_declared():
     assert needed <= declared, f'package.xml lacks {sorted(needed - declared)}'
 
 
-def test_every_verb_of_ros2_that_launch_files_run_is_declared():
+def test_a_robot_without_a_screen_gets_no_rviz_and_the_error_names_what_is_missing():
     run_by = {}
     for path in (ROOT / 'launch').glob('*.py'):
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
@@ -125,7 +133,12 @@ def test_every_verb_of_ros2_that_launch_files_run_is_declared():
                 if isinstance(first, ast.Constant) and first.value == 'ros2':
                     run_by[f'ros2{ast.literal_eval(second)}'] = path.name
     assert 'ros2topic' in run_by, 'the demo sends goals as from a shell'
-    assert run_by.keys() <= depends('exec_depend'), run_by
+    run_by['rviz2'] = 'ik.launch.py'
+    assert not run_by.keys() & depends('exec_depend', 'depend')
+    for package, name in run_by.items():
+        source = (ROOT / 'launch' / name).read_text('utf-8')
+        assert f"get_package_prefix('{package}')" in source
+        assert f'-{package}' in source, 'the line of apt'
 
 
 def test_package_xml_never_names_the_wheels():
@@ -282,28 +295,152 @@ def test_ik_kernels_off_builds_no_library_and_says_nothing(tmp_path):
     assert build_kernels(tmp_path, IK_KERNELS='off') == ''
 
 
+@pytest.mark.parametrize(
+    'wanted',
+    [{'IK_KERNELS_REQUIRED': '1'}, {'DEB_BUILD_ARCH': 'amd64'}, {'RPM_PACKAGE_NAME': 'x'}],
+)
+def test_a_build_that_must_have_kernels_fails_without(tmp_path, wanted):
+    tree = source_without_library(tmp_path)
+    build = sys.executable, 'setup.py', '-q', 'build_ext', '--build-lib', tmp_path / 'built'
+    done = run(*build, cwd=tree, **{'IK_KERNELS': '', 'PATH': str(tmp_path)} | wanted)
+    assert done.returncode != 0
+    assert 'not compiled, but required: there is no C compiler' in done.stderr
+    off = run(*build, cwd=tree, **{'IK_KERNELS': 'off'} | wanted)
+    assert off.returncode != 0
+    assert 'IK_KERNELS=off, but the kernels are required' in off.stderr
+
+
+def source_without_library(folder):
+    """A copy of the tree without compiled libraries and their header."""
+    tree = copy_tree(folder / 'source')
+    for made in (*tree.rglob('ik-*.so'), *tree.rglob('ik_core.h')):
+        made.unlink()
+    return tree
+
+
+BUILD = runpy.run_path(str(ROOT / 'ik_core' / 'kernels' / 'build.py'))
+OWN_SETS = {'x86_64': {'ik-x86-64-v3.so', 'ik-x86-64-v2.so'}, 'aarch64': {'ik-aarch64.so'}}
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A source package with assembly, without code, and its index."""
+    tree = source_without_library(tmp_path)
+    assembly = tree / 'ik_core' / 'kernels' / 'assembly'
+    assembly.mkdir()
+    for name in ('x86-64-v3.0.s', 'x86-64-v2.0.s', 'aarch64.0.s', 'macos-arm64.0.s'):
+        (assembly / name).write_text('')
+    (assembly / 'ik_core.h').write_text('/* a header */')
+    BUILD['write_index'](assembly)
+    return tree
+
+
+def build_release(release, **environment):
+    """Build a release, as colcon does, without all that packages bring, and without a network."""
+    folder = release.parent
+    alone = folder / 'alone'
+    alone.mkdir(exist_ok=True)
+    for name in ('numba', 'numpy', 'scipy', 'yaml', 'urdf_parser_py'):
+        (alone / f'{name}.py').write_text('raise ImportError')
+    base = folder / 'base'
+    base.mkdir(exist_ok=True)
+    return run(
+        sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', base, 'build', '--build-base',
+        base, cwd=release, PYTHONPATH=str(alone), PIP_NO_INDEX='1', PYTHONDONTWRITEBYTECODE='1',
+        **{'IK_KERNELS': '', 'IK_KERNELS_REQUIRED': '1'} | environment,
+    )  # fmt: skip
+
+
+def state_of(tree):
+    """The files of a tree, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in tree.rglob('*')}
+
+
 @pytest.mark.skipif(not shutil.which('cc'), reason='no C compiler')
-def test_a_release_is_compiled_by_cc_alone_unless_its_sources_are_edited(tmp_path):
-    tree = copy_tree(tmp_path / 'source')
-    for library in tree.rglob('ik-*.so'):
-        library.unlink()
-    core = tree / 'ik_core'
-    (core / 'kernels' / 'assembly').mkdir()
-    for name in ('x86-64-v3.0.s', 'x86-64-v2.0.s', 'aarch64.0.s'):
-        (core / 'kernels' / 'assembly' / name).write_text('')
-    (core / 'kernels' / 'assembly' / 'sources').write_text(sources.description(core))
-    (tmp_path / 'numba.py').write_text('raise ImportError')
-    command = sys.executable, 'setup.py', '-q', 'build_ext', '--build-lib', tmp_path / 'built'
-    alone = {'PYTHONPATH': str(tmp_path), 'PIP_NO_INDEX': '1', 'IK_KERNELS': ''}
-    done = run(*command, cwd=tree, **alone)
+def test_a_release_is_compiled_by_cc_alone_and_its_source_is_only_read(release):
+    before = state_of(release)
+    done = build_release(release)
     assert done.returncode == 0, done.stderr
-    names = {path.name for path in (tmp_path / 'built').rglob('ik-*.so')}
-    expected = {'x86_64': {'ik-x86-64-v3.so', 'ik-x86-64-v2.so'}, 'aarch64': {'ik-aarch64.so'}}
-    assert names == expected[platform.machine()], done.stderr
+    assert state_of(release) == before
+    built = release.parent / 'base'
+    assert {path.name for path in built.rglob('ik-*.so')} == OWN_SETS[platform.machine()]
+    (header,) = built.rglob('ik_core.h')
+    assert header.read_text() == '/* a header */'
     assert 'from pip' not in done.stderr
+
+
+def test_a_release_with_a_damaged_file_is_not_built(release):
+    name = 'x86-64-v2.0.s' if platform.machine() == 'x86_64' else 'aarch64.0.s'
+    (release / 'ik_core' / 'kernels' / 'assembly' / name).write_text('nop')
+    done = build_release(release)
+    assert done.returncode != 0
+    assert f'{name} is missing or damaged' in done.stderr
+
+
+def test_the_assembly_of_a_release_is_not_used_once_its_sources_are_edited(release):
+    core = release / 'ik_core'
+    assert sources.assembly(core) is not None
     with (core / 'rules.py').open('a') as file:
         file.write('# edited\n')
     assert sources.assembly(core) is None
+
+
+def test_what_is_downloaded_lies_below_the_build_base(release):
+    (release / 'ik_core' / 'kernels' / 'assembly' / 'index').unlink()
+    before = state_of(release)
+    done = build_release(release, IK_KERNELS_REQUIRED='', PIP_FIND_LINKS='')
+    assert f'putting one from pip into {release.parent}/base/kernels-venv' in done.stderr
+    assert state_of(release) == before
+
+
+def test_the_header_for_c_is_made_without_what_only_programs_need():
+    """A build has numba and numpy, but neither urdf_parser_py nor yaml."""
+    code = (
+        'import sys\n'
+        "for name in ('urdf_parser_py', 'yaml', 'scipy'): sys.modules[name] = None\n"
+        'from ik_core.for_c.header import header\n'
+        'sys.stdout.write(header())\n'
+    )
+    done = run(sys.executable, '-c', code, cwd=ROOT, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert 'int ik_solve(struct ik_solve_call *);' in done.stdout
+
+
+def test_a_report_of_progress_is_one_write():
+    """Two processes report on one stream, which colcon does not buffer."""
+    writes = []
+    stream = SimpleNamespace(write=writes.append, flush=lambda: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, 'stderr', stream)
+        BUILD['say']('a line')
+    assert writes == ['ik_node: a line\n']
+
+
+def mach_o(*contents):
+    """A library of macOS with these sections, the last one of zeros that it does not contain."""
+    at = 32 + 72 + 80 * len(contents)
+    sections, code = b'', b''
+    for content in contents:
+        where = at + len(code) if content.strip(b'\0') else 0
+        sections += bytes(40) + struct.pack('<QI', len(content), where) + bytes(28)
+        code += content if where else b''
+    segment = struct.pack('<II', 0x19, 72 + len(sections)) + bytes(56)
+    segment += struct.pack('<II', len(contents), 0) + sections
+    head = b'\xcf\xfa\xed\xfe' + bytes(12) + struct.pack('<I', 1) + bytes(12)
+    return head + segment + code
+
+
+def test_the_seal_of_a_library_of_macos_is_the_hash_of_its_code():
+    zeros = bytes(100)
+    plain = mach_o(b'code' * 9, sources.SEAL + sources.UNSEALED.encode(), b'data', zeros)
+    assert not sources.is_sealed(plain)
+    seal = sources.SEAL + sources.hash_of(plain).encode()
+    expected = hashlib.sha256(b'code' * 9 + b'data').hexdigest()[: sources.DIGITS]
+    assert seal == sources.SEAL + expected.encode()
+    sealed = mach_o(b'code' * 9, seal, b'data', zeros)
+    assert sources.is_sealed(sealed)
+    assert sources.is_sealed(sealed + b'a signature')
+    assert not sources.is_sealed(sealed.replace(b'data', b'date'))
 
 
 @pytest.mark.thorough

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipes of CONTRIBUTING.md, followed to the letter in a copy of the sources."""
 
 import re

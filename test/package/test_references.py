@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Docstrings cite sources by the keys of docs/references.md."""
 
 import re

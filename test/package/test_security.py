@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """config/sros2_policy.xml beside what running nodes use: nothing missing, nothing superfluous."""
 
 import importlib.util
@@ -91,7 +92,7 @@ def differences(rights, uses):
     return missing, {right for right in unused if right.name.split('/')[-1] not in NOT_EVERYWHERE}
 
 
-def check(purpose, parameters, *, not_published=()):
+def check(purpose, parameters, *, unused=()):
     """Hold a running node against the policy with the part for this purpose taken in.
 
     So is the part for tf2, which a node listens to wherever that is installed.
@@ -100,11 +101,13 @@ def check(purpose, parameters, *, not_published=()):
         if 'urdf_path' not in parameters:
             it.send_description(PANDA.read_text())
         rights, options = read_policy(it.namespace)
-        optional = 'tf2_ros', *['controller_manager_msgs'] * ('joint_trajectory' in purpose)
+        optional = ['tf2_ros']
+        optional += ['controller_manager_msgs'] if purpose.startswith('output') else []
+        optional += ['control_msgs'] if 'joint_trajectory' in purpose else []
         installed = [package for package in optional if importlib.util.find_spec(package)]
         for wanted in filter(None, [purpose, *installed]):
             rights |= next(part for key, part in options.items() if key.startswith(wanted))
-        rights -= {Right('ik_node', 'publish', f'{it.namespace}/{t}') for t in not_published}
+        rights -= {Right('ik_node', what, f'{it.namespace}/{topic}') for what, topic in unused}
         try:
             it.until(lambda: differences(rights, live(it)) == (set(), set()), 'fit', seconds=300.0)
         except AssertionError:
@@ -123,8 +126,9 @@ def test_what_other_outputs_need_stands_in_comments(output):
         'joint_trajectory': 'joint_trajectory_controller/joint_trajectory',
         'position_command': 'forward_position_controller/commands',
     }
-    not_published = ['joint_states', elsewhere[output]]
-    check(purpose, {**BY_FILE, 'output': output}, not_published=not_published)
+    state = 'subscribe', 'joint_trajectory_controller/controller_state'
+    unused = [('publish', 'joint_states'), ('publish', elsewhere[output]), state]
+    check(purpose, {**BY_FILE, 'output': output}, unused=unused)
 
 
 def test_the_topics_of_the_shipped_controllers_are_allowed():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of the Bath coursework [Dorta2014], computed from its text.
 
 Each test makes the right side of an equation with numpy and the kinematics of

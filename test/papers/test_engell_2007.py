@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of [Engell2007], the state of the art, computed from its text.
 
 Each test makes the right side of an equation with numpy and the kinematics of

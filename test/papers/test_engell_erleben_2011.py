@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of [EngellErleben2011], computed from its text, beside what the package does.
 
 Each test makes the right side of an equation with numpy and the kinematics of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of example-guided inverse kinematics [TakKo], computed from its text.
 
 Each test makes an equation with numpy and the kinematics of `support.paper_chains`, and compares

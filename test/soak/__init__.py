@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node, and the governor alone, under all that can go wrong; judged from outside.
 
 campaign          a node as a process, its users, and the report

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m soak --minutes N`, or `--offline TICKS`: nothing may break a limit.
 
 The first runs `ik_node` as a process under all that can go wrong, see `actions` and `trials`, with

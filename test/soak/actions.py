@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign does to a node: all that a user can do, and what no user should.
 
 Each action is a method of `Actions`; `WEIGHTS` says how often each comes. Those of `trials` need

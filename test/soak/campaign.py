@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign: a node as a process, actions at random, a listener that judges, and the report.
 
 With the same seed the same actions come in the same order; their moments are the machine's. Where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion may never do, judged by its positions alone: own finite differences, numpy only.
 
 Positions q (ticks, n) [rad or m], a period apart; `allowed` (ticks, 5, n) holds the limits of each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks the node's services, and keeps what was set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values for any parameter of a node, drawn from its descriptor: a new parameter is drawn too."""
 
 from __future__ import annotations

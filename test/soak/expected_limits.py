@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits to judge a motion by: read from a URDF here, and while they change.
 
 Nothing of `ik_core` is used, so that an error there does not excuse itself.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m soak.faulty`: the node, in which things raise at random.
 
 What is called in a tick raises now and then, before it did its work or after: of a kind of

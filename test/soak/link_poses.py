@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where links are, by pinocchio, where that is installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hears what a node commands, and judges it by limits that it is given.
 
 Messages are counted (`Numbers`): what is lost on the way here breaks a chain of differences, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The governor, and the tracker that aims it, told random things: without ROS, as fast as it goes.
 
 A run of a seed is one life of a governor, or of a tracker. What it is told comes from the seed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots of a campaign: shipped ones, as they are and with joints that mimic others."""
 
 from __future__ import annotations

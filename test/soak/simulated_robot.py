@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot behind a controller: it goes where it is commanded, a little late, and says so.
 
 It may be off, and holds its position then, or be led by somebody else. What its driver says can be

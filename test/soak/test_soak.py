@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The soak test itself: what it hears, what it says, and a short run that finds nothing."""
 
 import os

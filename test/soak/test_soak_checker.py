@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checker of the soak test: that it sees what is wrong, however small, and nothing else."""
 
 import math

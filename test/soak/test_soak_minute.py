@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A minute of `make soak`: joint states, and what is judged by limits alone.
 
 With a controller, what reaches the joints also depends on messages that come in time, and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random lives of governors and trackers, a few of them; `make soak` and `--offline` live on."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of the soak test: values for any parameter, robots that follow, poses."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of trajectories: silent about those of a governor, and not about what is wrong."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges trajectories: each message, what it says beside the one before, and what comes of them.
 
 What comes of them is what a controller samples, once a period and out of step with the node: the

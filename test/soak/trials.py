@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actions that are judged by more than limits: each begins with a node that nothing else disturbs.
 
 In such a calm nothing raises in the node, its parameters have their defaults, it has no goal, and

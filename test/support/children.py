@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that tests start: none outlives its test, and none is waited for without an end."""
 
 import threading

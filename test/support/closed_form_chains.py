@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains with the structure of every family of closed forms, and special to nothing else."""
 
 import numpy as np

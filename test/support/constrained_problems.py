@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems with linear constraints between joints."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda behind a controller of ros2_control, which the node gives its commands to."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of convex pieces of all kinds, and distances found without the library."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps, one at a time; the cost that they lower."""
 
 import pytest

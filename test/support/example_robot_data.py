@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The URDFs of the package example-robot-data, where it is installed."""
 
 import importlib.metadata

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm that only remembers what it was asked for: the protocol of the viewer's page."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scene that only remembers: where nodes stand, as a browser would multiply it out."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms of three to five joints, each with a posture that is no singularity."""
 
 from typing import NamedTuple

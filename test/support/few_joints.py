@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm of five joints, as hobby arms have them."""
 
 import ik_core as ik

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of figures that can be computed: texts on each other or cut off, lines under legends."""
 
 import itertools

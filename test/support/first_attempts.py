@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves of random poses, and whether two results are the same."""
 
 import xml.etree.ElementTree as ElementTree

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A camera on the hand that sees an object at rest: its pictures come late, but say of when."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which file imports which: read from the sources, without importing anything."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled library that colcon installed, for tests, which run on the sources."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installs a copy of the source tree the way colcon and pip do, for tests of what arrives."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems for the tests of the Jacobian methods; their steps, and the same by numpy."""
 
 import math

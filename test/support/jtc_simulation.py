@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ros2_control's JointTrajectoryController on mock hardware, as a simulation without ROS.
 
 What it does with a stream of joint trajectories, by the rules of its `update` and of the callback
@@ -11,6 +12,7 @@ of its topic in ros2_controllers 4.42 (Jazzy), where it says nothing else:
 - Splines are lines, cubic where both ends have velocities, quintic with accelerations too.
 - In each cycle the position is commanded that the trajectory has one period later; in 2.x
   (Humble) the one of now.
+- With speed scaling (4.x and later) the time of a trajectory advances by that fraction of a cycle.
 - In 6.8 and 6.9 a message with a stamp in the future waits until then, or until the next comes.
 - After 6.9, unless `allow_trajectory_replacement` is false, a message that comes while another
   one of several points runs is blended into it: it begins where that one was a cycle ago, at
@@ -168,13 +170,15 @@ def _powers(way, start, goal, seconds):
 class Controller:
     """See above. `period` [ns]; `refused`: why messages were refused.
 
-    looks_ahead : 4.x and later; defers : 6.8 and 6.9; blends : after 6.9
+    looks_ahead : 4.x and later; defers : 6.8 and 6.9; blends : after 6.9; scaling : the fraction
+        of its speed at which it runs trajectories
     """
 
     period: int
     looks_ahead: bool = True
     defers: bool = False
     blends: bool = False
+    scaling: float = 1.0
     refused: list[str] = field(default_factory=list)
     _next: Trajectory | None = None
     _active: Trajectory | None = None
@@ -206,7 +210,7 @@ class Controller:
             self._install(self._next, now, measured)
             self._next = None
         elif self._active is not None:
-            self._time += elapsed
+            self._time += round(self.scaling * elapsed)
         if self._active is None:
             return None
         return self._at(self._time + (self.period if self.looks_ahead else 0)).position

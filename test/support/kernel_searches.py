@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search of the shared loop that stands where a test puts it, to call kernels on it.
 
 A test wraps the kernel in an entry of its own, under `njit`, which takes the `address` of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running `ros2 launch ik_node ...`, and a node that hears what the launched one does.
 
 Nothing waits for a fixed time: everything polls with a deadline, long enough for a first

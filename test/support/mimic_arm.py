@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms of two or three joints of which some mimic others, and the judge of each joint by itself.
 
 The judge knows no code of the project: it takes finite differences of the published positions,

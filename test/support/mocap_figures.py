@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small figure and a motion of our own, as ASF and AMC or BVH text, and where its parts are.
 
 The places are computed from the formats' definitions with scipy, apart from the library. `damaged`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is changed while the slide moves, and the judgement of the way it then takes."""
 
 import math

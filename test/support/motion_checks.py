@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a governor may never do, judged by what it publishes: own formulas, own differences."""
 
 import math

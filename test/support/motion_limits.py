@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits that a motion keeps, judged by finite differences of what was commanded.
 
 Nothing here uses the package: positions q [rad or m] and velocities dq are arrays whose last

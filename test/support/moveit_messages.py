@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has the fields of moveit_msgs' messages about planning scenes, where there are none."""
 
 from types import SimpleNamespace as Fields

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several checks in one test: all of them run, and a failure names each that failed."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for hypothesis where it is not installed: its tests are skipped, all others run.
 
 Importing this file puts them in the place of hypothesis: test files import it as always.

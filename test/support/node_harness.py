@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node under test and a client that talks to it over real DDS, each on a thread of its own.
 
 Every world has a namespace that no other test uses, on a domain that few others use, and stays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS in tests: what they say stays on this machine, and a killed process takes nobody along.
 
 A process killed while it writes to shared memory makes others crash when they end (Fast DDS 2.14).

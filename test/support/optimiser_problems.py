@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems for the optimisers: goals out of reach, behind limits, beside each other."""
 
 import functools

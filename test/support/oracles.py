@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors, costs and best costs of problems, by poses, scipy's rotations and scipy's optimiser."""
 
 import numpy as np

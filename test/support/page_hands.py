@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does on a page what a person does in a browser: through the callbacks that viser would call."""
 
 import asyncio

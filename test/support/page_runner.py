@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs what pages show: `python -m support.page_runner`, for lines of python|shell, PAGE, FOLDER.
 
 Tabs separate the words of a line; the folder is empty. A fork of the process runs each page, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the documentation: their code blocks, links and pictures."""
 
 import re

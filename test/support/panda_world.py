@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Panda in a running node, and where its tip is."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains and trees for the tests of the papers' equations, with kinematics of their own.
 
 Rotations are Rodrigues' formula, transforms are 4 x 4 products, Jacobians are made joint by joint

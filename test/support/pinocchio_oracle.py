@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Link poses by pinocchio, to hold ours against."""
 
 from pathlib import Path

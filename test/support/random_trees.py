@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random trees of joints of all kinds, for hypothesis to draw and shrink."""
 
 import numpy as np

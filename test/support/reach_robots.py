@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots whose reach has a closed form, for the tests of reachability maps."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots for the tests of the core, and slow, separate ways to compute what the core computes.
 
 Nothing here calls the kernels: `read_joints` reads a shipped URDF with the standard library,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a shell line of the documentation asks for, held against the code.
 
 `check` knows every command that the pages use; one that it does not know is an error, so that no

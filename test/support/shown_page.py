@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page in a real browser: Chromium without a window, small and coarse, for it draws in software.
 
 A test file that imports it is skipped where Playwright or Chromium is missing.

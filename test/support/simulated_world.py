@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's motion between simulated states and a simulated controller: no ROS, no clock of ours.
 
 The parts of the node are real: model, tracker, goals, measured states, outputs, `ControlLoop`.
@@ -92,6 +93,9 @@ class World:
     [ms], where somebody else has led the hardware, by the same controller; stuck : the hardware
     does not move; wraps : angles are reported within (-pi, pi]; stamped : states have stamps;
     stalled : the node; hang : for so long [ms] after its next message; held : it does not start;
+    slider : of the teach pendant: in a cycle the hardware moves by this fraction of the way to its
+    command, and at most by this fraction of its speed limit; the controller scales its time by it
+    and reports it, where `reports_slider`
     lag : cycles from a command until the hardware is there; sag : states say that the joints are
     so far (n,) from there, or a function of q that returns it; silent : no states come
     """
@@ -131,6 +135,7 @@ class World:
         self.stamped, self.stalled, self.held, self.hang = True, False, False, 0
         self.stuck, self._at_command, self.sag = False, None, np.zeros(self.q.size)
         self.silent = False
+        self.slider, self.reports_slider = 1.0, True
         self._was_on, self._queue, self._mail = True, deque(maxlen=QUEUE), []
         self.controller = Controller(PERIOD * MILLISECOND)
         self.sent, self.hardware, self.commands = [], [], []
@@ -225,7 +230,10 @@ class World:
     def _deliver(self):
         while self._mail and self._mail[0][0] <= self.milliseconds:
             _, message = self._mail.pop(0)
-            if isinstance(message, JointState):
+            if isinstance(message, float):
+                state = SimpleNamespace(speed_scaling_factor=message)
+                self.states._speed_scaling._take(state)
+            elif isinstance(message, JointState):
                 self._queue.append(message)
             elif isinstance(message, Float64MultiArray):
                 self._at_command = np.array(message.data)
@@ -243,8 +251,12 @@ class World:
         else:
             self._commands.append(command)
             command = self._commands.popleft()
-            self.q = self.q if self.stuck else command.copy()
+            if not self.stuck:
+                farthest = 1e-3 * PERIOD * self.robot.velocity if self.slider < 1.0 else np.inf
+                self.q = self.q + self.slider * np.clip(command - self.q, -farthest, farthest)
         self.hardware.append(self.q.copy())
+        if self.reports_slider:
+            self._mail.append((self.milliseconds + 1, self.slider))
         if not self.silent:
             self._say()
 
@@ -257,6 +269,7 @@ class World:
             self._at_command, self._was_on = None, True
         command = self._commands[-1].copy()
         measured = State(self.q[self._joints], np.zeros(len(self._joints)))
+        self.controller.scaling = self.slider
         if self.parameters.node.output == 'joint_trajectory':
             now = self.now + AHEAD
             asked = self.controller.update(now, PERIOD * MILLISECOND, measured)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The slide: one prismatic joint x in [-1, 1] m at 2 m/s, in a running node, and its judge."""
 
 from contextlib import contextmanager

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What solvers are held to: problems of all kinds, each with a start, reachable or not."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm among balls: collisions that forward kinematics and distances of spheres decide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves one iteration at a time, to see where each leads."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tracker and its fake clock, whose every tick is checked against the limits."""
 
 import math

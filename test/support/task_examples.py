@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One example of every kind of task, for the tests that run over all of them.
 
 Each makes a task for a link of a robot, with numbers from a random generator; a goal's target is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library that colcon installed is taken beside the sources, if it was made of them."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checker of motions: it sees each kind of violation, and leaves what is sound alone."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several checks in one test: all run, and each that fails is named."""
 
 import pytest

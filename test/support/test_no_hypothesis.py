@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without hypothesis every file of tests that imports it is collected; what draws is skipped."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that tests start end at SIGINT, also where the tests run in the background."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of tf2_ros that the node uses, over topics of geometry_msgs/TransformStamped.
 
 Kept to what tf2 does (tf2/src/cache.cpp, buffer_core.cpp): a frame with moving transforms keeps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trackers of one arm with a clock that stands still, and what their tests ask of them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Twist commands, as a joystick or MoveIt Servo's clients send them."""
 
 from geometry_msgs.msg import TwistStamped

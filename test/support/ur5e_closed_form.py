@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The UR5e's inverse kinematics in closed form: up to eight solutions for a pose of tool0.
 
 By geometry, from Denavit-Hartenberg parameters alone. Joints 2, 3 and 4 are parallel, so what

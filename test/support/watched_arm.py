@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A `RosArm` beside a client of the tests, on their domain, and waiting for what it sees."""
 
 from contextlib import contextmanager

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm of six joints with a spherical wrist, and a stream of goals that ends beside its wrist's
 singularity: on its branch two joints run into their limits, from elsewhere the goal is reached.
 """

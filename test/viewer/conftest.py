@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages on a server that all tests of a file share, and a clock for them."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik view`: what it draws, where it listens, and how it ends."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of adapters: their inputs and their duties."""
 
 from __future__ import annotations

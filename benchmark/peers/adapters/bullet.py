@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyBullet: `calculateInverseKinematics`, damped least squares in C++."""
 
 from __future__ import annotations

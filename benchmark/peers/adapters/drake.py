@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drake: `InverseKinematics`, a nonlinear program solved by SNOPT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EAIK: closed forms by subproblem decomposition, in C++."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EmbodiK: `solve_position`, repeated velocity steps in C++ over pinocchio."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm at zero as axes and offsets (product of exponentials), which closed forms ask for."""
 
 from __future__ import annotations

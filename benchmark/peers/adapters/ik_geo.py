@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ik-geo: the closed form of the subproblem decomposition, in Rust."""
 
 from __future__ import annotations

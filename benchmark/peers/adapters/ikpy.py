@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ikpy: scipy's bounded least squares over its own kinematics, with differences for a Jacobian."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KDL's Newton with joint limits (NR_JL), as tesseract has it: no wheel has KDL by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mink: weighted tasks over MuJoCo, one quadratic program for each step."""
 
 from __future__ import annotations

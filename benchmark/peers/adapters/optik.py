@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OptIK: SLSQP in Rust, restarted from random starts on all cores at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of this package, through its public API."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pink: weighted tasks over pinocchio, one quadratic program for each step."""
 
 from __future__ import annotations

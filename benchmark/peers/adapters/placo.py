@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """placo: quadratic programs over pinocchio's kinematics, one for each step."""
 
 from __future__ import annotations

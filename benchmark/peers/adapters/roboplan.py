@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """roboplan: `SimpleIk`, damped least squares with restarts in C++ over pinocchio."""
 
 from __future__ import annotations

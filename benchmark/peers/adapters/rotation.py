@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations for peers that want quaternions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robotics Toolbox for Python: `ik_LM`, Levenberg-Marquardt in C++."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A baseline that many write: scipy's bounded least squares over pinocchio's kinematics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ssik: analytical solutions of 6R and 7R arms, in C++ where it has the arm's family there."""
 
 from __future__ import annotations

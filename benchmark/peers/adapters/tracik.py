@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TRAC-IK, by pytracik: KDL's Newton with restarts, and SQP, side by side in two threads."""
 
 from __future__ import annotations

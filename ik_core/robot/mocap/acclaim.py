@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Acclaim's files: the skeleton (ASF), and its motion (AMC), as CMU's motion capture has them.
 
 A bone with angles t turns its far end by M = Mp C R(t) C^-1, where Mp is what turns its parent, C

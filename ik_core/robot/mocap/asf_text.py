@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A figure as an ASF file: what `read_skeleton` reads back to the same joints and limits."""
 
 from __future__ import annotations

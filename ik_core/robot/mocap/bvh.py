@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BVH files: nested joints with offsets and channels, and the frames of all channels.
 
 A joint turns about its channels' axes in their order, each about the axis as the ones before have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A captured figure while it is read, and the robot and the motion that are made of it."""
 
 from __future__ import annotations

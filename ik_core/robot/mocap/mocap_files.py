@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`load_mocap` and `load_skeleton`: motion capture files by their suffix."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from strangers, line by line: every error says in which file and line it is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled search of `levenberg_marquardt`: data, and two functions.
 
 `layouts` lists the records: the problem, the searches, the lanes in which attempts are made.

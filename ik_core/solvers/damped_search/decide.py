@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`decide`: all rules of a search, applied to the new point of one lane. Plain scalar code.
 
 Keep the point or go back; more or less damping; whether the attempt goes on, and what comes after

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`evaluate`: the next point of every lane, a damped step from the last one, and the model there.
 
     minimise |r + J dx|^2 + mu |dx|^2   subject to   lower <= x + dx <= upper,   mu = nu |r|^2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a search, and the numbers that stand in them.
 
 `PROBLEM`, of `optim.layouts`, is shared by all searches and threads. `SEARCHES` has the targets,

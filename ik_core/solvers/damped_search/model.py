@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model at a point: residual, Jacobian, gradient; for goals and joint tasks of all kinds.
 
 For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.

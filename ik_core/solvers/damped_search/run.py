@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`run`, the loop around `evaluate` and `decide`, and the kernels that Python calls.
 
 Single solves, whole or step by step, and batches are this loop over one lane, a few, or as many

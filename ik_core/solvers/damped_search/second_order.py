@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps with the exact Hessian, and off saddles, for one lane at a time.
 
 Gauss-Newton converges slowly where the residual stays large; there the exact Hessian is worth it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a search, made for a problem and kept for the next: of single solves
 (`DampedWorkspace`), and of batches."""
 

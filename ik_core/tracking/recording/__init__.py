@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings: the instructions and commands of a tracker, in a file, and replaying them.
 
 A `Recorder` observes a tracker, which does not notice: a snapshot of its state, the instructions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figure of a recorded run: errors, solve times, and joints beside their limits, over time."""
 
 from __future__ import annotations

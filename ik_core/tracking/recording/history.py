@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """History of a recorded run: errors, times, and joints beside their limits.
 
 A recording keeps instructions and commands. The errors come from running it again, and so

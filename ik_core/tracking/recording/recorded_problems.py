@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems as the arguments that make them: every kind of task that the library has."""
 
 from __future__ import annotations

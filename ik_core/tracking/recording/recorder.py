@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recording a tracker: its instructions, its commands, the readings of its clock."""
 
 from __future__ import annotations

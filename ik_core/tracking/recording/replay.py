@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running a recording again, and comparing what comes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of a recording as JSON, their arrays beside it."""
 
 from __future__ import annotations

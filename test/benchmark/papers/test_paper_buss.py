@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Y and the double Y: their targets, one update a step, the damping that is chosen."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Buss advises: the measures, the motions, and what is said of them."""
 
 import xml.etree.ElementTree as ElementTree

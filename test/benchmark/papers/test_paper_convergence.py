@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engell-Norregard's arm and goal, and what is said of curves of the objective."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the coursework tried: the order of methods of integration, and the truth of derivatives."""
 
 import numpy as np

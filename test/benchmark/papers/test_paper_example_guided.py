@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The throw for figures of other proportions: what is measured, and what is said of it."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joined hands and a written letter: figures, paths and the measure of a shape."""
 
 import numpy as np

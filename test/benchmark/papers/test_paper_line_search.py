@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captured goals, the methods that follow them, and what is said of both."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coursework's linkage: its steps, the ways that are measured, and its two weaknesses."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other ways to the minimum: equations, directions, sweeps, against independent formulas."""
 
 import numpy as np

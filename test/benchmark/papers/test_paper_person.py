@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiment on the shipped figure: its clips, and pictures of all key frames."""
 
 import numpy as np

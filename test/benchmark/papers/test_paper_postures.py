@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Postures beside those of the paper's figures, and what is said of them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where methods end on a goal out of reach, and the source's table beside it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quaternions and matrices: the same results, and what is said of their times."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of the source and longer ones, and what is said of growth and of trends."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imitation frame by frame, with hard constraints and by spacetime constraints."""
 
 import numpy as np

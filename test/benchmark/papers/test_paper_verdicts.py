@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make papers CHECK=1`: with a tenth of the goals the experiments reach the verdicts on record.
 
 All of it takes minutes on one core, so the slow experiments are left to that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`solve_batch(solver='closed_form')` beside single solves, to the last bit."""
 
 import gc

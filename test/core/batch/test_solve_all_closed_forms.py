@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`solve_all` beside the closed forms that PyPI has, EAIK and ik-geo, on a thousand poses.
 
 Its own closed form, and its searches on a fifth of them.

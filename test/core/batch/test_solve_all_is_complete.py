@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`solve_all` of arms whose axes are only nearly what drawings say: all branches, or no claim.
 
 Judged by searches of their own, each a start with the default solver and no closed form.

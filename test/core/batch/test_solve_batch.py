@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many problems at once are many single ones: the same results, whatever the threads do."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice among solutions, and all of them, against closed forms."""
 
 import itertools

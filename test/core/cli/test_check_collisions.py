@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ik check` says about collision shapes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `ik` command: what it prints, its exit codes, and its one-line refusals."""
 
 import json

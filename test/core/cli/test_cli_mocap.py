@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik mocap`: what it tells of a file, the URDF it writes, and how it refuses."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik retarget`: files in, a motion out, and one-line refusals."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik collisions`, and `ik solve` with --avoid and --world."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders, and files that are not there, in the place of robots, recordings and outputs."""
 
 import re

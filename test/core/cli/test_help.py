@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Help: every command has examples, every example is understood, and shells complete them."""
 
 import argparse
@@ -134,5 +135,5 @@ def test_where_python_refuses_pip_the_viewer_is_advised_in_a_virtual_environment
     (tmp_path / 'EXTERNALLY-MANAGED').touch()
     assert viewer_remedy().startswith('this Python refuses pip')
     assert f'~/viewer/bin/{VIEWER}' in viewer_remedy()
-    monkeypatch.setattr(sys, 'base_prefix', '/usr')
+    monkeypatch.setattr(sys, 'base_prefix', '/elsewhere')
     assert viewer_remedy() == VIEWER

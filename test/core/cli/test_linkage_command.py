@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik linkage`: the URDF that it writes, and what it refuses."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik view`, `ik node`, `ik demo`: arguments go through, and what is missing is said in a line."""
 
 import ast

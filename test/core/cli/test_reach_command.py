@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik reach`: the map, its picture, and the progress line."""
 
 import json

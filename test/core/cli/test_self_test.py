@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik check`: what it finds in a description, what it leaves alone, and the YAML it suggests."""
 
 import json

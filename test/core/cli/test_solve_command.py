@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik solve`: degrees, starts by name, frozen joints, and files of poses."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik solve` for arms of few joints: position first, axes, tools, tolerances, and free bases."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every family, wherever in the chain it is: where a pose came from is found again."""
 
 import numpy as np

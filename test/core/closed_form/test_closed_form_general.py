@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Six joints of any geometry, by eigenvalues: all solutions, whatever meets or is parallel."""
 
 import numpy as np

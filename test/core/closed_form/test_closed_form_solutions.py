@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `closed_form` answers for robots: limits, turns, frozen joints, singularities."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proofs that no solution of an arm of seven joints is free, and their bounds."""
 
 from __future__ import annotations

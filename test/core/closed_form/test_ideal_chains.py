@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains that are nearly closed, and the chains with formulas that they nearly are."""
 
 import numpy as np

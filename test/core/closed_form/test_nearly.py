@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nearest solution of arms of seven joints that nearly have formulas."""
 
 import numpy as np

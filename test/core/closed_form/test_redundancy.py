@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seventh joint as a parameter: intervals with solutions, and the best over all of them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`solve_many`, eight poses at once: beside single solves, other formulas and kinematics."""
 
 import numpy as np

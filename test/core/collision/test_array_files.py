@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in the user's cache: what is damaged is made again, whatever its header promises."""
 
 import struct

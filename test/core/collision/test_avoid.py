@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that avoid collisions. The truth are distances of spheres, by forward kinematics."""
 
 from __future__ import annotations

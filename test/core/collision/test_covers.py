@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spheres and capsules contain their pieces, and their excess is as small as can be found."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes are cut into few convex pieces, and these contain the mesh."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances are proved by points in the pieces and planes between them; gradients; free or not."""
 
 import numpy as np

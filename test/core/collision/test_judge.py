@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances beside closed forms, and beside coal where it is installed."""
 
 from __future__ import annotations

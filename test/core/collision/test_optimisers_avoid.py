@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`bfgs` and `sqp` among obstacles: distances as constraints.
 
 The truth are distances of spheres by forward kinematics, and coal where it is installed.

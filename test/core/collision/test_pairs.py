@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts of pairs of links: no configuration contradicts them."""
 
 import numpy as np

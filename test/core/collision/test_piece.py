@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces of robots: elements as the URDF has them, meshes cut, and a sentence where that fails."""
 
 import struct

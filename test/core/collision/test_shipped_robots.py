@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shipped robots have collision shapes that contain their links and leave most poses free."""
 
 import numpy as np

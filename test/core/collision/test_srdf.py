@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs that an SRDF disables are left out; where they collide all the same it is a warning."""
 
 import re

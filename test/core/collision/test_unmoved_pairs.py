@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that a problem does not move against each other, and joints outside limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`World`: obstacles by name, and that collisions see each change at their next call."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/solve.c, compiled and run without Python: the bits of Python's answers."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Affine forms: every value of a formula is among those of its form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quadratic programs between planes: the conditions of their optimum, and scipy."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lanes compute what numbers do: every lane, to the last bit, and plain Python nearly so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small linear algebra: the Cholesky kernel and damped steps against numpy's."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in column-major order, and rows that are not aligned, count as any others."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations against scipy's, with the angles where formulas break: 0, tiny, half a turn."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear algebra that always answers: numpy's own answer, or a finite one where numpy raises."""
 
 import numpy as np

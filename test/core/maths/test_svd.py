@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Singular values by Jacobi rotations, against numpy's."""
 
 import numpy as np

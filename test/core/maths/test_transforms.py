@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transforms in all forms: that of scipy, pinocchio, spatialmath and ROS give the same numbers."""
 
 from types import SimpleNamespace as Message

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes come from the folders that the user named, whatever a URDF from a stranger names."""
 
 import os

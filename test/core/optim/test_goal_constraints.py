@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals as constraints on secondary tasks."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits as terms of the cost: penalty and augmented Lagrangian."""
 
 import numpy as np

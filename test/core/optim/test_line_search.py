@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The projected line search, on problems done by hand."""
 
 import numpy as np

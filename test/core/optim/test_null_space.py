@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two levels of tasks: the second moves only where the first does not feel it."""
 
 import numpy as np

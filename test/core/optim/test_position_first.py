@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals that put the position first, of arms with too few joints for whole poses."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the methods with an approximate Hessian share: first approximation, update, descent."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop that iterative solvers share, driven by solvers whose steps are written down here."""
 
 import dataclasses

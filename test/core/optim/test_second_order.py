@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minima and saddles: the Hessian, what is left and what is an end, with goals and without."""
 
 import itertools

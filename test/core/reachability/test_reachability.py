@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reachability maps: against closed forms; independent of chunks, kills, resumes and workers."""
 
 import itertools

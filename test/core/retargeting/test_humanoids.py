@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The captured throw on humanoids that have other joints: only links lead."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Key frames: curves beside scipy's, tips that stay, cycles, files, motions of a person."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of motions: what is nearest to a path, and what is said of a broken description."""
 
 import json
@@ -317,7 +318,7 @@ def test_what_is_needed_is_asked_for(tmp_path, key):
         ('{"a": 1}', "'a'.*object"),
         ('{"a": {},\n oops}', 'line 2'),
         ('{"a": {}, "a": {}}', "'a' is given twice"),
-        ('[' * 100_000, 'recursion'),
+        ('[' * 100_000, 'recursion|overflow'),
         ('', 'line 1'),
     ],
 )

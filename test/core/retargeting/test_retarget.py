@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion of one robot for another: Eq. 1 to 4 of [TakKo] over all frames."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints of several degrees of freedom, as stacks of simple ones: ball, floating, planar.
 
 Orientations are scipy's, Jacobians those of Engell-Norregard & Erleben 2011, A.19 and A.22.

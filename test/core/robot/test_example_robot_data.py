@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots of the example-robot-data package load silently, and agree with pinocchio."""
 
 from xml.etree import ElementTree

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The human figure: lengths and ranges beside their sources, which way joints turn, its files."""
 
 import numpy as np

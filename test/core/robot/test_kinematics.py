@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward kinematics and Jacobians against slow, separately written ones.
 
 On every shipped robot, and on random trees with all kinds of joints: fixed ones in between,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The box of joint limits, and random configurations: uniform, pure, the same uncompiled."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear constraints between joints: what is taken, what is refused, the rows that solvers see."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linkages: their tips against hand-made forward kinematics, their URDFs, what is refused."""
 
 import functools

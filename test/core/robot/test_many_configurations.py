@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward kinematics and Jacobians of rows of configurations, and without a link."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masses and centres of mass: those that pinocchio computes of the same description."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion capture files: figures and motions against the formats' definitions, and broken files."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions: checked when they are made, resampled, unwrapped, and matched to a robot by name."""
 
 import math

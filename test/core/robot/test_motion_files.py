@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions in files: what is written is read again, and what is none is refused with its line."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Default tips of public robots: `support/public_tips.txt`, by names and structure."""
 
 from __future__ import annotations

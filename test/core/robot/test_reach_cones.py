@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reach cones: inside and outside, angles, gradients, sinus cones, what is refused.
 
 The truth are triple products of each slice [WilhelmsVanGelder2001], boundaries in many points, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Robot says of itself: names, limits, mimics, groups, tips, and what it refuses."""
 
 import math

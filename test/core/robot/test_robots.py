@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shipped robots: their kinematics against the tables they come from, and pinocchio."""
 
 import importlib.metadata

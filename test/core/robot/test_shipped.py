@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shipped robots by their names, wherever one is, and what errors of files say."""
 
 import re

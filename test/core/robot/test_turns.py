@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that may turn more than once take the nearest turn inside their limits."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a URDF means once loaded: numbers, defaults, limits, mimics, sources."""
 
 import math

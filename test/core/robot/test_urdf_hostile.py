@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken and hostile URDFs: a UrdfError that names the element, or a robot that makes sense."""
 
 import copy

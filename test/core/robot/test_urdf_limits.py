@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits besides lower, upper and velocity: URDF 1.2, soft limits, joint_limits.yaml.
 
 The expected numbers are written out by hand, next to the files that state them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision and visual elements of a URDF: all geometries, and hostile text is refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot that is written as a URDF is read back as the same robot."""
 
 import numpy as np

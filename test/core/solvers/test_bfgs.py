@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quasi-Newton with an active set: curvature, reduced directions, scipy on the same objective."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The solver `closed_form`: what it answers by geometry, what by the default, and what it says.
 
 Truth is the library's other ends: `Robot.forward_kinematics`, the ur5e's own geometry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default's first attempt begins at the nearest solution in closed form."""
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def test_no_joint_goes_round_for_what_is_a_hair_beyond_its_limit(limit, side):
 
 def test_a_search_goes_on_where_tolerances_are_finer_than_the_form_is_exact():
     problem = pose_problem('ur5e', position_tolerance=1e-15, orientation_tolerance=1e-15)
-    targets, _, starts = random_poses(problem, 20, seed=5)
+    targets, _, starts = random_poses(problem, 100, seed=5)
     results = solved(problem, targets, starts, restarts=2)
     assert any(result.iterations > 0 for result in results)
     assert all(result.position_errors.max() < 1e-12 for result in results)

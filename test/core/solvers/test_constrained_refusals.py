@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear constraints: who does not keep them refuses them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves between linear constraints: feasible, minima to second order, scipy."""
 
 import math

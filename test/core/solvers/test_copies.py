@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of solvers, and of searches under way, which have none."""
 
 import copy

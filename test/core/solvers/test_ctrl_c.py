@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends every solver, whatever its limits are: kernels make some steps a call."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cyclic coordinate descent: what one joint's step is worth, and what sweeps come to."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cyclic coordinate descent: ball joints turn about a free axis."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cyclic coordinate descent: what its source says of it."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damped least squares: its step, its clamps, its damping."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a start near its goal leads nowhere, the first restart begins at the nearest solution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The iterations that a result reports are those that the options and budgets allow."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the Jacobian methods share: Jacobians, clamps, joint weights, limits."""
 
 import numpy as np

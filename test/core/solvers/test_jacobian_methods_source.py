@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Jacobian methods beside each other: what their sources and pybullet say of them."""
 
 import numpy as np

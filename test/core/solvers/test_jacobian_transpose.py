@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Jacobian transpose method: its direction and its three step rules."""
 
 import numpy as np

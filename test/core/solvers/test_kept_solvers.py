@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik.solve(problem)` keeps a solver with the problem."""
 
 import copy

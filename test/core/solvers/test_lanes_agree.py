@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same answers in eight lanes and one, in a search alone, and in plain Python."""
 
 from __future__ import annotations

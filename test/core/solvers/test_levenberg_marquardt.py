@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default solver: it reaches what can be reached, converges fast, and ends closest else."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms on a rail, a lift or a turntable: the first attempt solves for the arm in closed form."""
 
 from xml.etree import ElementTree

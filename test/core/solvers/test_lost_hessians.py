@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hessians that have lost their rank, or their numbers: no solver ends for it, nor gets worse."""
 
 import numpy as np

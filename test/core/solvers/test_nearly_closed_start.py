@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms that are nearly closed: the first attempt begins at a solution of what they nearly are."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all optimisers keep, against scipy on the same objective, and of feasible searches."""
 
 import numpy as np

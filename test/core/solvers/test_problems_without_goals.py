@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems of tasks alone: their least cost is what was asked for, in every solver."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projected gradient descent: steps by its paper and by Barzilai and Borwein."""
 
 import numpy as np

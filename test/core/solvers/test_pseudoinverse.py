@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pseudoinverse method: least-squares steps, the null space, the coursework's algorithm."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves with reach cones as constraints: inside, no better by scipy, reported, refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectively damped least squares: its formulas, written out as loops, and its bounds."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`solve(robot, pose, q0, tip)`: one pose of one link, without a problem of one's own."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every solver keeps: one test for each solver and case, with the checks it failed by name.
 
 Errors are judged by `Robot.forward_kinematics` and scipy's rotations, closest points against

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of one's own that raise, or change their number of rows, in the middle of a search."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dogbox method, step by step, and the reference by scipy: it goes where scipy goes."""
 
 import numpy as np

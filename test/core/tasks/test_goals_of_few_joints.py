@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals that suit arms of few joints: `PoseTask.for_joints` and `PositionAxisTask`."""
 
 import numpy as np

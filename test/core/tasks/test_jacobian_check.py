@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of one's own: Jacobians of the wrong shape, or that are no derivatives, are refused."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that are no goals: what each of them asks for."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example-guided inverse kinematics: its equations, and its minima against another optimiser."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals that are regions: boxes and cones, held against what they say in plain geometry."""
 
 import numpy as np

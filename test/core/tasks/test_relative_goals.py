@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals in the frame of another link, which moves: both chains bring the two together."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every task keeps: exact derivatives, the links it declares, its place in a problem."""
 
 import copy

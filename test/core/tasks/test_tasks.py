@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals: residuals against scipy's rotations, Jacobians against central differences.
 
 Every kind of goal, masked and weighted, with tools, in root and goal axes, on every shipped

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full matrices of weights: W of Engell-Norregard & Erleben's Eq. 17, M of EGIK's Eq. 5."""
 
 import numpy as np

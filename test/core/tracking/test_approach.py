@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways whose speed is linear in the way gone: their shape, their limits, their end."""
 
 import copy

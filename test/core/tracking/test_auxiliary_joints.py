@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that move no tip, such as a gripper's, keep their joint goal beside the tips' goals."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames that are carried by twists, and the way from one to another."""
 
 import numpy as np

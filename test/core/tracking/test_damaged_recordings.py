@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik replay` refuses damaged recordings with one line, or replays them with another result."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tracker whose tasks look back: example motions, and smoothness."""
 
 import numpy as np

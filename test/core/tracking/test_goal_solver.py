@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The goal solver: from phase to phase, and joints that go a turn back."""
 
 import math

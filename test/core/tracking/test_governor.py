@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The governor: whatever it is told, no joint ever moves as it may not."""
 
 import json

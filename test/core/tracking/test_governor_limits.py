@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The governor where limits change in motion, and where joints stand outside of them."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The governor where joints wait for each other."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stops that turn round: where the velocity changes its sign before the acceleration is run out.
 
 `third_order` looks at the end of a stop alone. That is enough where no stop turns round outside

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a tracker is told is a value: methods make it, and observers hear of it."""
 
 import inspect

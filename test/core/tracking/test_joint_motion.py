@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joints on their way to the solution: waiting for each other, lag, and speed scaling."""
 
 import math

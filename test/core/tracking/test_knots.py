@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The knots of the commanded curve: they are what braking from tick to tick would make of it."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How near a singularity is, beside the singular values of rows that are worked out here."""
 
 import numpy as np

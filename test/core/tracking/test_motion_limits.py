@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits of a motion: checked, and a robot's own."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goal that is not reached from here: what is said of it, and the search for another
 configuration, beside the ticks and once for each goal.
 """

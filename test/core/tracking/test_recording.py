@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings: a run of the tracker, and of the node, is the same when it is run again."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rest posture: motion that the goals do not see."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots: a tracker that resumes one does the same, and taking one disturbs no motion."""
 
 import itertools

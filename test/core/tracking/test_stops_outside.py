@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stop of joints outside their limits ends where it ends; the way back waits until resumed."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tips: Hold, Drag, Stream, Line and Jog, and how one becomes another."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several tips, joints that no goal moves, and what users set while a tracker runs."""
 
 import math

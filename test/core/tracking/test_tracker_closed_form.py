@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tracker with the solver `closed_form`: jumps to the nearest solution, drags without flips.
 
 Every tick is checked against the limits by `Stream`.

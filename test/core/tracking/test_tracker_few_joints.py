@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines and jogs of arms with too few joints for whole poses, judged by what is commanded.
 
 Condition numbers are those of numpy, of position rows by central differences.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves of a tracker within jerk limits."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tip of a jog stays within 1 mm of its line, whatever holds up twists, solves and ticks.
 
 All is judged by what is commanded: positions by forward kinematics, limits by differences.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States of methods over ticks, and condition numbers."""
 
 import numpy as np

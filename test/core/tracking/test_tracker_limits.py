@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every command is finite and inside all limits, whatever the goals and the limits do."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Straight lines, jogs by twists, goals that are followed with their velocity, joint goals."""
 
 import itertools

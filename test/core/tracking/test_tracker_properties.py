@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a tracker is told, in whatever order: every command keeps every limit."""
 
 import math

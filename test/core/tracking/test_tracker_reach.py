@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nearest turn of a joint; goals out of reach; what is reported."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No restarts while a goal is followed; one search for a new, far goal."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timeouts, stop, brake, pause and reset; one time budget for each tick."""
 
 import numpy as np

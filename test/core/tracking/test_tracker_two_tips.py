@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two tips at once: while one is led along a line or by a twist, the other one goes on too."""
 
 import numpy as np

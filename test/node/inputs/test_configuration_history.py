@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history of positions: exact at its moments, straight between them, and never beyond them."""
 
 import numpy as np

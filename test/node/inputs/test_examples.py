@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examples by topic: followed, or refused, and then the one before stays."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which state of the feedback comes next: each transition, and all pairs of events."""
 
 import itertools

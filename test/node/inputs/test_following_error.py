@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The following error: lag is none, and staying behind is one. Without a node."""
 
 import math

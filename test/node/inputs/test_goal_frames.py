@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames: those of the robot follow q, others are asked for, unknown ones refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node against goals of all kinds: it follows, holds or refuses, and never breaks a limit.
 
 Every test ends by checking every joint state that was published: finite, inside the limits, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markers that are dragged: goals while they are held, at rest where they are let go.
 
 The tests that drag run over the real package, as a client that publishes what RViz would.

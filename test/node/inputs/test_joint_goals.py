@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint goals on a running node: positions of some joints, home, and what is refused."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Behind a controller: starting from the measured joint states, losing them, and going on."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples that are believed, and those that are not: without a node, over made-up times."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RViz's 2D goals: what of the tip's pose they keep."""
 
 import math

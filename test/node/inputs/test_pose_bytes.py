@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses read from bytes are those that rclpy reads, and what is odd is left to rclpy."""
 
 import struct

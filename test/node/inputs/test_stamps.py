@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals with stamps: a frame that moves counts as it was then, and other stamps do not matter."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With the output joint_state, the command begins where a topic says that the robot stands."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether joint_states are stamped by a clock that goes with this one."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals in frames outside the robot, with a `tf2_ros` in place of the one that pip can't bring.
 
 The one here (`support/tf2_stand_in.py`) is real Python with subscriptions to real topics of

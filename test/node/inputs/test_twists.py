@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Twist commands: the tip moves as they say while they come, and rests once they stop."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status codes, and warnings with their figures."""
 
 import numpy as np

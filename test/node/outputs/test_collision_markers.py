@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RViz shows which links are near each other and which collide, as `ik.Collisions` says."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joints are published, in which order, and that frozen ones stay."""
 
 from math import inf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is published: joint states, trajectories and position commands."""
 
 from collections import namedtuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of a goal is in the log once: reached, blocked, or not reached and by how much.
 
 The slide ends at 1 m, so the distances are known.

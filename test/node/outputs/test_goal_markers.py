@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markers of goals, in the colour of their state."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """~/goals and ~/solution: what is followed, for programs that show it."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes no callback is in the log all the same: publishers that are not heard, or too many.
 
 Publishers are real ones; a thread publishes where a test waits for what becomes of it.

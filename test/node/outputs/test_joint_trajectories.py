@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ros2_control's JointTrajectoryController makes of the trajectories that are published.
 
 The controller is simulated (`support.jtc_simulation`); a governor commands, as in the node.

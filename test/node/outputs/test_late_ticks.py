@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What raises in a tick neither loses nor repeats a step that a trajectory tells of."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """/diagnostics has the limits in force, wherever they come from."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markers are taken away in RViz where the node goes, or stops."""
 
 import signal

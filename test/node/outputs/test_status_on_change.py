@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`~/status` comes where something changes that it is there to tell, and else not."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tip's trace and goals' colours, also of a node."""
 
 import numpy as np

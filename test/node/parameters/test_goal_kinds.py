@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What counts of a goal: its pose, its position, or that and the direction of its z axis."""
 
 import numpy as np

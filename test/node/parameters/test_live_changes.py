@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that change while the robot moves."""
 
 import numpy as np

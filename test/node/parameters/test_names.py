@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that are no parameters: slips are known as such, joints of other robots are not."""
 
 import itertools

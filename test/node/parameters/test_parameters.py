@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters: made from metadata, refused with a reason, checked as a whole set."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tools: goals, errors and twists are for the tool at the tip."""
 
 import math

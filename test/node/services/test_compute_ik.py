@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """compute_ik: what it solves, what it refuses and with which of MoveIt's codes.
 
 Requests are the real messages where moveit_msgs is installed, else classes with the same fields;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`PlanningScene`: what its messages put around a robot, and what may touch.
 
 Messages are classes with the fields of moveit_msgs; the real ones are in test_compute_ik.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random planning scenes: verdicts in them are those of coal, for which a test reads messages."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """~/record: recordings that nothing loses, with names that no other file has."""
 
 import os

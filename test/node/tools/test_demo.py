@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo: its page, without which it goes on, and what it does on a terminal."""
 
 import fcntl

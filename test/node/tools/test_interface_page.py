@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/interface.md: made from the code, and what running nodes say of themselves."""
 
 import importlib
@@ -102,7 +103,7 @@ def until_it_has(it, what, wanted):
     [('joint_state', STATE), ('joint_trajectory', TRAJECTORY), ('position_command', POSITION)],
 )
 def test_topics_and_types_are_those_of_a_running_node(output, when):
-    measured = () if output == 'joint_state' else (BEHIND,)
+    measured = () if output == 'joint_state' else with_installed(BEHIND)
     with world(**BY_FILE, output=output) as it:
         until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, *measured, *with_installed(when)))
         until_it_has(it, 'publisher', of(PUBLISHERS, when))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion made in a real browser: a tip is dragged, poses are kept, the motion is saved."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page about a running node, in a real browser: what is done there arrives at the node."""
 
 import signal

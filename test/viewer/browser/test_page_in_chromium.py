@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page over an arm in this process, in a real browser: drawn, dragged, looked at twice."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab about collisions, on a server without a browser."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison on a page without a browser: what begins it, what it shows, what it leaves."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A contestant in steps makes the same solve as its solver in one go; and it fails alone."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods that follow moving targets: their updates, their curves, and their tab."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stretched arm: it is what it says, and the methods differ there as the papers have it."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A described robot is drawn as its visuals say, and notices name those that are left out."""
 
 import numpy as np

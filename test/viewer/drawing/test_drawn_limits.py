@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arcs for ranges and cones for reach cones, where a scene that only remembers has them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes are drawn as their files say, and only files below the user's folders are opened."""
 
 import contextlib

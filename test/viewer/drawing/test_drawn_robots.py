@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drawn figure stands where the robot's links are, and only what moved is sent."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab of key frames: poses kept, dropped, played, saved and loaded."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ik linkage --live`: the linkage that changes, its tab, and the method that moves it."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arm in this process: it reaches what it is asked for, and nonsense leaves it as it was."""
 
 import itertools

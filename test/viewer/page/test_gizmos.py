@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gizmo gives its tip the goal, follows the goals of others, and never fights a hand."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of clients stay within the ends of their fields."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Web pages from elsewhere can't talk to the server, though their browser would let them."""
 
 import pytest

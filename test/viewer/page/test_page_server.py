@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's server: its address, what it needs, and the floor that it lays."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page over an arm that only remembers: what it shows, what it asks for, what it survives."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is solved while one looks is what `retarget` answers, and changes where beta does."""
 
 import time

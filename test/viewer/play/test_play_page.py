@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clip on its page without a browser: what the command shows, and what its controls do."""
 
 import time

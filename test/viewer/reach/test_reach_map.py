@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reach of a tip, mapped beside all else: the points, their colours, and what is shown."""
 
 import time

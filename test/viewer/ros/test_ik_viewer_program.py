@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program `ik_viewer`: what it lacks it says in a sentence."""
 
 import os

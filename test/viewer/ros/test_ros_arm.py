@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`RosArm` keeps what the protocol of an arm says, with a real node behind it."""
 
 import numpy as np

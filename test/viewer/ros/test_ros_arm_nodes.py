@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`RosArm` while nodes come and go, are not active, or move another robot."""
 
 import signal

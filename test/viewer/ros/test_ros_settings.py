@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings are what the node's descriptors say, for every parameter that it has."""
 
 from collections import deque

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals wait until their kind counts, and the newest of a tip is the one that is sent."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a node tells that can't be: the page shows the rest."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of the package interactive_markers that the node uses, where it is not installed.
 
 `.ci/distribution` puts it on the path: a distribution of ROS has the real one. Changes are
