@@ -93,7 +93,7 @@ def _onto_limits(problem: IkProblem, q0: Array, rng: np.random.Generator) -> Non
 
 def _outcome(problem: IkProblem, solver: Solver, q0: Array) -> str:
     result = solver.solve(problem, q0)
-    if result.status not in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS):
+    if not result.status.is_closest:
         return result.status.name
     return 'FALSE' if is_false(problem, result) else 'CLOSEST'
 

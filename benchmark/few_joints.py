@@ -4,8 +4,8 @@
 Random poses that an arm reaches, from random starts, for a goal whose position comes first
 (`PoseTask.for_joints`, the node's `auto`) beside one that weighs both alike (`PoseTask`, `pose`).
 Both solve each pose in turns, warm, `CALLS` times; the least counts. `auto_us` and `pose_us` are
-medians, `ratio` and `mean_ratio` the median and the mean of `auto` over those of `pose`; `missed`
-are the poses that each does not reach, of `poses`.
+medians, `ratio` is the median of the ratios of `auto` to `pose`, `mean_ratio` the ratio of the
+means; `pose_missed` and `auto_missed` are the poses that each does not reach, of `poses`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def short_arms() -> Iterator[tuple[Robot, str]]:
-    """Shipped robots whose tip four or five joints move, with the tip."""
+    """Yield shipped robots with a tip that fewer than six joints move, and this tip."""
     for name in shipped_robots():
         robot = load_robot(name)
         try:

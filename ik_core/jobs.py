@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow work beside the thread that asks for it."""
+"""Slow calls in threads of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Job(Generic[T]):
         return self._done.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long at most; whether it is done."""
+        """Wait at most this long; return whether the job is done."""
         return self._done.wait(seconds)
 
     def result(self) -> T:

@@ -41,7 +41,7 @@ from .tasks.packing import PackedGoals
 from .tasks.reach import reach_of_goals
 
 SLACK = 1e-9
-"""Share of a reach that is added to it, against rounding."""
+"""Fraction of a reach that is added to it, against rounding."""
 CERTAIN = 'for certain'
 """Words of notes that stand for a proof."""
 FAR = 1e9
@@ -52,7 +52,7 @@ DEPTH = 0.01
 STILL = 1e-9
 """[rad or m] A joint whose limits are no further apart does not move."""
 ALONG = 1e-3
-"""Share of a direction that has to remain, or it is another one."""
+"""A unit vector that a projection changes by more than this does not lie in the subspace."""
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
@@ -208,7 +208,7 @@ class IkProblem:
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
 
     def why_out_of_reach(self) -> str:
-        """A proof that a goal can't be reached, by the lengths of the links; '' without one."""
+        """Text: the links of a goal are too short to reach it; '' if they may be long enough."""
         centres, radii = self.reach
         for goal, centre, radius in zip(self.goals, centres, radii.tolist(), strict=True):
             distance = float(np.linalg.norm(goal.target[9:] - centre))
@@ -219,8 +219,7 @@ class IkProblem:
 
     def remark_on(self, result: IkResult) -> IkResult:
         """Add to the note of a closest point why it is one; return the result."""
-        closest = result.status in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
-        if closest and CERTAIN not in result.note:  # by a closed form
+        if result.status.is_closest and CERTAIN not in result.note:  # by a closed form
             result.note = joined(result.note, self.why_out_of_reach() or result.searched)
         return result
 
@@ -228,8 +227,8 @@ class IkProblem:
     def short_goals(self) -> NDArray[np.bool_]:
         """Mask (G,) of goals that fix more degrees of freedom than the joints of their link have.
 
-        All do where they ask for more together than all variables have. So do goals for a position
-        in whose `immobile` directions no joint moves their link.
+        Goals with `immobile` directions are marked, too. All goals are marked if they fix more
+        together than all variables have.
         """
         fixed = [goal.fixed_freedoms for goal in self.goals]
         joints = [len(self._moving(i)) for i in range(len(self.goals))]
@@ -238,10 +237,7 @@ class IkProblem:
 
     @cached_property
     def immobile(self) -> list[Immobile]:
-        """The directions in which no joint of the robot moves the points of the goals, if any.
-
-        Joints that are frozen count: without them the robot could move there.
-        """
+        """Directions in which no joint of the robot, frozen or not, moves the goals' points."""
         chains = [self.robot.chain(*chain) for chain in self.goal_chains]
         return [
             self._immobile(i, chain, self.default_configuration) for i, chain in enumerate(chains)
@@ -624,7 +620,7 @@ class IkProblem:
         """Text: no joint moves a goal's link in a direction to its point (3,) [m]; '' if one may.
 
         goal : index of the goal
-        q (n,) : where the joints stand that the problem does not move
+        q (n,) : values of the joints that the problem does not move
         """
         moving, chain = self._moving(goal), self.robot.chain(*self.goal_chains[goal])
         stuck = self.variables[self.limits.upper - self.limits.lower <= STILL].tolist()
@@ -685,7 +681,7 @@ class IkProblem:
         return joined(*dict.fromkeys(notes))
 
     def _smaller_goal(self, i: int, goal: GoalTask, words: Words) -> str:
-        """Say how few joints move a goal's link, and which goals ask for less."""
+        """Text: how few joints move a goal's link, and which goals ask for less."""
         moving, chain = self._moving(i), self.robot.chain(*self.goal_chains[i])
         count, frozen = len(moving), [self.robot.joint_names[j] for j in chain if j not in moving]
         held = f', with {listed(frozen)} frozen' if frozen else ''

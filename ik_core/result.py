@@ -30,6 +30,11 @@ class IkStatus(Enum):
     ITERATION_LIMIT = 'not reached: the iterations ended first'
     TIME_LIMIT = 'not reached: the time budget ended first'
 
+    @property
+    def is_closest(self) -> bool:
+        """Whether the solve ended at a closest point, with enough joints or not."""
+        return self in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
+
 
 @dataclass(eq=False)  # a frozen one takes four times as long to make
 class IkResult:
@@ -43,9 +48,9 @@ class IkResult:
     many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
     solver's option `record_history` is set. `note`: the solver's remark on how the result was
     found, and what to ask for instead if few or frozen joints are why goals are missed; often
-    empty. `abandoned_evaluations`: those of later attempts, which were under way side
-    by side, and called off. `cone_violations`: the angle outside each reach cone of the problem's
-    constraints [rad], 0 inside.
+    empty. `abandoned_evaluations`: those of later attempts, which were under way side by side, and
+    called off. `cone_violations`: the angle outside each reach cone of the problem's constraints
+    [rad], 0 inside.
     """
 
     q: Array
@@ -96,7 +101,7 @@ class IkResult:
     @property
     def searched(self) -> str:
         """Sentence with the number of starts of a closest point; '' with another status."""
-        if self.status not in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS):
+        if not self.status.is_closest:
             return ''
         return f'nothing closer was found from {counted(self.restarts + 1, "start")}'
 

@@ -111,7 +111,7 @@ def tolerances_of(arguments: argparse.Namespace, angles: Angles) -> dict[str, An
 class GoalMaker:
     """Makes tasks of goals on the command line, for a robot with some joints frozen.
 
-    `equal_weights`: also of poses for links that few joints move.
+    equal_weights : weigh position and orientation alike also for links that few joints move
     """
 
     robot: Robot
@@ -120,7 +120,7 @@ class GoalMaker:
     equal_weights: bool = False
 
     def task(self, goal: Goal) -> GoalTask:
-        """The task that a goal means. Raises UsageError where it asks for nothing."""
+        """Make the task of a goal. Raises UsageError if the goal asks for nothing."""
         link = self.robot.default_tip() if goal.link is None else goal.link
         quaternion, tool = _quaternion(goal, self.angles), self.tool(goal)
         if goal.xyz is None and quaternion is None and goal.axis is None:
@@ -145,7 +145,7 @@ class GoalMaker:
         return pose
 
     def pose(self, link: str, tool: Array | None) -> PoseTask:
-        """A task for poses of a link, without a target."""
+        """Make a task for poses of a link, without a target."""
         if self.equal_weights:
             return PoseTask(link, tool=tool)
         frozen = {self.robot.joint_index(name) for name in self.frozen}
@@ -171,9 +171,8 @@ class GoalMaker:
 
 
 def maker_of(arguments: argparse.Namespace, robot: Robot) -> GoalMaker:
-    """What makes the tasks of `ik solve`."""
-    own = arguments.frozen, arguments.equal_weights
-    return GoalMaker(robot, arguments.angles, *own)
+    """Return the maker of tasks for the arguments of `ik solve`."""
+    return GoalMaker(robot, arguments.angles, arguments.frozen, arguments.equal_weights)
 
 
 IN_SHELL = Words(

@@ -145,11 +145,11 @@ class _Run:
             self.advice = self.problem.advice(batch.q[i], *errors, points, IN_SHELL)
 
     def remarks(self) -> Iterator[str]:
-        """What kept poses from being reached, as far as it is known."""
-        if position_first(self.problem):
-            yield position_first(self.problem)
+        """Notes on how goals are weighed, and on why poses are missed."""
+        notes = [position_first(self.problem)]
         if self.reached < self.done:
-            yield from filter(None, [self.advice, *robot_hints(self.problem)])
+            notes += [self.advice, *robot_hints(self.problem)]
+        return filter(None, notes)
 
     def _rows(self, first: int, batch: BatchResult) -> Iterator[list[Any]]:
         shown = self.angles.of_joints(self.problem.robot, batch.q)

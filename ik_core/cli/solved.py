@@ -82,11 +82,11 @@ def position_first(problem: IkProblem) -> str:
 
 
 def robot_hints(problem: IkProblem) -> list[str]:
-    """What the description has that may keep goals from being reached, as `ik check` reports."""
+    """Reasons in the description why goals may be missed: frozen bases and equal limits."""
     robot, bounds = problem.robot, problem.limits
-    frozen = (name for goal in problem.goals for name in base_joints(robot, goal.link))
-    moves = {name for joint in robot.joint_names for name in (joint, joint.rpartition('/')[0])}
-    bases = [name for name in dict.fromkeys(frozen) if name not in moves]
+    known = (name for goal in problem.goals for name in base_joints(robot, goal.link))
+    moved = {group.name for group in robot.joint_groups}
+    bases = [name for name in dict.fromkeys(known) if name not in moved]
     hints = []
     if bases:
         are = 'is' if len(bases) == 1 else 'are'

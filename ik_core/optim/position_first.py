@@ -36,12 +36,17 @@ def best_of(results: list[IkResult]) -> IkResult:
 
 
 class Stage(Enum):
-    """Searches for such goals: with equal weights or those asked for, and with restarts or not."""
+    """Searches for goals that put the position first, in words."""
 
     ALIKE_ONCE = 'equal weights, without restarts'
     ONCE = 'the weights asked for, without restarts'
     ALIKE = 'equal weights, with restarts'
     ALL = 'the weights asked for, with restarts'
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether position and orientation have equal weights."""
+        return self in (Stage.ALIKE_ONCE, Stage.ALIKE)
 
 
 Stages = Generator[tuple[Stage, Array], IkResult, None]
@@ -106,13 +111,12 @@ class PositionFirstSearch(Search):
         self._stage, self._search = stage, self._search_of(stage, start)
 
     def _search_of(self, stage: Stage, start: Array) -> Search | None:
-        """The search of a stage; None where its result is known."""
+        """The search of a stage; None if its result is known."""
         if stage in self._known:
             return None
         begin: Begin | None = getattr(self._begins, stage.name.lower())
         assert begin is not None
-        is_alike = stage in (Stage.ALIKE_ONCE, Stage.ALIKE)
-        return self._begun(begin, self._alike if is_alike else self.problem, start)
+        return self._begun(begin, self._alike if stage.is_alike else self.problem, start)
 
     def _begun(self, begin: Begin, problem: IkProblem, q0: Array) -> Search:
         """A search for the targets that the first one had."""
@@ -146,7 +150,7 @@ class PositionFirstSearch(Search):
             self._search = self._search_of(self._stage, start)
 
     def _next_stage(self, ended: IkResult) -> tuple[Stage, Array] | None:
-        """The stage after one that has ended; None where the goals are reached, or all have."""
+        """The stage after one that has ended; None if that reached the goals, or was the last."""
         if ended.success:
             return None
         try:
@@ -158,7 +162,7 @@ class PositionFirstSearch(Search):
         """The result of the stage under way, with the cost of the goals as they are weighed."""
         search = self._search
         found = self._known[self._stage] if search is None else search.result()
-        if search is not None and search.problem is not self._alike:
+        if not self._stage.is_alike:
             return found
         counts = found.iterations, found.evaluations, found.restarts
         return self.finish(found.q[self.problem.variables], *counts, found.history)
@@ -192,18 +196,19 @@ class PositionFirstSearch(Search):
 
     def memory(self) -> Any:
         """See Search."""
-        search = self._search
-        return search.memory() if search is not None and self._is_as_asked else None
+        search = self._asked_search
+        return None if search is None else search.memory()
 
     def resume(self, memory: Any) -> None:
         """See Search."""
-        if self._search is not None and self._is_as_asked:
-            self._search.resume(memory)
+        search = self._asked_search
+        if search is not None:
+            search.resume(memory)
 
     @property
-    def _is_as_asked(self) -> bool:
-        """Whether the search under way has the weights asked for."""
-        return self._search is not None and self._search.problem is not self._alike
+    def _asked_search(self) -> Search | None:
+        """The search under way, if it has the weights asked for."""
+        return None if self._stage.is_alike else self._search
 
 
 def alike_of(problem: IkProblem) -> IkProblem:

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..exceptions import UrdfError
+from .joints import MULTI_DOF
 from .robot import Robot
 from .shipped import robot_path
 from .urdf import load_urdf
@@ -48,14 +49,14 @@ def load_robot(
 
 
 def base_joints(robot: Robot, link: str | None = None) -> list[str]:
-    """The planar and floating joints of a robot's URDF, which are frozen unless they are freed.
+    """Names of the planar and floating joints of a robot's URDF, whether they move or not.
 
     link : only those between the root and this link
     """
     if not robot.urdf:
         return []
     joints = list(ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'))
-    own = [joint for joint in joints if joint.get('type') in ('planar', 'floating')]
+    own = [joint for joint in joints if joint.get('type') in MULTI_DOF]
     if link is None:
         return [joint.get('name', '') for joint in own]
     above = {_end(joint, 'child'): joint for joint in reversed(joints)}

@@ -56,7 +56,7 @@ AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 
 
 class Words(NamedTuple):
-    """Ways to ask for less than a whole pose: those of Python here."""
+    """Phrases that advise to ask for less than a whole pose; by default with names of Python."""
 
     axis: str = 'ask for position and axis (PositionAxisTask)'
     first: str = 'put the position first: PoseTask.for_joints({joints}, {link}, ...)'
@@ -268,7 +268,7 @@ class GoalTask(Task):
         return ''
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Say which goals ask for less, where this many joints are too few for this one."""
+        """Text: which goals ask for less, if this many joints are too few for this one."""
         return words.free
 
     def check_target(self, root: str = '') -> None:
@@ -419,7 +419,7 @@ class PoseTask(GoalTask):
         )
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Say which goals ask for less than a whole pose, where this many joints are too few."""
+        """Text: which goals ask for less than a whole pose, if this many joints are too few."""
         if not (self.position_weights.all() and self.rotation_weights.all()):
             return words.free
         ways = [words.axis] if joints >= AXIS_FREEDOMS else []
@@ -615,7 +615,7 @@ class PositionAxisTask(AxisGoal):
             self.set_direction(direction)
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Say which goal asks for less than a position and an axis."""
+        """Text: which goal asks for less than a position and an axis."""
         return words.point
 
     def _less(self) -> str:

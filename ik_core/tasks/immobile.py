@@ -20,13 +20,14 @@ NO_MOTION = 1e-4
 """Singular values below this share of the largest are those of rounded axes, as 1.5708 for pi / 2,
 not of a joint that moves the point."""
 SPREADS = 4.0
-"""Distances from the plane count beyond so many times the spread of the samples."""
+"""Distances along a direction count if they exceed this many times the spread of the samples."""
 
 
 class Immobile(NamedTuple):
     """Directions (k, 3) in the axes of a goal's target along which its point does not move.
 
-    `heights` (k,) : where the point is along each [m]; `spreads` (k,) : how exactly so
+    heights (k,) : mean coordinate of the point along each, of all samples [m]
+    spreads (k,) : difference of the largest and the least of these coordinates [m]
     """
 
     directions: Array
@@ -44,7 +45,7 @@ def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immob
 
     Only directions that the goal asks for, with a weight and without a box, count.
 
-    q (n,) : where all other joints stand
+    q (n,) : values of all other joints
     """
     columns = np.array(joints, int)
     rng = np.random.default_rng(0)
@@ -68,7 +69,10 @@ def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immob
 
 
 def asked_components(goal: GoalTask) -> IntArray:
-    """Indices of the position's components that a goal asks for alone, or all three together."""
+    """Indices of the root's axes along which a goal asks for an exact position.
+
+    All three or none if its components are along other axes.
+    """
     weights = goal.position_weights
     if goal.position_turn is not None or goal.position_axes != kernels.ROOT_AXES:
         whole = weights.all() and not goal.position_box.any()

@@ -242,7 +242,7 @@ class SetSolver(Instruction):
 
 @dataclass(eq=False)
 class OfferConfiguration(Instruction):
-    """Tell what a search from other starts found for the goals as they are.
+    """Set the result of a search from other starts, for the goals as they are.
 
     The tracker makes this instruction itself, for its recordings. q (n,) reaches the goals or
     comes closer; None if nothing does. `note` is a sentence about it. With the option

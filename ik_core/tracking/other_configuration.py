@@ -35,9 +35,9 @@ MISSED = (TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT, TrackStatus.TOO_FEW_JO
 
 
 class OtherConfiguration(NamedTuple):
-    """What a search from other starts found.
+    """The result of a search from other starts.
 
-    q (n,) : the configuration; None where nothing comes closer, or the joints have gone there
+    q (n,) : the configuration; None if nothing comes closer, or once the joints go there
     note : a sentence about it
     """
 
@@ -97,49 +97,46 @@ class Unreached(NamedTuple):
 
 
 class ConfigurationSearch:
-    """The search for another configuration: one for each goal, asked for after each tick.
+    """Searches for another configuration, one for each goal, beside the ticks.
 
-    run : begins a call beside the ticks; None: nothing is looked for
+    run : begins a call beside the ticks; None: there are no searches
     """
 
     def __init__(self, run: Run | None) -> None:
         self._run = run
-        self._goal: object = None  # that is followed
         self._ticks = 0  # of rest
-        self._has_searched = False
-        self._work: tuple[Work, object] | None = None
+        self._goal: object = None  # of the last search
+        self._work: Work | None = None
         self._called_off = threading.Event()
 
     def after_tick(
         self, command: Command, goal: object, period: float, describe: Callable[[], Unreached]
     ) -> OtherConfiguration | None:
-        """Begin a search if one is due; return what one found that has ended.
+        """Begin a search if one is due; return the result of one that has ended.
 
         goal : an object that is replaced when goals, limits or the problem change
         describe : returns what to search for
         """
-        if goal is not self._goal:
-            self._goal, self._has_searched = goal, False
-            self._called_off.set()
         rests = command.status in MISSED and not command.dq.any()
         self._ticks = self._ticks + 1 if rests else 0
+        is_searched = goal is self._goal
         if self._work is not None:
-            return self._end()
-        is_due = self._ticks * period >= REST and not self._has_searched
-        if is_due and self._run is not None:
-            self._has_searched, self._called_off = True, threading.Event()
+            if not is_searched:
+                self._called_off.set()
+            if not self._work.done:
+                return None
+            work, self._work = self._work, None
+            return _found_by(work) if is_searched else None
+        if self._run is not None and not is_searched and self._ticks * period >= REST:
+            self._goal, self._called_off = goal, threading.Event()
             unreached, called_off = describe(), self._called_off
-            self._work = self._run(lambda: unreached.search(called_off)), goal
+            self._work = self._run(lambda: unreached.search(called_off))
         return None
 
-    def _end(self) -> OtherConfiguration | None:
-        """What a search found, if it has ended and its goal is still followed."""
-        if self._work is None or not self._work[0].done:
-            return None
-        (work, goal), self._work = self._work, None
-        if goal is not self._goal:
-            return None
-        try:
-            return work.result()
-        except Exception as error:  # nothing depends on it: the joints rest as before
-            return OtherConfiguration(None, f'the search for another one failed: {error}')
+
+def _found_by(work: Work) -> OtherConfiguration | None:
+    """The result of a search that has ended; an exception becomes a note."""
+    try:
+        return work.result()
+    except Exception as error:  # nothing depends on it: the joints rest as before
+        return OtherConfiguration(None, f'the search for another one failed: {error}')

@@ -38,7 +38,7 @@ class TrackerOptions(OptionSet):
     reconfigure: bool = option(
         False,
         'once the joints have rested for 1 s without reaching a goal, go to another configuration '
-        'that reaches it or comes closer, if there is one; false: only tell that there is one',
+        'that reaches it or comes closer, if there is one; false: only report it',
     )
     goal_timeout: float = option(
         0.0,

@@ -3,7 +3,7 @@
 
 A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
 being dragged, and says nothing; the last one does. The line about a goal that is not reached
-waits until another configuration was looked for. A jog has a line where it begins, where it is
+waits for the search for another configuration. A jog has a line where it begins, where it is
 blocked, and where it ends.
 """
 
@@ -15,9 +15,10 @@ from collections.abc import Iterable
 import numpy as np
 from rclpy.node import Node
 
-from ik_core.display import angle, length
+from ik_core.display import angle, joined, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
+from ik_core.tracking.other_configuration import MISSED
 
 from ..robot_model import Model
 from ..texts import cut
@@ -38,8 +39,8 @@ OUTCOMES = {
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
 
-AFTER_A_SEARCH = StatusCode.CLOSEST, StatusCode.TOO_FEW_JOINTS, StatusCode.STOPPED_SHORT
-"""Outcomes of goals that may be reached from elsewhere."""
+AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
+"""Outcomes that are logged once a search for another configuration has found nothing closer."""
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
 """Kinds of goals that suit an arm of few joints better, by kind."""
 
@@ -82,7 +83,7 @@ class GoalLog:
     def _say(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
         hint = _hint(model, command, code)
-        note = '; '.join(filter(None, (hint, model.tracker.solver_note)))
+        note = joined(hint, model.tracker.solver_note)
         if code is StatusCode.REACHED:
             tips = _distances(model, command, how, missed=False)
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
@@ -148,7 +149,7 @@ def _displacement(model: Model, tip: int, start: Array) -> str:
 
 
 def _line(*parts: str) -> str:
-    return cut('; '.join(filter(None, parts)))
+    return cut(joined(*parts))
 
 
 def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
@@ -189,7 +190,7 @@ def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
 
 
 def _hint(model: Model, command: Command, code: StatusCode) -> str:
-    """A hint for a tip that few or frozen joints keep from its goal: which, or suitable kinds."""
+    """A hint if few or frozen joints keep a tip from its goal: these joints, or other kinds."""
     if code not in (StatusCode.CLOSEST, StatusCode.TOO_FEW_JOINTS):
         return ''
     node, goals = model.parameters.node, model.tracker.goals

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a goal that is not reached: 'out of reach' only where that is proved, else after
-how many starts nothing closer was found.
+"""Notes on goals that are not reached: a proof that one is out of reach, or the number of starts
+from which nothing closer was found.
 """
 
 import numpy as np
@@ -74,9 +74,9 @@ def test_the_note_tells_after_how_many_starts_nothing_closer_was_found(solver, r
     assert result.status is ik.IkStatus.CLOSEST, result
     starts = '1 start' if restarts == 0 else f'{restarts + 1} starts'
     assert result.note.endswith(f'nothing closer was found from {starts}')
-    for seed in range(5):  # of as many it is the least
+    for seed in range(5 if restarts == 20 else 0):  # of as many it is the least
         other = ik.solve(problem, solver=solver, restarts=0, random_seed=seed)
-        assert restarts < 20 or other.cost >= result.cost * (1.0 - 1e-6)
+        assert other.cost >= result.cost * (1.0 - 1e-6)
 
 
 def test_a_goal_that_is_reached_has_no_such_note():

@@ -17,6 +17,7 @@ from support import wrist_arm
 from support.controlled_arm import Arm
 from support.node_harness import check_states, is_still, load, world
 from support.panda_world import call, is_at, text_of, until_at
+from support.streams import Held
 
 from ik_core.tracking import Tracker
 
@@ -24,18 +25,6 @@ RATE = 200.0
 ACCELERATION = 10.0
 STREAM = 3.0
 """[s] How long the goals take to pass."""
-
-
-class Held:
-    """Searches beside the ticks, which end when the test says so."""
-
-    def __init__(self):
-        self.calls, self.done = [], False
-
-    def __call__(self, call):
-        self.calls.append(call)
-        self.result = call
-        return self
 
 
 @pytest.fixture

@@ -36,6 +36,18 @@ class AtOnce:
         self.result = call
 
 
+class Held:
+    """Calls beside the ticks, which end when the test sets `done`."""
+
+    def __init__(self):
+        self.calls, self.done = [], False
+
+    def __call__(self, call):
+        self.calls.append(call)
+        self.result = call
+        return self
+
+
 class Stream:
     """A tracker and its fake clock; every tick is checked against the limits."""
 

@@ -17,11 +17,11 @@ JOINTS = [  # position [m] of each joint in the last one's frame, and its axis
 ]  # fmt: skip
 AXES = {'y': '0 1 0', 'z': '0 0 1'}
 LIMIT = 3.0
-"""[rad] Of each joint."""
+"""[rad] Largest angle of each joint."""
 TOOL = (0, 0, 0.12)
 BEFORE = np.array([0.0, 0.5, 1.0, 0.0, -0.6, 0.0])
 BESIDE = 0.003
-"""[m] How far the goals pass beside the singularity."""
+"""[m] Distance of the goals from the singularity."""
 
 
 def text():

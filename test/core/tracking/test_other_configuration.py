@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from support import wrist_arm
-from support.streams import AtOnce, Stream, moved, out_of_reach
+from support.streams import AtOnce, Held, Stream, moved, out_of_reach
 
 import ik_core as ik
 from benchmark.closest import is_false
@@ -22,23 +22,6 @@ from ik_core.tracking.recording import Recorder, read_recording, replay
 OTHER = TrackStatus.OTHER_CONFIGURATION
 RESTING = (TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT, TrackStatus.TOO_FEW_JOINTS, OTHER)
 RATE = 100.0
-
-
-class Held:
-    """Calls beside the ticks, which end when the test says so."""
-
-    def __init__(self):
-        self.calls = []
-        self.ended = False
-
-    def __call__(self, call):
-        self.calls.append(call)
-        self.result = call
-        return self
-
-    @property
-    def done(self):
-        return self.ended
 
 
 def beside_the_wrist(**options):
@@ -118,7 +101,7 @@ def test_the_search_begins_after_the_joints_rested_for_a_second():
 def test_what_is_out_of_reach_is_searched_once_and_then_proved_or_counted(reconfigure):
     for name, proof in (('ur5e', 'out of reach for certain'), ('pr2_like', 'nothing closer was')):
         held = Held()
-        held.ended = True
+        held.done = True
         stream = Stream(name, options=TrackerOptions(reconfigure=reconfigure), background=held)
         goal = out_of_reach(stream.tip_pose(), 0.4 if name == 'pr2_like' else 5.0)
         stream.goal(goal)
@@ -136,7 +119,7 @@ def test_a_stream_of_the_same_goal_is_one_goal():
     for _ in range(round(6 * RATE)):
         stream.goal(wrist_arm.goal(1.0))
         stream.tick()
-    held.ended = True
+    held.done = True
     for _ in range(round(4 * RATE)):
         stream.goal(wrist_arm.goal(1.0))
         command = stream.tick()
@@ -153,7 +136,7 @@ def test_no_search_begins_while_another_is_under_way():
         stream.run(3.0)
     assert len(held.calls) == 1
     assert held.calls[0]() is None, 'called off'
-    held.ended = True
+    held.done = True
     stream.run(3.0)
     assert len(held.calls) == 2
 
@@ -223,7 +206,7 @@ EVENTS = {
     'reconfigure off': lambda s: s.tracker.set_options(TrackerOptions()),
     'tolerances': lambda s: s.tracker.set_problem(looser(s)),
 }
-"""What may come in the middle of a search, or of the way to what it found."""
+"""Events in the middle of a search, or of the motion to what it found."""
 
 
 def looser(stream):
@@ -238,7 +221,7 @@ def in_the_middle(phase):
     while not held.calls:
         stream.tick()
     if phase == 'motion':
-        held.ended = True
+        held.done = True
         while np.abs(stream.tick().dq).max() < 0.5:
             pass
     return stream, held
@@ -251,7 +234,7 @@ def test_an_event_in_the_middle_is_heeded(phase, event):
     stream, held = in_the_middle(phase)
     q = stream.tracker.q
     EVENTS[event](stream)
-    held.ended = True
+    held.done = True
     commands = stream.run(12.0)
     end = commands[-1]
     expected = {
@@ -288,7 +271,7 @@ def test_pairs_of_events_in_the_middle_leave_an_arm_that_reaches_its_next_goal(p
         EVENTS[first](stream)
         stream.run(0.05)
         EVENTS[second](stream)
-        held.ended = True
+        held.done = True
         stream.run(3.0)
         stream.tracker.pause(False)
         stream.tracker.set_options(TrackerOptions())
@@ -309,7 +292,7 @@ def test_what_was_found_for_another_goal_is_dropped():
     stream.goal(moved(wrist_arm.goal(1.0), 2e-3))
     stream.tick()
     q = until(stream, TrackStatus.CLOSEST).q
-    held.ended = True
+    held.done = True
     stream.tick()
     np.testing.assert_array_equal(stream.tick().q, q)
 
