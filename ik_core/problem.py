@@ -207,21 +207,46 @@ class IkProblem:
         """Centres (G, 3) and radii (G,) [m] of balls that hold all points the links can be at."""
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
 
-    def why_out_of_reach(self) -> str:
-        """Text: the links of a goal are too short to reach it; '' if they may be long enough."""
+    def explain(
+        self, result: IkResult, words: Words | None = IN_PYTHON, points: Array | None = None
+    ) -> IkResult:
+        """Add to the note of a result why its goals are missed; return the result.
+
+        The reason is the first of these: joints that are too few, or frozen (`advice`); a proof
+        that the goals are out of reach; how many starts found nothing closer.
+
+        words : how to ask for less; None: joints are no reason
+        points (G, 3) : positions of the targets [m]; by default those of the goals now
+        """
+        if not self.goals or not result.status.misses_goals:
+            return result
+        points = self.points if points is None else points
+        errors, reason = (result.position_errors, result.orientation_errors), ''
+        if words is not None:
+            reason = self.advice(result.q, *errors, points, words)
+        if not reason and result.status.is_closest and CERTAIN not in result.note:
+            starts = counted(result.restarts + 1, 'start')
+            reason = self.why_out_of_reach(points) or f'nothing closer was found from {starts}'
+        result.note = joined(result.note, reason)
+        return result
+
+    @property
+    def points(self) -> Array:
+        """Positions (G, 3) of the goals' targets [m], as they are now."""
+        return np.array([goal.target[9:] for goal in self.goals])
+
+    def why_out_of_reach(self, points: Array) -> str:
+        """Text: the links of a goal are too short to reach its point; '' if they may do.
+
+        points (G, 3) : positions of the targets [m]
+        """
         centres, radii = self.reach
-        for goal, centre, radius in zip(self.goals, centres, radii.tolist(), strict=True):
-            distance = float(np.linalg.norm(goal.target[9:] - centre))
+        distances = np.linalg.norm(points - centres, axis=1)
+        for goal, distance, radius in zip(self.goals, distances, radii.tolist(), strict=True):
             if distance > radius * (1.0 + SLACK) + self.position_tolerance:
-                beyond = length(distance - radius)
+                beyond = length(float(distance) - radius)
                 return f'out of reach {CERTAIN}: the links of {goal.link} are {beyond} too short'
         return ''
-
-    def remark_on(self, result: IkResult) -> IkResult:
-        """Add to the note of a closest point why it is one; return the result."""
-        if result.status.is_closest and CERTAIN not in result.note:  # by a closed form
-            result.note = joined(result.note, self.why_out_of_reach() or result.searched)
-        return result
 
     @cached_property
     def short_goals(self) -> NDArray[np.bool_]:
@@ -563,7 +588,7 @@ class IkProblem:
         """TOO_FEW_JOINTS in place of CLOSEST if that is why the last loaded goals are missed."""
         if status is not IkStatus.CLOSEST or not self.short_goals.any():
             return status
-        points = np.array([goal.target[9:] for goal in self.goals])
+        points = self.points
         few = self.lacks_joints(position_errors, orientation_errors, points)
         return IkStatus.TOO_FEW_JOINTS if few else status
 
@@ -655,18 +680,16 @@ class IkProblem:
         q: ArrayLike,
         position_errors: Array,
         orientation_errors: Array,
-        points: Array | None = None,
+        points: Array,
         words: Words = IN_PYTHON,
     ) -> str:
         """Text: what to ask for instead, if too few joints move for the goals; '' else.
 
         q (n,) : an answer that misses goals
         position_errors [m], orientation_errors [rad] (G,) : its errors
-        points (G, 3) : positions of the targets [m]; by default those of the goals now
+        points (G, 3) : positions of the targets [m]
         words : how to ask for less
         """
-        if points is None:
-            points = np.array([goal.target[9:] for goal in self.goals])
         few = self.short_goals.any() and self.lacks_joints(
             position_errors, orientation_errors, points
         )

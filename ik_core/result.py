@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .display import angle, counted, html_table, length, numbers, time
+from .display import angle, html_table, length, numbers, time
 from .maths.rotations import Array
 
 FAR = 20.0
@@ -35,6 +35,11 @@ class IkStatus(Enum):
         """Whether the solve ended at a closest point, with enough joints or not."""
         return self in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
 
+    @property
+    def misses_goals(self) -> bool:
+        """Whether goals are missed, and not for what the problem avoids."""
+        return self not in (IkStatus.REACHED, IkStatus.COLLISION, IkStatus.LEAST)
+
 
 @dataclass(eq=False)  # a frozen one takes four times as long to make
 class IkResult:
@@ -47,10 +52,9 @@ class IkResult:
     kinematics) and `restarts`: totals of all attempts up to the one that answers, the same however
     many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
     solver's option `record_history` is set. `note`: the solver's remark on how the result was
-    found, and what to ask for instead if few or frozen joints are why goals are missed; often
-    empty. `abandoned_evaluations`: those of later attempts, which were under way side by side, and
-    called off. `cone_violations`: the angle outside each reach cone of the problem's constraints
-    [rad], 0 inside.
+    found, and why goals are missed (`IkProblem.explain`); often empty. `abandoned_evaluations`:
+    those of later attempts, which were under way side by side, and called off. `cone_violations`:
+    the angle outside each reach cone of the problem's constraints [rad], 0 inside.
     """
 
     q: Array
@@ -97,13 +101,6 @@ class IkResult:
     def total_evaluations(self) -> int:
         """All evaluations that were made."""
         return self.evaluations + self.abandoned_evaluations
-
-    @property
-    def searched(self) -> str:
-        """Sentence with the number of starts of a closest point; '' with another status."""
-        if not self.status.is_closest:
-            return ''
-        return f'nothing closer was found from {counted(self.restarts + 1, "start")}'
 
     @property
     def message(self) -> str:

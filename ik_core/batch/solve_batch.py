@@ -37,7 +37,6 @@ from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
-from ..solvers.base import MISSED
 from ..solvers.damped_search.run import solve_batch as solve_searches
 from ..solvers.damped_search.workspace import DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
@@ -118,7 +117,7 @@ class BatchResult:
         return len(self.q)
 
     def __getitem__(self, i: int) -> IkResult:
-        return IkResult(
+        result = IkResult(
             self.q[i],
             self.status[i],
             self.position_errors[i],
@@ -128,26 +127,29 @@ class BatchResult:
             int(self.evaluations[i]),
             int(self.restarts[i]),
             self.solve_time / len(self),
-            note=self._advice(i),
             abandoned_evaluations=int(self.abandoned_evaluations[i]),
         )
+        if self.problem is None or self.points is None:
+            return result
+        return self.problem.explain(result, points=self._points_of(i))
 
-    def _advice(self, i: int) -> str:
-        """What to ask for instead, if few joints are why the i-th problem misses its goals."""
-        if self.problem is None or self.points is None or self.status[i] not in MISSED:
-            return ''
-        points = self.points[i if len(self.points) > 1 else 0]
-        own = self.position_errors[i], self.orientation_errors[i]
-        return self.problem.advice(self.q[i], *own, points)
+    def _points_of(self, i: int) -> Array:
+        """Positions (G, 3) of the i-th problem's targets [m]."""
+        assert self.points is not None
+        return self.points[i if len(self.points) > 1 else 0]
 
-    def advised(self, problem: IkProblem, transforms: Array) -> BatchResult:
-        """Add notes on missed goals, of targets (N, G, 4, 4); `note` has the first ones."""
+    def explained(self, problem: IkProblem, transforms: Array) -> BatchResult:
+        """The result with what makes notes on missed goals, of targets (N, G, 4, 4)."""
         missed = np.flatnonzero(~self.success)
         if not missed.size or not problem.goals:
             return self
-        advised = replace(self, problem=problem, points=transforms[..., :3, 3].copy())
-        notes = dict.fromkeys(advised._advice(int(i)) for i in missed[:NOTED])
-        return replace(advised, note=joined(self.note, *notes))
+        known = replace(self, problem=problem, points=transforms[..., :3, 3].copy())
+        notes = []
+        for i in missed[:NOTED].tolist():
+            errors = self.position_errors[i], self.orientation_errors[i]
+            if self.status[i].misses_goals:
+                notes.append(problem.advice(self.q[i], *errors, known._points_of(i)))
+        return replace(known, note=joined(self.note, *dict.fromkeys(notes)))
 
 
 def _worst_of(row: tuple[str, int, str, str, str]) -> str:
@@ -197,7 +199,7 @@ def solve_batch(
     root, goals = problem.robot.base_link, len(problem.goals)
     transforms = checked_transforms(targets, root, goals)
     starts = checked_starts(problem, q0, len(transforms))
-    result = many.run(transforms, starts, progress=progress).advised(problem, transforms)
+    result = many.run(transforms, starts, progress=progress).explained(problem, transforms)
     if many.compiled:
         kept['batch'] = asked, many
     return result

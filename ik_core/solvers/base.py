@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Generic
 from numpy.typing import ArrayLike
 
 from .._jit import COMPILED
-from ..display import joined
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
@@ -40,23 +39,6 @@ from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult, IkStatus
 
 REACHED = IkStatus.REACHED  # before Python 3.12 to look it up takes 0.1 us
-MISSED = (
-    IkStatus.CLOSEST,
-    IkStatus.TOO_FEW_JOINTS,
-    IkStatus.STALLED,
-    IkStatus.ITERATION_LIMIT,
-    IkStatus.TIME_LIMIT,
-)
-"""Statuses of goals that are missed, with or without obstacles."""
-
-
-def advised(problem: IkProblem, result: IkResult) -> IkResult:
-    """Add to the note of a missed goal why it is missed, and what to ask for where joints lack."""
-    problem.remark_on(result)
-    if result.status is not REACHED and result.status in MISSED and problem.goals:
-        errors = result.position_errors, result.orientation_errors
-        result.note = joined(result.note, problem.advice(result.q, *errors))
-    return result
 
 
 class Solver(ABC):
@@ -98,7 +80,7 @@ class Solver(ABC):
         """
         search = self.begin(problem, q0)
         search.run(budget)
-        return advised(problem, search.result())
+        return problem.explain(search.result())
 
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int

@@ -41,7 +41,7 @@ from ..optim.search import Budget, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult
-from .base import REACHED, LoopSolver, advised
+from .base import REACHED, LoopSolver
 from .damped_search.workspace import DampedWorkspace
 
 
@@ -88,7 +88,7 @@ class LevenbergMarquardt(LoopSolver):
             if problem.weighed_alike is not None:
                 return self._solve_position_first(problem, q0)
             result = self._solve_whole(problem, q0)
-            return result if result.status is REACHED else advised(problem, result)
+            return result if result.status is REACHED else problem.explain(result)
         return super().solve(problem, q0, budget)
 
     def _solve_whole(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
@@ -120,7 +120,7 @@ class LevenbergMarquardt(LoopSolver):
         search.run()
         result = search.result()
         result.solve_time = self.clock() - started
-        return advised(problem, result)
+        return problem.explain(result)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
         """See LoopSolver."""

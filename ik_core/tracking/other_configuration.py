@@ -92,8 +92,7 @@ class Unreached(NamedTuple):
             errors = (length(max(found.position_errors)), angle(max(found.orientation_errors)))
             note = f'another configuration comes closer, to {" and ".join(errors)}'
             return OtherConfiguration(found.q, f'{note}: set reconfigure')
-        self.problem.remark_on(found)
-        return OtherConfiguration(None, found.note)
+        return OtherConfiguration(None, self.problem.explain(found, words=None).note)
 
 
 class ConfigurationSearch:

@@ -114,7 +114,7 @@ class Query:
             left = deadline - time.monotonic()
             done = search.run(Budget(seconds=min(max(left, 0.0), POLL_PERIOD)))
             if done or left < POLL_PERIOD or stopping.is_set():
-                return self.problem.remark_on(search.result())
+                return self.problem.explain(search.result(), words=None)
 
 
 class PatientFrames:
