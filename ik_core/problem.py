@@ -164,6 +164,13 @@ class IkProblem:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _kept=threading.local())
+        self._forget_goals()  # packed goals have views of their arrays, which copies would not be
+
+    def __copy__(self) -> IkProblem:
+        """A shallow copy, for what shares the goals as they are packed."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), _kept=threading.local())
+        return other
 
     def __repr__(self) -> str:
         moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Problems: which joints move, how errors are judged, whole turns, copies, what is refused."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -391,3 +393,26 @@ def test_starts_without_digits_left_and_complex_ones_are_refused(name, value):
         ik.solve(problem, q0, solver=name)
     with pytest.raises(ik.InvalidConfiguration, match=r'at most 1e\+08|one array of numbers'):
         ik.solve_batch(problem, np.array([pose] * 3), np.array([q0] * 3))
+
+
+@pytest.mark.parametrize('copied', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize('name', ['panda', 'arm5'])
+@pytest.mark.parametrize('solves_first', [True, False])
+def test_a_copy_goes_to_its_own_targets(copied, name, solves_first):
+    robot = robots.shipped(name)
+    tip = robot.default_tip()
+    there, elsewhere = (
+        robot.forward_kinematics(robot.middle_configuration + turn, tip) for turn in (0.2, -0.3)
+    )
+    for make in (ik.PoseTask, lambda tip: ik.PoseTask.for_joints(5, tip)):
+        problem = ik.IkProblem(robot, [make(tip)])
+        problem.goals[0].set_target(there)
+        if solves_first:
+            assert ik.solve(problem).success
+        other = copied(problem)
+        for asked, goal in ((other, there), (other, elsewhere), (problem, there)):
+            asked.goals[0].set_target(goal)
+            result = ik.solve(asked)
+            assert result.success
+            reached = robot.forward_kinematics(result.q, tip)
+            np.testing.assert_allclose(reached, goal, atol=2e-4)
