@@ -74,6 +74,7 @@ TOGETHER = 4096
 SLOW = 0.01
 """[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
 those of ticks."""
+NONE_EXACTLY = 'exactly this goal is out of reach for certain, by its closed form'
 NOTHING_TO_DO = 'the start reaches the goals already'
 """Note for such a start; while a goal is followed, most ticks end so."""
 
@@ -368,8 +369,7 @@ class ClosedFormSearch(Search):
             why = self._choice.why_none(self.problem)
             return self._hands_over(f'no free solution in closed form{where}: {why}')
         if form.redundant_joint is None and form.is_certain:
-            who = self._fallback.name
-            return f'out of reach for certain, by its closed form; the closest point by {who}'
+            return NONE_EXACTLY
         return self._hands_over(f'no solution in closed form{where}')
 
     def _hands_over(self, why: str) -> str:
@@ -415,7 +415,11 @@ class ClosedFormSearch(Search):
             result.history = self._found.history + result.history
         collides = result.status is IkStatus.COLLISION
         why = result.note if collides else self.problem.start_at(self.q0)[1]
-        result.solve_time, result.note = self.solve_time, joined(self._note, why)
+        note = self._note
+        if note == NONE_EXACTLY:  # tolerances may hold what is in reach
+            what = 'within the tolerances' if result.success else 'the closest point'
+            note = f'{note}; {what} by {self._fallback.name}'
+        result.solve_time, result.note = self.solve_time, joined(note, why)
         return result
 
 

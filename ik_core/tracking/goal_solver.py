@@ -97,12 +97,20 @@ def all_finite(values: Array) -> bool:
     return True
 
 
-def _are_same(frames: Sequence[Array], others: Sequence[Array]) -> bool:
-    """Whether frames (12,) are equal, one by one."""
+def _are_same(
+    frames: Sequence[Array], others: Sequence[Array], tolerances: tuple[float, float]
+) -> bool:
+    """Whether frames (12,) are equal, but for noise below a tenth of the tolerances [m, rad]."""
     if len(frames) != len(others):
         return False
-    pairs = zip(frames, others, strict=True)
-    return all(one is other or (one == other).all() for one, other in pairs)
+    metres, radians = (0.1 * tolerance for tolerance in tolerances)
+    for one, other in zip(frames, others, strict=True):
+        if one is other:
+            continue
+        gaps = np.abs(one - other)
+        if not ((gaps[:9] <= radians).all() and (gaps[9:] <= metres).all()):
+            return False
+    return True
 
 
 def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,7 +164,7 @@ class GoalSolver:
 
     OWN: ClassVar = (
         'phase', 'solution', 'progress', 'other', '_latest', '_next_search', '_targets',
-        '_sought',
+        '_searched_for', '_sought',
     )  # fmt: skip
     """Attributes that are its state, but for a solve that is under way."""
 
@@ -179,6 +187,7 @@ class GoalSolver:
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
         self.progress = Progress(math.ceil(SETTLING_TIME * rate))
         self._targets: Sequence[Array] = ()  # frames (12,) of the goals that are followed
+        self._searched_for: Sequence[Array] = ()  # those for which `other` is asked, but for noise
         self._sought: Sequence[Array] = ()  # and of those of the last search
         self._next_search = -math.inf
         missed = np.full(len(problem.goals), math.inf)
@@ -208,8 +217,9 @@ class GoalSolver:
 
         guess (n,) : where they may be reached
         """
-        if not _are_same(frames, self._targets):
+        if not _are_same(frames, self._searched_for, self._tolerances):
             self._forget_other()
+            self._searched_for = frames
         self._targets = frames
         for goal, frame in zip(self.problem.goals, frames, strict=True):
             goal.target[:] = frame

@@ -255,7 +255,7 @@ class OfferConfiguration(Instruction):
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
         q = None if self.q is None else state.robot.checked(self.q)
-        state.solver.other = OtherConfiguration(q, self.note)
+        state.solver.other = OtherConfiguration(q, str(self.note))
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ..display import angle, length
+from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Budget
 from ..problem import IkProblem
@@ -89,8 +90,11 @@ class Unreached(NamedTuple):
         if self.is_solved(found.position_errors, found.orientation_errors):
             return OtherConfiguration(found.q, 'another configuration reaches it: set reconfigure')
         if found.cost < BETTER * self.cost:
-            errors = (length(max(found.position_errors)), angle(max(found.orientation_errors)))
-            note = f'another configuration comes closer, to {" and ".join(errors)}'
+            metres, radians = max(found.position_errors), max(found.orientation_errors)
+            errors = [
+                text for text, x in ((length(metres), metres), (angle(radians), radians)) if x
+            ]
+            note = f'another configuration costs less: {" and ".join(errors)} are left'
             return OtherConfiguration(found.q, f'{note}: set reconfigure')
         return OtherConfiguration(None, self.problem.explain(found, words=None).note)
 
@@ -102,40 +106,59 @@ class ConfigurationSearch:
     """
 
     def __init__(self, run: Run | None) -> None:
+        if run is not None and not callable(run):
+            raise InvalidOption(f'background = {run!r}: must be a function that begins a call')
         self._run = run
-        self._ticks = 0  # of rest
-        self._goal: object = None  # of the last search
+        self._ticks = 0  # of rest, for this goal
+        self._goal: object = None  # that is followed
+        self._is_searched = False
         self._work: Work | None = None
+        self._found: OtherConfiguration | None = None
         self._called_off = threading.Event()
+
+    def found(self, goal: object) -> OtherConfiguration | None:
+        """Return the result of a search that has ended, if its goal is still followed.
+
+        goal : an object that is replaced when goals, limits or the problem change
+        """
+        if goal is not self._goal:
+            self._goal, self._ticks, self._is_searched, self._found = goal, 0, False, None
+            self._called_off.set()
+        if self._work is not None and self._work.done:
+            work, self._work = self._work, None
+            if not self._called_off.is_set():
+                self._found = _found_by(work)
+        return self._found
 
     def after_tick(
         self, command: Command, goal: object, period: float, describe: Callable[[], Unreached]
-    ) -> OtherConfiguration | None:
-        """Begin a search if one is due; return the result of one that has ended.
+    ) -> None:
+        """Begin a search if one is due, after a tick that went well; what was found is used.
 
-        goal : an object that is replaced when goals, limits or the problem change
         describe : returns what to search for
         """
-        rests = command.status in MISSED and not command.dq.any()
+        self._found = None
+        rests = goal is self._goal and command.status in MISSED and not command.dq.any()
         self._ticks = self._ticks + 1 if rests else 0
-        is_searched = goal is self._goal
-        if self._work is not None:
-            if not is_searched:
-                self._called_off.set()
-            if not self._work.done:
-                return None
-            work, self._work = self._work, None
-            return _found_by(work) if is_searched else None
-        if self._run is not None and not is_searched and self._ticks * period >= REST:
-            self._goal, self._called_off = goal, threading.Event()
-            unreached, called_off = describe(), self._called_off
+        is_due = not self._is_searched and self._work is None and self._ticks * period >= REST
+        if self._run is None or not is_due:
+            return
+        self._is_searched, self._called_off = True, threading.Event()
+        called_off = self._called_off
+        try:
+            unreached = describe()
             self._work = self._run(lambda: unreached.search(called_off))
-        return None
+        except Exception as error:  # nothing depends on it: the joints rest as before
+            self._found = _failed(error)
 
 
 def _found_by(work: Work) -> OtherConfiguration | None:
     """The result of a search that has ended; an exception becomes a note."""
     try:
         return work.result()
-    except Exception as error:  # nothing depends on it: the joints rest as before
-        return OtherConfiguration(None, f'the search for another one failed: {error}')
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> OtherConfiguration:
+    return OtherConfiguration(None, f'the search for another one failed: {error}')

@@ -397,9 +397,12 @@ class Tracker:
         """
         check_time(now)
         observer, before = self._up_to_date_observer(), self._state.save()
+        found = self._other_search.found(self._state.solver.goal_id)
         applied: list[Instruction] = []
         refused: list[tuple[Instruction, IkError]] = []
         try:
+            if found is not None:
+                self._apply(OfferConfiguration(found.q, found.note), observer)
             for instruction in instructions:
                 try:
                     self._apply(instruction, observer)
@@ -413,11 +416,7 @@ class Tracker:
             self._go_back(before, applied)
             raise
         solver = self._state.solver
-        found = self._other_search.after_tick(
-            command, solver.goal_id, self.period, solver.unreached
-        )
-        if found is not None:
-            self.apply(OfferConfiguration(found.q, found.note))
+        self._other_search.after_tick(command, solver.goal_id, self.period, solver.unreached)
         return command._replace(refused=tuple(refused)) if refused else command
 
 

@@ -155,6 +155,57 @@ def test_a_search_that_fails_says_so_and_moves_nothing():
     assert 'failed: division by zero' in stream.tracker.solver_note
 
 
+def test_a_search_that_can_not_begin_says_so_and_no_tick_fails():
+    def refuse(call):
+        raise RuntimeError("can't start new thread")
+
+    stream = beside_the_wrist(background=refuse)
+    until(stream, TrackStatus.CLOSEST)
+    stream.run(3.0)
+    assert "failed: can't start new thread" in stream.tracker.solver_note
+
+
+def test_an_offer_that_could_not_be_recorded_is_made_again_in_the_next_tick():
+    class Full(Recorder):
+        """Its disk is full once."""
+
+        failures = 0
+
+        def applied(self, instruction):
+            if isinstance(instruction, OfferConfiguration) and not self.failures:
+                self.failures += 1
+                raise OSError('disk full')
+            super().applied(instruction)
+
+    stream = beside_the_wrist()
+    until(stream, TrackStatus.CLOSEST)
+    observer = Full(wrist_arm.text())
+    stream.tracker.observe(observer)
+    rest = stream.tracker.q
+    with pytest.raises(OSError, match='disk full'):
+        stream.run(5.0)
+    np.testing.assert_array_equal(stream.tracker.q, rest)
+    until(stream, OTHER, seconds=0.1)
+
+
+@pytest.mark.parametrize(('noise', 'searches'), [(1e-12, 1), (1e-9, 1), (1e-3, 0)])
+def test_noise_in_a_stream_of_goals_begins_one_search_or_none(noise, searches):
+    calls, rng = [], np.random.default_rng(0)
+
+    def count(call):
+        calls.append(call)
+        return AtOnce(call)
+
+    stream = beside_the_wrist(background=count, reconfigure=True)
+    for _ in range(round(12.0 * RATE)):
+        goal = wrist_arm.goal(1.0)
+        goal[0, 3] += noise * rng.uniform(-1.0, 1.0)
+        stream.goal(goal)
+        command = stream.tick()
+    assert len(calls) == searches
+    assert (command.status is TrackStatus.REACHED) == (searches == 1)
+
+
 def test_by_default_the_search_runs_in_a_thread():
     robot = wrist_arm.robot()
     limits = MotionLimits.of(robot, acceleration=10.0)
