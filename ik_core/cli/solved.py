@@ -82,7 +82,7 @@ def position_first(problem: IkProblem) -> str:
 
 
 def robot_hints(problem: IkProblem) -> list[str]:
-    """Reasons in the robot and --frozen why goals may be missed: frozen bases and joints, and equal limits."""
+    """Reasons why goals may be missed: frozen bases, frozen joints, and equal limits."""
     robot, bounds = problem.robot, problem.limits
     known = (name for goal in problem.goals for name in base_joints(robot, goal.link))
     moved = {group.name for group in robot.joint_groups}

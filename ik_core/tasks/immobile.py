@@ -22,7 +22,7 @@ a joint that moves the point."""
 ROUNDING = 1e-9
 """[m] Smaller motions are rounding errors."""
 NO_LIMITS = 1e4
-"""[rad or m] Limits that are farther apart than this, as 1e10, stand for none."""
+"""[rad or m] Limits that are farther apart than this, as 1e6, count as none."""
 SPREADS = 4.0
 """Distances along a direction count if they exceed this many times the spread of the samples."""
 
