@@ -29,7 +29,7 @@ from .rules import are_within
 from .tasks import Task
 from .tasks.base import JointTask
 from .tasks.goals import IN_PYTHON, GoalTask, Words
-from .tasks.immobile import Immobile, immobile, named_directions
+from .tasks.immobile import Immobile, immobile, named_directions, random_configurations
 from .tasks.jacobian_check import (
     check_finite,
     check_task,
@@ -665,7 +665,8 @@ class IkProblem:
             return ''
         directions, link = own.directions[gaps], self.goals[goal].link
         where, names = f'along {named_directions(directions)}', self.robot.joint_names
-        free = [i for i in held if self._adds_to(goal, able, i, directions, start)]
+        anywhere = random_configurations(self.robot, chain, start, 1)[0]
+        free = [i for i in held if self._moves_along(goal, i, directions, anywhere)]
         if not free:
             return f'no joint moves {link} {where}'
         frozen = [names[i] for i in free if i not in moving]
@@ -675,11 +676,9 @@ class IkProblem:
             said.append(f'the limits of {listed(equal)} are equal')
         return f'no joint that may move moves {link} {where}: {" and ".join(said)}'
 
-    def _adds_to(
-        self, goal: int, able: list[int], joint: int, directions: Array, q: Array
-    ) -> bool:
-        """Whether a joint adds a motion along one of the directions (k, 3) to those of others."""
-        without = self._immobile(goal, [*able, joint], q).directions
+    def _moves_along(self, goal: int, joint: int, directions: Array, q: Array) -> bool:
+        """Return whether a joint moves a goal along one of the directions (k, 3), from q (n,)."""
+        without = self._immobile(goal, [joint], q).directions
         return bool(np.abs(directions @ without.T @ without - directions).max() > ALONG)
 
     def advice(

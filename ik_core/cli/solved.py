@@ -82,7 +82,7 @@ def position_first(problem: IkProblem) -> str:
 
 
 def robot_hints(problem: IkProblem) -> list[str]:
-    """Reasons in the description why goals may be missed: frozen bases and equal limits."""
+    """Reasons why goals may be missed: frozen bases, frozen joints, and equal limits."""
     robot, bounds = problem.robot, problem.limits
     known = (name for goal in problem.goals for name in base_joints(robot, goal.link))
     moved = {group.name for group in robot.joint_groups}
@@ -91,6 +91,12 @@ def robot_hints(problem: IkProblem) -> list[str]:
     if bases:
         are = 'is' if len(bases) == 1 else 'are'
         hints.append(f'{listed(bases)} {are} frozen at zero: --free-base lets the base move')
+    chain = {i for links in problem.goal_chains for i in robot.chain(*links)}
+    held = sorted(chain & {robot.joint_index(name) for name in problem.frozen_joints})
+    if held:
+        are, them = ('is', 'it') if len(held) == 1 else ('are', 'them')
+        names = listed(robot.joint_names[i] for i in held)
+        hints.append(f'{names} {are} frozen: --frozen holds {them}')
     stuck = problem.variables[bounds.upper <= bounds.lower]
     if stuck.size:
         names = listed(robot.joint_names[i] for i in stuck)

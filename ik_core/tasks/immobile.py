@@ -13,12 +13,16 @@ from ..robot.robot import Robot
 from . import kernels
 from .goals import GoalTask
 
-SAMPLES = 6
-"""Random configurations, whatever the limits: derivatives are analytic, so one that is zero at all
-of these is zero everywhere."""
-NO_MOTION = 1e-4
-"""Singular values below this share of the largest are those of rounded axes, as 1.5708 for pi / 2,
-not of a joint that moves the point."""
+SAMPLES = 8
+"""Random configurations: positions are analytic in the joints, so a direction along which they are
+equal at all of these is one along which they are equal everywhere."""
+NO_MOTION = 1e-5
+"""Motions below this share of the largest are those of rounded axes, as 1.5708 for pi / 2, not of
+a joint that moves the point."""
+ROUNDING = 1e-9
+"""[m] Smaller motions are rounding errors."""
+NO_LIMITS = 1e4
+"""[rad or m] Limits that are farther apart than this, as 1e6, count as none."""
 SPREADS = 4.0
 """Distances along a direction count if they exceed this many times the spread of the samples."""
 
@@ -43,29 +47,37 @@ class Immobile(NamedTuple):
 def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immobile:
     """Find the directions in which these joints, as indices into q, never move a goal's point.
 
-    Only directions that the goal asks for, with a weight and without a box, count.
+    The joints move over their whole ranges. Only directions that the goal asks for, with a weight
+    and without a box, count.
 
     q (n,) : values of all other joints
     """
-    columns = np.array(joints, int)
-    rng = np.random.default_rng(0)
-    samples = np.tile(q, (SAMPLES, 1))
-    samples[:, columns] = rng.uniform(-np.pi, np.pi, (SAMPLES, len(columns)))
-    frames = np.array([goal.frame_at(robot, robot.frames(x)) for x in samples])
-    chain = robot.jacobian(samples, goal.link, goal.relative_to)
-    origins = robot.forward_kinematics(samples, goal.link, goal.relative_to)[:, :3, 3]
-    arms = (frames[:, 9:] - origins)[:, :, np.newaxis]
-    motions = chain[:, :3] + np.cross(chain[:, 3:], arms, axisa=1, axisb=1, axisc=1)
+    samples = random_configurations(robot, joints, q, SAMPLES)
+    points = np.array([goal.frame_at(robot, robot.frames(x))[9:] for x in samples])
     asked = asked_components(goal)
-    stacked = np.hstack(list(motions[:, asked][:, :, columns]))
-    u, values, _ = np.linalg.svd(stacked, full_matrices=True)
-    values = np.concatenate([values, np.zeros(len(u) - len(values))])
-    directions = np.zeros((len(u), 3))
-    directions[:, asked] = u.T
-    largest = values[0] if len(values) else 0.0
-    directions = directions[values <= NO_MOTION * largest]
-    along = frames[:, 9:] @ directions.T
+    motions = (points - points.mean(axis=0))[:, asked]
+    _, values, rows = np.linalg.svd(motions, full_matrices=False)
+    directions = np.zeros((len(rows), 3))
+    directions[:, asked] = rows
+    largest = values.max(initial=0.0)
+    directions = directions[values <= max(NO_MOTION * largest, ROUNDING)]
+    along = points @ directions.T
     return Immobile(directions, along.mean(axis=0), np.ptp(along, axis=0))
+
+
+def random_configurations(robot: Robot, joints: ArrayLike, q: Array, count: int) -> Array:
+    """Copies (count, n) of q (n,) with random values of joints, as indices, in their ranges.
+
+    A joint with equal limits, or without limits, has a range of 2 pi [rad or m].
+    """
+    columns = np.array(joints, int)
+    low, high = robot.lower[columns], robot.upper[columns]
+    middle = robot.middle_configuration[columns]
+    no_range = (high - low > NO_LIMITS) | (high <= low)
+    low, high = np.where(no_range, [middle - np.pi, middle + np.pi], [low, high])
+    samples = np.tile(q, (count, 1))
+    samples[:, columns] = np.random.default_rng(0).uniform(low, high, (count, len(columns)))
+    return samples
 
 
 def asked_components(goal: GoalTask) -> IntArray:

@@ -178,6 +178,93 @@ def test_equal_limits_are_named():
     assert (result.status, result.note) == (CLOSEST, text)
 
 
+def folding_arm(limits):
+    """An arm of axes z, x and z, whose tip leaves the plane z = 0 only if the last two turn.
+
+    limits : of these two [rad]
+    """
+    text, parent = '<robot name="folding"><link name="base"/>', 'base'
+    for i, axis in enumerate(('0 0 1', '1 0 0', '0 0 1')):
+        low, high = limits if i else (-3, 3)
+        text += (
+            f'<link name="l{i}"/><joint name="j{i}" type="revolute"><parent link="{parent}"/>'
+            f'<child link="l{i}"/><origin xyz="{0.3 if i else 0.0} 0 0"/><axis xyz="{axis}"/>'
+            f'<limit lower="{low}" upper="{high}" velocity="1"/></joint>'
+        )
+        parent = f'l{i}'
+    text += (
+        f'<link name="tip"/><joint name="end" type="fixed"><parent link="{parent}"/>'
+        '<child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>'
+    )
+    return ik.load_urdf(text)
+
+
+def test_two_frozen_joints_that_leave_a_plane_only_together_are_named():
+    robot = folding_arm((-3, 3))
+    point = robot.forward_kinematics([0.1, 1.2, 0.9], 'tip')[:3, 3]
+    for j1, j2 in ((1.2, 0.0), (0.0, 0.9)):
+        height = robot.forward_kinematics([0.1, j1, j2], 'tip')[2, 3]
+        assert abs(height) < 1e-12, 'one alone stays in the plane'
+    assert point[2] > 0.1
+    goal = ik.PositionTask('tip', point)
+    assert solved(robot, goal).success
+    where, zero = 'no joint that may move moves tip along z', np.zeros(3)
+    for frozen, names in ((['j1', 'j2'], 'j1, j2 are'), (['j1'], 'j1 is'), (['j2'], 'j2 is')):
+        result = solved(robot, goal, zero, frozen_joints=frozen)
+        assert (result.status, result.note) == (CLOSEST, f'{where}: {names} frozen')
+    equal = solved(folding_arm((0, 0)), goal, zero)
+    assert (equal.status, equal.note) == (CLOSEST, f'{where}: the limits of j1, j2 are equal')
+
+
+def screw_arm(pitch, turns):
+    """A planar arm of 2 m with a nut along z, moved by a motor through a screw.
+
+    pitch : [m] per turn of the motor
+    turns : range of the motor
+    """
+    rest, motor = 'effort="1" velocity="1"', 2.0 * np.pi * turns
+    rows = [
+        ('a', 'revolute', 'base', 'l1', 0, f'<limit lower="-3" upper="3" {rest}/>'),
+        ('b', 'revolute', 'l1', 'l2', 1, f'<limit lower="-3" upper="3" {rest}/>'),
+        ('motor', 'revolute', 'l2', 'rotor', 0, f'<limit lower="0" upper="{motor}" {rest}/>'),
+        (
+            *('screw', 'prismatic', 'l2', 'tip', 1),
+            f'<limit lower="0" upper="{pitch * turns}" {rest}/>'
+            f'<mimic joint="motor" multiplier="{pitch / (2.0 * np.pi)}"/>',
+        ),
+    ]
+    text = ''.join(f'<link name="{name}"/>' for name in ('base', 'l1', 'l2', 'rotor', 'tip'))
+    for name, kind, parent, child, x, more in rows:
+        text += (
+            f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="{x} 0 0"/><axis xyz="0 0 1"/>{more}</joint>'
+        )
+    return ik.load_urdf(f'<robot name="screw">{text}</robot>')
+
+
+@pytest.mark.parametrize(('pitch', 'turns'), [(5e-3, 20), (5e-4, 160), (1e-4, 1000)])
+def test_a_fine_screw_moves_the_tip_along_its_axis(pitch, turns):
+    robot = screw_arm(pitch, turns)
+    ends = [[0.3, 0.4, limits[2]] for limits in (robot.lower, robot.upper)]
+    low, high = (robot.forward_kinematics(q, 'tip')[2, 3] for q in ends)
+    assert high - low == pytest.approx(pitch * turns)
+    point = robot.forward_kinematics([0.3, 0.4, np.pi * turns], 'tip')[:3, 3]
+    far = solved(robot, ik.PositionTask('tip', point + 3.0 * np.eye(3)[0]))
+    assert far.status is CLOSEST
+    assert 'no joint' not in far.note
+    goal, start = ik.PositionTask('tip', point), np.array([0.0, 0.1, 0.0])
+    frozen = solved(robot, goal, start, frozen_joints=['motor'])
+    text = 'no joint that may move moves tip along z: motor is frozen'
+    assert (frozen.status, frozen.note) == (CLOSEST, text)
+
+
+def test_a_lift_of_a_million_metres_does_not_hide_what_the_arm_moves():
+    robot = planar_arm(lift=(-1e6, 1e6))
+    result = solved(robot, ik.PositionTask('tip', [20.0, 0.0, 0.2]))
+    assert result.status is CLOSEST
+    assert 'no joint' not in result.note
+
+
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_arms_that_move_in_all_directions_never_get_that_note(seed):

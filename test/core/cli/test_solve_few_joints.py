@@ -175,6 +175,26 @@ def test_equal_limits_are_named_when_a_goal_is_not_reached(tmp_path, capsys):
         assert data['hints'][0] in run(capsys, 'solve', *goal)[1]
 
 
+def test_frozen_joints_are_named_when_a_goal_is_not_reached(mobile, capsys):
+    goal = mobile, '--free-base', '--xyz', 0.5, 0.2, 3.0
+    assert solved(capsys, *goal)[1]['hints'] == []
+    one, two = [*goal, '--frozen', 'j1'], [*goal, '--frozen', 'j1', 'wheels/x']
+    _, data = solved(capsys, *one)
+    assert (data['status'], data['hints']) == ('CLOSEST', ['j1 is frozen: --frozen holds it'])
+    assert data['hints'][0] in run(capsys, 'solve', *one)[1]
+    for more in ([], ['--all']):
+        code, data = solved(capsys, *two, *more)
+        assert (code, data['hints']) == (1, ['wheels/x, j1 are frozen: --frozen holds them'])
+    reached = mobile, '--free-base', '--xyz', 0.7, 0.0, 0.0, '--frozen', 'j1'
+    assert solved(capsys, *reached)[1]['hints'] == []
+
+
+def test_frozen_joints_that_do_not_move_the_tip_are_not_named(mobile, capsys):
+    goal = mobile, '--tip', 'arm', '--free-base', '--xyz', 0.4, 0.0, 1.0, '--frozen', 'j2'
+    code, data = solved(capsys, *goal)
+    assert (code, data['hints']) == (1, [])
+
+
 def test_a_planar_arm_is_said_to_stay_in_its_plane(mobile, capsys):
     _, data = solved(capsys, mobile, '--tip', 'hand', '--xyz', 0.32, 0.24, 0.05)
     assert (data['status'], data['note']) == ('TOO_FEW_JOINTS', 'no joint moves hand along z')
