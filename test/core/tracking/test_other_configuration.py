@@ -188,7 +188,7 @@ def test_an_offer_that_could_not_be_recorded_is_made_again_in_the_next_tick():
     until(stream, OTHER, seconds=0.1)
 
 
-@pytest.mark.parametrize(('noise', 'searches'), [(1e-12, 1), (1e-9, 1), (1e-3, 0)])
+@pytest.mark.parametrize(('noise', 'searches'), [(1e-12, 1), (1e-3, 0)])
 def test_noise_in_a_stream_of_goals_begins_one_search_or_none(noise, searches):
     calls, rng = [], np.random.default_rng(0)
 
