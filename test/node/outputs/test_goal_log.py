@@ -58,7 +58,7 @@ def test_each_outcome_is_one_line_that_says_how_far(node):
     node.send_goal(at(1.25))
     text = until_line(node, before + 1)
     assert 'carriage is off by 250 mm, its orientation within tolerance' in text
-    assert '; at a joint limit: x; out of reach for certain' in text
+    assert '; at a joint limit: x; exactly this goal is out of reach for certain' in text
     for _ in range(30):  # the same goal again is no other goal
         node.send_goal(at(1.25))
         node.more_states(10)
