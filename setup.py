@@ -53,7 +53,7 @@ PLATFORMS = {
 REQUIRED = any(map(os.environ.get, ('IK_KERNELS_REQUIRED', 'DEB_BUILD_ARCH', 'RPM_PACKAGE_NAME')))
 """Whether a build without kernels fails: packages of Debian and RPM must have them, too."""
 NUMBA = 'numba>=0.61,<0.69'
-"""What compiles kernels: up to the newest that the workflows have built with."""
+"""Requirement of the compiler of kernels: up to the newest that the workflows have built with."""
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'

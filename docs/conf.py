@@ -19,7 +19,7 @@ import ik_core  # noqa: E402
 
 ROOT = Path(ik_core.__file__).resolve().parents[1]
 BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.rst', 'LICENSE', 'benchmark', 'config', 'examples')
-"""What pages include, show or link to from outside this folder."""
+"""Files outside this folder that pages include, show or link to."""
 
 WHOLE = {
     'extending': (

@@ -51,7 +51,7 @@ OF_A_PACKAGE = (
     'core/robot/test_kinematics.py',
     'core/solvers/test_solve_a_pose.py',
 )
-"""What is tested where a package of Debian is built: without ROS and numba."""
+"""Tests that run where a package of Debian is built: without ROS and numba."""
 
 
 def pytest_cmdline_main(config):

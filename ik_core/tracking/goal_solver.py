@@ -179,7 +179,7 @@ class GoalSolver:
         self.goal_id: object = object()
         """Replaced when goals, limits or the problem change."""
         self.other: OtherConfiguration | None = None
-        """What a search from other starts found for this goal."""
+        """The result of a search from other starts for this goal; None before it has ended."""
         self._guess: Array | None = None  # where the next seeded solve is to begin
         self.note = ''
         """The solver's last note on how it finds solutions; see `IkResult`."""
@@ -468,7 +468,7 @@ class GoalSolver:
     @property
     def is_closest(self) -> bool:
         """Whether the last solve ended at a minimum of the cost."""
-        return self._latest.status in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
+        return self._latest.status.is_closest
 
     @property
     def remark(self) -> str:

@@ -23,7 +23,7 @@ RAW = {
     'an attribute': re.compile(r'\{[#.][\w-]+\}'),
     'a role': re.compile(r'\{[\w:-]+\}`'),
 }
-"""What paragraphs of MyST and reStructuredText show of their syntax."""
+"""Syntax of MyST and reStructuredText that shows in plain paragraphs."""
 SHOWN = {'softbreak': '\n', 'hardbreak': '\n', 'code_inline': '`'}
 """Signs for what has no content that this syntax could be in."""
 
@@ -50,7 +50,7 @@ def anchors(text):
 
 
 def faults(text, page):
-    """What a reader of the rendered text would miss, or see and not understand."""
+    """List the parts that a reader of the rendered text would miss or not understand."""
     for block, inline in tokens(text):
         if block.type == 'fence' and '{' in block.info:
             yield f'a directive: {block.info}'

@@ -36,7 +36,7 @@ def prose(path):
 
 
 def links(path):
-    """What a page links to or shows, as it stands there."""
+    """List the targets of the links and pictures of a page, as they stand there."""
     return [found['target'] for found in LINK.finditer(prose(path))]
 
 
