@@ -149,7 +149,7 @@ def is_kernel(value: Any) -> bool:
         source = source_of(value)
     except TypeError:  # it has no hash, so it is none
         return False
-    return isinstance(source, FunctionType) and source.__module__.startswith(f'{__package__}.')
+    return isinstance(source, FunctionType) and source.__module__.startswith('ik_core.')
 
 
 def placeholder(*arguments: Any) -> Any:

@@ -170,7 +170,7 @@ def test_a_planted_cycle_is_found(tmp_path, back):
 
 def test_an_import_beside_or_above_is_found():
     solver, tracker = CORE / 'solvers' / 'bfgs.py', CORE / 'tracking' / 'tracker.py'
-    batch, kernel = CORE / 'batch' / 'solve_batch.py', CORE / 'jit.py'
+    batch, kernel = CORE / 'batch' / 'solve_batch.py', CORE / 'kernels' / 'jit.py'
     assert breaches(solver, {solver: {kernel}}) == []
     assert breaches(tracker, {tracker: {solver, kernel, batch}}) == [batch]
     assert breaches(solver, {solver: {tracker}}) == [tracker]
