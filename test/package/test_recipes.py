@@ -69,7 +69,7 @@ def test_a_solver_in_four_files(tree):
     line, entry = registry.splitlines(keepends=True)
     edit(tree / SOLVERS, 'from .jacobian_transpose', line)
     edit(tree / SOLVERS, "'trust_region'", entry)
-    edit(tree / NAMES, "'trust_region'", name)
+    edit(tree / NAMES, "'trust_region'", name.splitlines(keepends=True)[1])
     python(tree, '-m', 'pytest', '-q', 'test/docs/test_api_pages.py', '-k', 'type_checkers')
     yaml = python(tree, '-m', 'ik_node.parameters.describe')
     assert 'gauss_newton.max_step: 0.5' in yaml
