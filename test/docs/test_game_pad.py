@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/jogging.md: a full stick moves the tip as the page says, scaled as teleop_twist_joy does."""
+"""docs/jogging.md: a full stick, scaled as by teleop_twist_joy, moves the tip as the page says."""
 
 import re
 
