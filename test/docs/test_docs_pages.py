@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from support.pages import PAGES, links, name, prose
+from support.pages import PAGES, blocks, links, name, prose
 from support.places import ROOT
 
 DRAWING = (ROOT / 'docs' / 'pictures' / 'architecture.svg').read_text('utf-8')
@@ -14,12 +14,22 @@ def test_the_readme_is_short():
     assert (ROOT / 'README.md').read_text('utf-8').count('\n') <= 150
 
 
+def test_the_readme_shows_python_on_its_first_screen():
+    first = blocks(ROOT / 'README.md')[0]
+    assert first.kind == 'python'
+    assert first.line + first.text.count('\n') < 20
+
+
+def test_contributing_is_short():
+    assert (ROOT / 'CONTRIBUTING.md').read_text('utf-8').count('\n') <= 60
+
+
 def test_the_index_links_to_every_page():
     docs = ROOT / 'docs'
     linked = {(docs / link).resolve() for link in links(docs / 'index.md')}
     alone = {path for path in docs.rglob('*.md') if path not in linked} - {docs / 'index.md'}
     # Each of these is a line with a link to a file of the root, which the index links to.
-    assert {path.stem for path in alone} == {'changelog', 'extending', 'measured'}
+    assert {path.stem for path in alone} == {'changelog', 'contributing', 'measured'}
     assert all(linked & {(docs / link).resolve() for link in links(path)} for path in alone)
 
 

@@ -15,11 +15,14 @@ from ik_core.kernels import library
 
 pytestmark = pytest.mark.long
 SKIPPED = 77
-EXAMPLES = ROOT / 'docs' / 'examples.md'  # whole programs: test_docs_examples.py runs them
+RUN_ELSEWHERE = {
+    ROOT / 'docs' / 'examples.md',  # whole programs: test_docs_examples.py
+    ROOT / 'docs' / 'develop' / 'recipes.md',  # parts of files: test_recipes.py
+}
 SCRIPTED = [
     page
     for page in PAGES
-    if page != EXAMPLES and any(block.kind == 'python' for block in blocks(page))
+    if page not in RUN_ELSEWHERE and any(block.kind == 'python' for block in blocks(page))
 ]
 COMMANDED = [page for page in PAGES if any(b.text.startswith('ik ') for b in blocks(page))]
 
