@@ -166,7 +166,7 @@ SUBSCRIPTIONS = (
         'controller_state',
         'control_msgs/msg/JointTrajectoryControllerState',
         f'{TRAJECTORY}, control_msgs',
-        'the speed scaling of the controller, beside its topic of trajectories',
+        'the speed scaling of the controller, in the namespace of its topic of trajectories',
     ),
 )
 
