@@ -10,7 +10,7 @@ loop of the other methods (`optim.loop`) share them, and Python, too.
 
 from __future__ import annotations
 
-from ._jit import inlined, inner, njit, small
+from .kernels.jit import inline_kernel, kernel
 from .maths.boxed_step import clamped, is_blocked
 from .maths.lanes import most
 from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
@@ -39,14 +39,14 @@ SADDLE_STEP = 0.3
 """First step off a saddle [rad or m]."""
 
 
-@njit
+@kernel
 def put_inside(x: Array, bounds: Array) -> None:
     """Move x (n,) to the nearest point inside the bounds (2+, n), lower and upper."""
     for j in range(x.shape[0]):
         x[j] = clamped(x[j], bounds[0, j], bounds[1, j])
 
 
-@small
+@kernel
 def is_within(
     position: float, rotation: float, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
@@ -54,7 +54,7 @@ def is_within(
     return (position <= position_tolerance) & (rotation <= rotation_tolerance)
 
 
-@njit
+@kernel
 def are_within(errors: Array, position_tolerance: float, rotation_tolerance: float) -> bool:
     """Whether there are goals, and the errors (G, 2) of all are within their tolerances."""
     for g in range(errors.shape[0]):
@@ -63,7 +63,7 @@ def are_within(errors: Array, position_tolerance: float, rotation_tolerance: flo
     return errors.shape[0] > 0
 
 
-@njit
+@kernel
 def is_solved(
     errors: Array, position_tolerance: float, rotation_tolerance: float, weighed: bool
 ) -> bool:
@@ -72,20 +72,20 @@ def is_solved(
     return not weighed and are_within(errors, position_tolerance, rotation_tolerance)
 
 
-@small
+@kernel
 def is_steep(gradient: float, square: float, cost: float) -> bool:
     """Whether the cost's slope along a variable is more than nothing: its column, with this square
     of its length, leans on the residual (first-order, scale-free)."""
     return gradient * gradient > STATIONARY * STATIONARY * square * cost
 
 
-@small
+@kernel
 def is_pressing(gradient: float, square: float, cost: float) -> bool:
     """Whether the cost's slope is steep enough to hold a variable at its limit."""
     return gradient * gradient > PRESSED * PRESSED * square * cost
 
 
-@small
+@kernel
 def descent_along(
     x: float, lower: float, upper: float, gradient: float, square: float, cost: float
 ) -> int:
@@ -95,7 +95,7 @@ def descent_along(
     return -1 if is_blocked(x, lower, upper, gradient) else 1
 
 
-@njit
+@kernel
 def is_stationary(x: Array, bounds: Array, gradient: Array, squares: Array, cost: float) -> bool:
     """Whether the cost falls nowhere inside the limits: a closest point, or a saddle.
 
@@ -108,7 +108,7 @@ def is_stationary(x: Array, bounds: Array, gradient: Array, squares: Array, cost
     return True
 
 
-@inlined
+@inline_kernel
 def lengthen(squares: Array) -> None:
     """Raise the squares of columns (n,) that vanish beside the longest one."""
     longest = 0.0
@@ -118,7 +118,7 @@ def lengthen(squares: Array) -> None:
         squares[j] = most(squares[j], SHORTEST_COLUMN * SHORTEST_COLUMN * longest)
 
 
-@small
+@kernel
 def is_held(
     x: float,
     lower: float,
@@ -137,7 +137,7 @@ def is_held(
     return is_blocked(x, lower, upper, gradient) and is_pressing(gradient, square, cost)
 
 
-@inner
+@kernel
 def curves_down(hessian: Array, free: Array, way: Array, size: int) -> bool:
     """Find a way (size,) along which the cost curves downwards; False at a minimum.
 
@@ -149,14 +149,14 @@ def curves_down(hessian: Array, free: Array, way: Array, size: int) -> bool:
     return negative_curvature(free, way, size)
 
 
-@small
+@kernel
 def has_stalled(moved: float, least: float, largest: float, relative_change: float) -> bool:
     """Whether a step that moved no variable by more ends an attempt: by more than `least`, or
     than `relative_change` of the largest variable."""
     return moved <= max(least, relative_change * largest)
 
 
-@small
+@kernel
 def is_better(cost: float, status: int, best_cost: float, best_status: int) -> bool:
     """Whether a point is better than the best so far, by costs and by how attempts ended there.
 
@@ -172,7 +172,7 @@ def is_better(cost: float, status: int, best_cost: float, best_status: int) -> b
     return cost < best_cost * (1.0 + SAME_COST * known)
 
 
-@small
+@kernel
 def _rank(status: int) -> int:
     """How much is known of a point where a search has this status."""
     if status == RUNNING:
@@ -180,7 +180,7 @@ def _rank(status: int) -> int:
     return 2 if status == CLOSEST else 1
 
 
-@small
+@kernel
 def answer_status(status: int, is_reached: bool, stays: bool) -> int:
     """The status of an answer that was evaluated again, for that of the search.
 

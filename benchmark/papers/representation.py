@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ik_core._jit import njit, with_kernels
 from ik_core.figures import BLUE, GREEN, ORANGE, new_figure
+from ik_core.kernels.jit import kernel, with_kernels
 from ik_core.maths.rotations import Array, quaternion_from_matrix
 from ik_core.progress import bar
 
@@ -83,7 +83,7 @@ class Representation(NamedTuple):
         whole = first
         if task != 'transforms':
             whole = with_kernels(KERNELS[task], f'{task}_{own}', transforms=first, **formulas)
-        return with_kernels(repeated, f'repeated_{task}_{own}', kernel=whole)
+        return with_kernels(repeated, f'repeated_{task}_{own}', task_kernel=whole)
 
 
 def chain(joints: int, axes: str) -> Chain:
@@ -126,11 +126,11 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 def call(of: Representation, task: str, axes: str, own: Chain) -> Call:
     """Return a call that runs the task so many times: positions and results, (n, 3) each."""
     offsets = np.array([of.packed(offset) for offset in own.offsets])
-    frames, kernel = np.empty_like(offsets), of.kernel(task, axes)
+    frames, task_run = np.empty_like(offsets), of.kernel(task, axes)
     places, result = np.zeros((2, len(own.q), 3))
 
     def run(count: int) -> tuple[Array, Array]:
-        kernel(count, own.q, offsets, own.axes, own.goal, frames, places, result)
+        task_run(count, own.q, offsets, own.axes, own.goal, frames, places, result)
         return places, result
 
     return run
@@ -193,18 +193,18 @@ place_of: Any = None
 turn: Any = None
 axis_of: Any = None
 spin: Any = None
-kernel: Any = None
+task_kernel: Any = None
 
 
-@njit
+@kernel
 def repeated(count, q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
     """The task so many times, the first angle changing its sign."""
     for _ in range(count):
         q[0] = -q[0]
-        kernel(q, offsets, axes, goal, frames, places, result)
+        task_kernel(q, offsets, axes, goal, frames, places, result)
 
 
-@njit
+@kernel
 def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
     """The absolute transformations of all joints, and their positions."""
     for k in range(len(q)):
@@ -217,7 +217,7 @@ def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[
         places[k, 0], places[k, 1], places[k, 2] = place_of(frames[k])
 
 
-@njit
+@kernel
 def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
     """The columns of the Jacobian of the last joint's position."""
     transforms(q, offsets, axes, goal, frames, places, result)
@@ -228,7 +228,7 @@ def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no
         result[k, 0], result[k, 1], result[k, 2] = y * c - z * b, z * a - x * c, x * b - y * a
 
 
-@njit
+@kernel
 def sweep(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
     """The end effector after each turn of a sweep, from the last joint to the first."""
     transforms(q, offsets, axes, goal, frames, places, result)
@@ -252,7 +252,7 @@ KERNELS = {'transforms': transforms, 'jacobian': jacobian, 'sweep': sweep}
 # --- matrices: the first three rows, or all four, of (4, 4) --------------------------------------
 
 
-@njit
+@kernel
 def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
     """The rows of Rodrigues's matrix."""
     s, c = np.sin(angle), np.cos(angle)
@@ -264,7 +264,7 @@ def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@kernel
 def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
     """A vector turned about an axis."""
     (m00, m01, m02), (m10, m11, m12), (m20, m21, m22) = turn_matrix(x, y, z, angle)
@@ -275,19 +275,19 @@ def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@kernel
 def matrix_place(a):  # type: ignore[no-untyped-def]
     """The position."""
     return a[3], a[7], a[11]
 
 
-@njit
+@kernel
 def matrix_axis_z(a, axis):  # type: ignore[no-untyped-def]
     """The z axis."""
     return a[2], a[6], a[10]
 
 
-@njit
+@kernel
 def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
     """An axis in the root's frame."""
     x, y, z = axis[0], axis[1], axis[2]
@@ -298,7 +298,7 @@ def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@kernel
 def compose_rows(a, b, out):  # type: ignore[no-untyped-def]
     """The product, without the fourth row."""
     for i in range(0, 12, 4):
@@ -308,7 +308,7 @@ def compose_rows(a, b, out):  # type: ignore[no-untyped-def]
         out[i + 3] += a[i + 3]
 
 
-@njit
+@kernel
 def turn_rows(a, axis, angle):  # type: ignore[no-untyped-def]
     """Turn a frame about its axis."""
     m, n, o = turn_matrix(axis[0], axis[1], axis[2], angle)
@@ -319,7 +319,7 @@ def turn_rows(a, axis, angle):  # type: ignore[no-untyped-def]
         a[i + 2] = x * m[2] + y * n[2] + z * o[2]
 
 
-@njit
+@kernel
 def turn_rows_z(a, axis, angle):  # type: ignore[no-untyped-def]
     """Turn a frame about its z axis."""
     s, c = np.sin(angle), np.cos(angle)
@@ -328,7 +328,7 @@ def turn_rows_z(a, axis, angle):  # type: ignore[no-untyped-def]
         a[i], a[i + 1] = c * x + s * y, c * y - s * x
 
 
-@njit
+@kernel
 def compose_all(a, b, out):  # type: ignore[no-untyped-def]
     """The whole product."""
     for i in range(0, 16, 4):
@@ -337,7 +337,7 @@ def compose_all(a, b, out):  # type: ignore[no-untyped-def]
             out[i + j] = w * b[j] + x * b[4 + j] + y * b[8 + j] + z * b[12 + j]
 
 
-@njit
+@kernel
 def turn_all(a, axis, angle):  # type: ignore[no-untyped-def]
     """Turn a frame about its axis by a whole product."""
     m, n, o = turn_matrix(axis[0], axis[1], axis[2], angle)
@@ -351,7 +351,7 @@ def turn_all(a, axis, angle):  # type: ignore[no-untyped-def]
 # --- quaternions (x, y, z, w) and positions ------------------------------------------------------
 
 
-@njit
+@kernel
 def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
     """The vector (a, b, c) turned by a unit quaternion: v + w t + u x t, t = 2 u x v."""
     f, g, h = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -362,33 +362,33 @@ def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
     )
 
 
-@njit
+@kernel
 def spin_by_quaternion(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
     """A vector turned about an axis."""
     s = np.sin(0.5 * angle)
     return turned(s * x, s * y, s * z, np.cos(0.5 * angle), a, b, c)
 
 
-@njit
+@kernel
 def quaternion_place(a):  # type: ignore[no-untyped-def]
     """The position."""
     return a[4], a[5], a[6]
 
 
-@njit
+@kernel
 def quaternion_axis_z(a, axis):  # type: ignore[no-untyped-def]
     """The z axis in the root's frame."""
     x, y, z, w = a[0], a[1], a[2], a[3]
     return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
-@njit
+@kernel
 def quaternion_axis(a, axis):  # type: ignore[no-untyped-def]
     """An axis in the root's frame."""
     return turned(a[0], a[1], a[2], a[3], axis[0], axis[1], axis[2])
 
 
-@njit
+@kernel
 def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
     """The product of a's quaternion and another one."""
     e, f, g, h = a[0], a[1], a[2], a[3]
@@ -398,7 +398,7 @@ def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
     out[3] = h * w - e * x - f * y - g * z
 
 
-@njit
+@kernel
 def compose_quaternions(a, b, out):  # type: ignore[no-untyped-def]
     """A frame in another one."""
     product(a, b[0], b[1], b[2], b[3], out)
@@ -406,14 +406,14 @@ def compose_quaternions(a, b, out):  # type: ignore[no-untyped-def]
     out[4], out[5], out[6] = a[4] + x, a[5] + y, a[6] + z
 
 
-@njit
+@kernel
 def turn_quaternion(a, axis, angle):  # type: ignore[no-untyped-def]
     """Turn a frame about its axis."""
     s = np.sin(0.5 * angle)
     product(a, s * axis[0], s * axis[1], s * axis[2], np.cos(0.5 * angle), a)
 
 
-@njit
+@kernel
 def turn_quaternion_z(a, axis, angle):  # type: ignore[no-untyped-def]
     """Turn a frame about its z axis."""
     s, c = np.sin(0.5 * angle), np.cos(0.5 * angle)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 from ..rules import put_inside
@@ -40,7 +40,7 @@ class Answers(NamedTuple):
         )
 
 
-@njit
+@kernel
 def take_problems(
     transforms: Array,
     starts: Array,
@@ -68,7 +68,7 @@ def take_problems(
         put_inside(points[i], bounds)
 
 
-@njit
+@kernel
 def put_answers(
     answers: Array,
     errors: Array,

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import COMPILED
-from .._records import Record
 from ..chunks import Progress, Work, check_progress, checked_threads, share_out
 from ..display import angle, counted, html_table, joined, length
 from ..display import time as time_text
 from ..exceptions import InvalidOption
+from ..kernels.jit import COMPILED
+from ..kernels.records import Record
 from ..maths.lanes import LANES
 from ..maths.rotations import (
     Array,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.rotations import Array, IntArray
 from .branches import COST, END, choose, measure, set_values
 from .kernel import BRANCHES, SNAP
@@ -32,7 +32,7 @@ AT, SLOT = 2, 3
 TRIAL = BRACKET + 3
 
 
-@inner
+@kernel
 def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
     """The costs and margins of the branch of each lane, at eight values trial[0]."""
     set_values(trial[0], memory)
@@ -42,7 +42,7 @@ def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) 
         trial[MARGINS, lane] = memory[result_at(0) + ROOM, lane]
 
 
-@inner
+@kernel
 def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> None:
     """Take over what is a solution and better than the best."""
     if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
@@ -50,7 +50,7 @@ def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> N
         here[COST], here[END], here[AT], here[SLOT] = cost, margin, value, slot
 
 
-@inner
+@kernel
 def follow(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> None:
@@ -65,7 +65,7 @@ def follow(
             take(cost, margin, value, slot, trial)
 
 
-@inner
+@kernel
 def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool:
     """Make another branch the best one that begins where this one ends, if there is any."""
     here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
@@ -87,7 +87,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
     return True
 
 
-@inner
+@kernel
 def _follow_one(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> bool:
@@ -111,7 +111,7 @@ def _follow_one(
     return bracket[HERE, END] <= SNAP
 
 
-@inner
+@kernel
 def _spread(low: float, high: float, aside: int, trial: Array) -> None:
     """Eight values from low to high, so many steps inside of these."""
     step = (high - low) / (WIDTH - 1 + 2 * aside)
@@ -119,14 +119,14 @@ def _spread(low: float, high: float, aside: int, trial: Array) -> None:
         trial[0, lane] = low + step * (lane + aside)
 
 
-@inner
+@kernel
 def _copy(lane: int, trial: Array, row: int) -> None:
     """A row of the bracket = what was found in a lane."""
     to = trial[BRACKET + row]
     to[AT], to[COST], to[END] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
 
 
-@inner
+@kernel
 def _narrow(trial: Array) -> None:
     """Narrow the bracket to the best value and its neighbours on both sides."""
     bracket = trial[BRACKET:]
@@ -148,7 +148,7 @@ def _narrow(trial: Array) -> None:
             _copy(lane, trial, HIGH)
 
 
-@inner
+@kernel
 def _is_narrow(bracket: Array) -> bool:
     """Whether the best is known exactly, inside of a branch or at its end."""
     here, ends = bracket[HERE, AT], NONE
@@ -160,7 +160,7 @@ def _is_narrow(bracket: Array) -> bool:
     return ends <= SHARP or (ends >= NONE and bracket[HIGH, AT] - bracket[LOW, AT] <= width)
 
 
-@inner
+@kernel
 def _choose_values(before: float, trial: Array) -> None:
     """The next values: about a guess, or where that was of little help, evenly."""
     bracket = trial[BRACKET:]
@@ -175,7 +175,7 @@ def _choose_values(before: float, trial: Array) -> None:
         reach *= NEARER
 
 
-@inner
+@kernel
 def _guess(bracket: Array) -> float:
     """The minimum of the parabola through three points, or the end of the branch before it."""
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]

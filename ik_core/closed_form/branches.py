@@ -11,7 +11,7 @@ the way inside the limits and the reach is known, and how near to the start that
 
 from __future__ import annotations
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import TURN
@@ -64,7 +64,7 @@ _in_lanes = in_lanes[WIDTH]
 # --- branches at a value -------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
     """The target (1, 12) and the start (1, n) for all lanes, and no bound."""
     for lane in range(WIDTH):
@@ -73,14 +73,14 @@ def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
         memory[BOUND, lane] = NONE
 
 
-@inner
+@kernel
 def set_values(values: Array, memory: Array) -> None:
     """The redundancy parameter of each lane, from (8,)."""
     for lane in range(WIDTH):
         memory[VALUE, lane] = values[lane]
 
 
-@inner
+@kernel
 def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
     """Give a lane the branch that has this slot among all."""
     for sign in range(plan[USED_SIGNS]):
@@ -88,7 +88,7 @@ def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
         memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0
 
 
-@inner
+@kernel
 def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
     """Fill the results with where branches are, inside the limits and the reach or not.
 
@@ -100,7 +100,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
     return bits(_in_lanes(memory)[LOST] > 0.0) != 0
 
 
-@inner
+@kernel
 def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
     """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
     at = result_at(slot)
@@ -113,7 +113,7 @@ def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, colum
             rows[STAND + j, column] = memory[at + j, lane]
 
 
-@inner
+@kernel
 def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
     """rows (NUMBERS, SLOTS) = the branches in a lane."""
     for slot in range(SLOTS):
@@ -126,7 +126,7 @@ def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
 # --- and between two values ----------------------------------------------------------------------
 
 
-@inner
+@kernel
 def way_between(plan: IntArray, one: Array, two: Array) -> Number:
     """How far joints are apart, but for whole turns. one, two (NUMBERS,): branches in lanes."""
     square = 0.0 * one[COST]
@@ -136,13 +136,13 @@ def way_between(plan: IntArray, one: Array, two: Array) -> Number:
     return root(square)
 
 
-@inner
+@kernel
 def _apart(a: Number, b: Number) -> Number:
     apart = b - a
     return apart - TURN * floor(apart * (1.0 / TURN) + 0.5)
 
 
-@inner
+@kernel
 def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) -> Clip:
     """The interval on which at + rise t stays within two bounds."""
     inverse = 1.0 / select(abs(rise) > TINY, rise, TINY)
@@ -150,7 +150,7 @@ def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) ->
     return most(clip[0], least(one, two)), least(clip[1], most(one, two))
 
 
-@inner
+@kernel
 def nearest_between(
     plan: IntArray, numbers: Array, lanes: Array, one: Array, two: Array
 ) -> tuple[Number, Number]:
@@ -187,7 +187,7 @@ def nearest_between(
     return select(most(one[COST], two[COST]) < NONE, near, else_), way
 
 
-@inner
+@kernel
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
     """A lower bound of a branch's distance to its ends on the whole way; below 0 if unknown."""
     way = way_between(plan, one, two)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
@@ -21,7 +21,7 @@ NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
 """Damping of a step [m]: none, the least after a step that failed, and the most."""
 
 
-@inner
+@kernel
 def _error(p: Packed, x: Array, residual: Array) -> float:
     """The largest error [m, rad] at x."""
     update(p, x, residual)
@@ -31,7 +31,7 @@ def _error(p: Packed, x: Array, residual: Array) -> float:
     return error
 
 
-@inner
+@kernel
 def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
     """normal (n, n) = J'J + damping^2, without the column of the variable that is held."""
     n, m = columns.shape
@@ -44,7 +44,7 @@ def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
             normal[i, j] = normal[j, i] = entry
 
 
-@inner
+@kernel
 def _step(
     columns: Array, residual: Array, damping: float, held: int, normal: Array, step: Array
 ) -> None:
@@ -58,7 +58,7 @@ def _step(
     cholesky_solve(normal, step, n)
 
 
-@inner
+@kernel
 def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
     """Remove the columns of variables at a limit that a step would cross; return whether there are
     any.
@@ -74,7 +74,7 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
     return found
 
 
-@njit
+@kernel
 def follow(
     p: Packed,
     limits: Array,
@@ -116,7 +116,7 @@ def follow(
     return _error(p, x, residual)
 
 
-@njit
+@kernel
 def appraise(
     p: Packed,
     x: Array,
@@ -146,7 +146,7 @@ def appraise(
         shares[i] = 1.0 / math.sqrt(trace * _inverse_trace(normal, vectors[1]))
 
 
-@inner
+@kernel
 def _inverse_trace(a: Array, unit: Array) -> float:
     """The trace of the inverse of a symmetric matrix, inf where it is singular; `a` is spoilt.
 

@@ -22,7 +22,7 @@ textbooks, half of the digits are lost where a wrist is aligned or an arm stretc
 
 from __future__ import annotations
 
-from .._jit import inlined, inner
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import Number, bits, least, most, root, select
 from ..maths.vectors import Vector, cross, dot, times
 
@@ -52,31 +52,31 @@ Line = tuple[Number, Number, Number, Number]
 """x, y, d and gap of `line`."""
 
 
-@inlined
+@inline_kernel
 def add(a: Vector, b: Vector) -> Vector:
     """a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-@inlined
+@inline_kernel
 def blend(p: Number, a: Vector, q: Number, b: Vector) -> Vector:
     """p a + q b."""
     return p * a[0] + q * b[0], p * a[1] + q * b[1], p * a[2] + q * b[2]
 
 
-@inlined
+@inline_kernel
 def across(h: Vector, v: Vector) -> Vector:
     """The part of v at right angles to the unit vector h."""
     return blend(1.0, v, -dot(h, v), h)
 
 
-@inlined
+@inline_kernel
 def rotated(h: Vector, c: Number, s: Number, v: Vector) -> Vector:
     """R(h, q) v for the cosine and sine of q (Rodrigues)."""
     return add(blend(c, v, s, cross(h, v)), times((1.0 - c) * dot(h, v), h))
 
 
-@inlined
+@inline_kernel
 def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
     """The angle about h that brings a nearest to b; short: FINE or COARSE."""
     u, v = cross(h, a), cross(h, b)  # a and b across h, a quarter turn further
@@ -87,7 +87,7 @@ def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
     return select(clear, scale * x, free[0]), select(clear, scale * y, free[1])
 
 
-@inlined
+@inline_kernel
 def line(
     x: Number, y: Number, d: Number, gap: Number, free: Angle, short: Number
 ) -> tuple[Number, Number, Number, Number, Number]:
@@ -110,7 +110,7 @@ def line(
     )  # fmt: skip
 
 
-@inner
+@kernel
 def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number, Number]:
     """One of the two shifts d where |u + d h| = |w|, by a sign; and the gap, as in `line`."""
     rise, flat, square = dot(h, u), across(h, u), dot(w, w)
@@ -118,7 +118,7 @@ def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number
     return sign * root(most(gap, 0.0)) - rise, gap / most(square, SMALLEST)
 
 
-@inlined
+@inline_kernel
 def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
     """f . R(h, q) a = d."""
     flat = across(h, a)
@@ -129,7 +129,7 @@ def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
     return x, y, d, select(abs(gap) > ROUNDING * short * square, gap, 0.0)
 
 
-@inlined
+@inline_kernel
 def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
     """|R(h, q) a - g| = |w|: a triangle across h, with the sides |a|, |g| and one that may be
     tiny, the part of |w| across h."""
@@ -142,7 +142,7 @@ def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
     return dot(g, flat), dot(g, cross(h, a)), 0.5 * (one + two - third), gap
 
 
-@inlined
+@inline_kernel
 def cone(h: Vector, a: Vector, f: Vector, f0: Vector, w: Vector) -> Line:
     """f . R(h, q) a = f0 . w where |a| = |w|: a spherical triangle. The part of w across f0 may be
     tiny, as that of an aligned wrist is."""
@@ -159,7 +159,7 @@ def cone(h: Vector, a: Vector, f: Vector, f0: Vector, w: Vector) -> Line:
 # --- polynomials of degree two -------------------------------------------------------------------
 
 
-@inner
+@kernel
 def product(slides: bool, x: Affine, y: Affine) -> Trigonometric:
     """x y. Of a prismatic joint it is that times cos^4(q/2), with d = tan(q/2)."""
     if slides:
@@ -178,7 +178,7 @@ def product(slides: bool, x: Affine, y: Affine) -> Trigonometric:
     )
 
 
-@inner
+@kernel
 def combined(p: Number, x: Trigonometric, q: Number, y: Trigonometric) -> Trigonometric:
     """p x + q y."""
     return (
@@ -187,7 +187,7 @@ def combined(p: Number, x: Trigonometric, q: Number, y: Trigonometric) -> Trigon
     )  # fmt: skip
 
 
-@inner
+@kernel
 def quartic(
     p: Trigonometric, size: Number, signs: tuple[Number, Number], free: Angle
 ) -> tuple[Number, Number, Number]:
@@ -217,7 +217,7 @@ def quartic(
     return select(clear, cq, free[0]), select(clear, sq, free[1]), select(clear, gap, 1.0)
 
 
-@inner
+@kernel
 def _one_line(a: Number, c: Number, s: Number, sign: Number) -> tuple[Number, Number, Number]:
     """u, v, m of one of two lines u x + v y + m = 0 through the zeros of a + c x + s y + x^2 -
     y^2.
@@ -241,7 +241,7 @@ def _one_line(a: Number, c: Number, s: Number, sign: Number) -> tuple[Number, Nu
     return u, select(sign > 0.0, v, -v), select(sign > 0.0, m, n)
 
 
-@inner
+@kernel
 def _degenerate(a: Number, s: Number, c: Number) -> Number:
     """The zero between -1 and 1 of (mu^2 - 1) (a - mu) - (mu + 1) s - (mu - 1) c: Newton's method
     between bounds."""
@@ -263,12 +263,12 @@ def _degenerate(a: Number, s: Number, c: Number) -> Number:
     return mu
 
 
-@inner
+@kernel
 def _value(p: Trigonometric, c: Number, s: Number) -> Number:
     return p[0] + p[1] * c + p[2] * s + p[3] * (c * c - s * s) + 2.0 * p[4] * c * s
 
 
-@inner
+@kernel
 def _polished(p: Trigonometric, c: Number, s: Number) -> Angle:
     """The zero near an angle, by Newton's method as long as that comes nearer."""
     value = _value(p, c, s)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import inlined, inner, njit
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
@@ -150,13 +150,13 @@ FRESH, ADDED, MEASURED = range(3)
 """Tasks of `solve_branches`."""
 
 _in_lanes = in_lanes[WIDTH]
-_arrays_at = ARRAYS.lanes()
+_arrays_at = ARRAYS.vector_view()
 
 
 # --- the loop ------------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _carry(
     plan: IntArray, numbers: Array, lanes: Array, span: int, way: float, v: Vector, offset: float
 ) -> Vector:
@@ -165,7 +165,7 @@ def _carry(
     return _carry_along(plan, numbers, lanes, first, last, way, v, offset)
 
 
-@inlined
+@inline_kernel
 def _carry_along(
     plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, way: float, v: Vector,
     offset: float,
@@ -194,7 +194,7 @@ def _carry_along(
     return v
 
 
-@inlined
+@inline_kernel
 def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     """How far the loop is open, where the goal's frame is [m, rad]."""
     zero = 0.0 * lanes[GOAL]
@@ -219,7 +219,7 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     return root(most(dot(p, p), 0.5 * (dot(x, x) + dot(y, y) + dot(z, z))))
 
 
-@inlined
+@inline_kernel
 def _spun(c: Number, s: Number, v: Vector) -> Vector:
     """v turned about the z axis."""
     return c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]
@@ -228,13 +228,13 @@ def _spun(c: Number, s: Number, v: Vector) -> Vector:
 # --- records -------------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _free(lanes: Array, k: int) -> tuple[Number, Number]:
     """The cosine and sine of an undetermined element."""
     return lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1]
 
 
-@inlined
+@inline_kernel
 def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
     """Solve the element that brings a to w, both as seen from its point."""
     h = axis_at(numbers, k)
@@ -244,7 +244,7 @@ def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
         lanes[COS + k], lanes[SIN + k] = turn(h, a, w, _free(lanes, k), lanes[SHORT])
 
 
-@inlined
+@inline_kernel
 def _solve(
     plan: IntArray, numbers: Array, lanes: Array, r: int, one: int, again: bool, shared: bool
 ) -> None:
@@ -316,7 +316,7 @@ def _solve(
         _turn_first(plan, numbers, lanes, r, add(a, p), w, offset)
 
 
-@inlined
+@inline_kernel
 def _angle_of_sign(
     plan: IntArray, numbers: Array, lanes: Array, r: int, kept: int, a: Vector, w: Vector,
     offset: float,
@@ -330,7 +330,7 @@ def _angle_of_sign(
         _turn_first(plan, numbers, lanes, r, a, w, offset)
 
 
-@inlined
+@inline_kernel
 def _turn_first(
     plan: IntArray, numbers: Array, lanes: Array, r: int, a: Vector, w: Vector, offset: float
 ) -> None:
@@ -340,7 +340,7 @@ def _turn_first(
     _turn(numbers, lanes, k, minus(a, times(offset, point_at(numbers, plan[r + SEEN]))), w)
 
 
-@inner
+@kernel
 def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     """Solve a record of three joints: E1 E2 v(E3) = far, for a point (PLACE) or a normal (LEVEL).
 
@@ -426,7 +426,7 @@ Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
 """v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2."""
 
 
-@inner
+@kernel
 def _terms_of_point(
     plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
 ) -> Terms:
@@ -458,7 +458,7 @@ def _terms_of_point(
     )
 
 
-@inner
+@kernel
 def _terms_of_plane(
     plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
 ) -> Terms:
@@ -480,7 +480,7 @@ def _terms_of_plane(
     return v0, v1, v2, (zero + 1.0, zero, zero), b1, b2
 
 
-@inner
+@kernel
 def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
     """p (x + q y)."""
     return p * (x[0] + q * y[0]), p * (x[1] + q * y[1]), p * (x[2] + q * y[2])
@@ -489,7 +489,7 @@ def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
 # --- joint values --------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _set_joint(
     numbers: Array, lanes: Array, i: int, k: int, value: Number
 ) -> tuple[Number, Number]:
@@ -515,7 +515,7 @@ def _set_joint(
     return beyond, x - start
 
 
-@inlined
+@inline_kernel
 def _set_joints(
     plan: IntArray, numbers: Array, lanes: Array, r: int, count: int, least_gap: float
 ) -> bool:
@@ -546,7 +546,7 @@ def _set_joints(
     return bits(useful | lost) != 0
 
 
-@inner
+@kernel
 def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None:
     """Put undetermined joints so far from the start: see `BY_START`; virtual ones are 0."""
     lanes = _in_lanes(memory)
@@ -562,7 +562,7 @@ def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None
             lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = wave(value)
 
 
-@inner
+@kernel
 def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
     """Prepare the values that all branches share, from GOAL, START and VALUE."""
     lanes = _in_lanes(memory)
@@ -582,7 +582,7 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
         lanes[GAP + sign] = zero + 1.0
 
 
-@inner
+@kernel
 def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> None:
     """Fill the results for GOAL, START and VALUE, where FREE is NaN.
 
@@ -604,7 +604,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
         lanes[LOST] = lost
 
 
-@inner
+@kernel
 def _set_short(memory: Array, square: float) -> None:
     for lane in range(memory.shape[1]):
         memory[SHORT, lane] = square
@@ -613,7 +613,7 @@ def _set_short(memory: Array, square: float) -> None:
 # --- branches ------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
     """The signs that differ from lane to lane; no BOUND, and what is undetermined shows."""
     signs = min(spread, plan[USED_SIGNS])
@@ -624,7 +624,7 @@ def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
             memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0
 
 
-@inner
+@kernel
 def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int) -> int:
     """The other signs in a pass; return the first one that was another in the pass before."""
     used, changed = plan[USED_SIGNS], 0
@@ -636,13 +636,13 @@ def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int
     return changed
 
 
-@inner
+@kernel
 def passes_of(plan: IntArray, spread: int) -> int:
     """How many passes there are."""
     return 1 << max(plan[USED_SIGNS] - spread, 0)
 
 
-@inner
+@kernel
 def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, task: int) -> None:
     """Fill the results of all passes, for what `prepare` has left.
 
@@ -677,7 +677,7 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
         count += max(left_out, 1)
 
 
-@inlined
+@inline_kernel
 def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
     """The result of a branch in each lane: a solution, what is near one, or none of both."""
     margin, beyond, apart = (
@@ -712,7 +712,7 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
         lanes[at + i] = lanes[POINT + i]
 
 
-@inner
+@kernel
 def _put_result(
     plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number, room: Number
 ) -> None:  # fmt: skip
@@ -727,7 +727,7 @@ def _put_result(
 # --- solutions -----------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def _rank(lanes: Array, results: int) -> None:
     """RANKED of each result: how many of the same lane are nearer to the start."""
     for one in range(results):
@@ -740,7 +740,7 @@ def _rank(lanes: Array, results: int) -> None:
             lanes[RANKED + two] = lanes[RANKED + two] + nearer
 
 
-@inner
+@kernel
 def _rank_branches(memory: Array, branches: int) -> None:
     """Rank the branches of one pose, each in a lane of its own."""
     at = result_at(0) + DISTANCE
@@ -751,7 +751,7 @@ def _rank_branches(memory: Array, branches: int) -> None:
         memory[RANKED, one] = nearer
 
 
-@inner
+@kernel
 def _put_ranked(
     plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
     rows: int, i: int,
@@ -774,7 +774,7 @@ def _put_ranked(
     return count
 
 
-@inner
+@kernel
 def put_back(
     plan: IntArray, numbers: Array, memory: Array, lane: int, spread: int, results: int,
     starts: Array, q: Array, errors: Array, i: int,
@@ -834,7 +834,7 @@ def put_back(
     return found
 
 
-@inner
+@kernel
 def _has_near(errors: Array, count: int) -> bool:
     """Whether any of so many rows is only near a solution."""
     near = False
@@ -843,7 +843,7 @@ def _has_near(errors: Array, count: int) -> bool:
     return near
 
 
-@inner
+@kernel
 def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
     """Whether two results are the same but for whole turns."""
     for j in range(plan[JOINTS]):
@@ -853,7 +853,7 @@ def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, bes
     return True
 
 
-@inner
+@kernel
 def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     """How far the loop is open at START [m, rad]."""
     for i in range(plan[JOINTS]):
@@ -865,7 +865,7 @@ def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     return error_of(plan, numbers, lanes)
 
 
-@inner
+@kernel
 def load_start(
     plan: IntArray, starts: Array, values: Array, i: int, lane: int, memory: Array
 ) -> None:
@@ -876,7 +876,7 @@ def load_start(
     memory[VALUE, lane] = values[min(i, values.shape[0] - 1)]
 
 
-@inner
+@kernel
 def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
     """A lane of GOAL for pose i."""
     row = min(i, targets.shape[0] - 1)
@@ -884,7 +884,7 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
         memory[GOAL + c, lane] = targets[row, c]
 
 
-@njit
+@kernel
 def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     """Solve the poses first..last-1 of N; return whether the last has what is only near a
     solution.
@@ -940,7 +940,7 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     return near
 
 
-@njit
+@kernel
 def judge_candidates(address: int, candidates: Array) -> bool:
     """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)

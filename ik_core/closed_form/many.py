@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import COMPILED
 from ..chunks import Progress, Work, checked_threads, share_out
 from ..display import counted
 from ..exceptions import InvalidConfiguration
+from ..kernels.jit import COMPILED
 from ..maths.rotations import (
     Array,
     IntArray,

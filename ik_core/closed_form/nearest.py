@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
@@ -71,7 +71,7 @@ ROOM = ROWS + 2
 _in_lanes = in_lanes[WIDTH]
 
 
-@njit
+@kernel
 def nearest_solutions(
     plan: IntArray,
     numbers: Array,
@@ -122,7 +122,7 @@ def nearest_solutions(
             set_signs(plan, memory, spread)
 
 
-@inner
+@kernel
 def _mark(
     plan: IntArray,
     numbers: Array,
@@ -147,7 +147,7 @@ def _mark(
         memory[PROBLEM, lane], memory[TRIED, lane] = -1.0, 0.0
 
 
-@inner
+@kernel
 def _begin_one(
     plan: IntArray, numbers: Array, memory: Array, spread: int, points: Array, i: int
 ) -> int:
@@ -164,7 +164,7 @@ def _begin_one(
     return count
 
 
-@inner
+@kernel
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
@@ -186,7 +186,7 @@ def _has_ended(
     return False
 
 
-@inner
+@kernel
 def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
     """Keep the solutions found; give the other problems their next value to try, if any."""
     for lane in range(WIDTH):
@@ -203,7 +203,7 @@ def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points:
         memory[PROBLEM, lane] = -1.0
 
 
-@inner
+@kernel
 def _load(
     plan: IntArray,
     numbers: Array,
@@ -227,7 +227,7 @@ def _load(
             memory[VALUE, lane] = x
 
 
-@inner
+@kernel
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
     """The goal's frame with the other joints at 0 instead of their starts."""
     before = plan[BEFORE]
@@ -238,7 +238,7 @@ def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, targe
     return target
 
 
-@inner
+@kernel
 def _motion_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> Frame:
     row = OTHER + k
     value = numbers[row, MULTIPLIER] * _start_of_other(plan, numbers, starts, i, k)
@@ -255,20 +255,20 @@ def _motion_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: i
     return a[0], b[0], d[0], a[1], b[1], d[1], a[2], b[2], d[2], x, y, z
 
 
-@inner
+@kernel
 def _inverse(frame: Frame) -> Frame:
     a, b, c, d, e, f, g, h, i, _, _, _ = frame
     x, y, z = times(-1.0, in_axes(frame, (frame[9], frame[10], frame[11])))
     return a, d, g, b, e, h, c, f, i, x, y, z
 
 
-@inner
+@kernel
 def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> float:
     x, row = starts[i, plan[OTHERS + k]], OTHER + k
     return min(max(x, numbers[row, LOWER]), numbers[row, UPPER])
 
 
-@inner
+@kernel
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     """The lanes, as bits, whose start does not stay, and whose target is not out of reach."""
     error, near = error_at_start(plan, numbers, lanes), numbers[SETTINGS, STAYS]
@@ -282,14 +282,14 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     return far & bits(away <= numbers[SETTINGS, REACH] * numbers[SETTINGS, REACH])
 
 
-@inner
+@kernel
 def _solve(plan: IntArray, numbers: Array, memory: Array, spread: int) -> int:
     """Solve in all lanes; return those, as bits, that are in doubt, as joints are turned round."""
     solve_lanes(plan, numbers, memory, spread)
     return _turned_round(plan, numbers, _in_lanes(memory), passes_of(plan, spread))
 
 
-@inner
+@kernel
 def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> int:
     """The lanes, as bits, where a limit has a joint go round by a whole turn for next to nothing.
 
@@ -314,7 +314,7 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
     return bits(around > 0.5)
 
 
-@inner
+@kernel
 def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: int) -> bool:
     """Hold the joint of a lane at the value after this one; False where there is none.
 
@@ -341,7 +341,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
     return False
 
 
-@inner
+@kernel
 def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
     """Whether a result is a solution, and nearer than another result."""
     if not (memory[at + DISTANCE, lane] < NONE and memory[at + ERROR, lane] <= EXACT):
@@ -349,7 +349,7 @@ def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bo
     return there < 0 or memory[at + DISTANCE, lane] < memory[there + DISTANCE, beside]
 
 
-@inner
+@kernel
 def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
     """The slot of a lane with the nearest solution; -1 without any, or in doubt."""
     best, there = -1, -1
@@ -361,19 +361,19 @@ def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
     return best
 
 
-@inner
+@kernel
 def _take(plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int) -> None:
     for j in range(plan[JOINTS]):
         points[i, plan[COLUMN + j]] = memory[result_at(slot) + j, lane]
 
 
-@inner
+@kernel
 def _keep_start(plan: IntArray, memory: Array, lane: int, points: Array, i: int) -> None:
     for j in range(plan[JOINTS]):
         points[i, plan[COLUMN + j]] = memory[START + j, lane]
 
 
-@inner
+@kernel
 def _keep_others(plan: IntArray, numbers: Array, starts: Array, points: Array, i: int) -> None:
     for k in range(plan[BEFORE] + plan[BEHIND]):
         points[i, plan[OTHERS + k]] = _start_of_other(plan, numbers, starts, i, k)

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
 from .branch_search import (
@@ -87,7 +87,7 @@ UNKNOWN = math.inf
 _in_lanes = in_lanes[WIDTH]
 
 
-@njit
+@kernel
 def nearest_branch(
     plan: IntArray,
     numbers: Array,
@@ -139,14 +139,14 @@ def nearest_branch(
     return best[HERE, AT], in_doubt
 
 
-@inner
+@kernel
 def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
     lanes = _in_lanes(memory)
     lanes[SPARE] = error_at_start(plan, numbers, lanes)
     return memory[SPARE, 0]
 
 
-@inner
+@kernel
 def _evaluate_start(
     plan: IntArray, numbers: Array, middle: float, trial: Array, memory: Array
 ) -> bool:
@@ -164,7 +164,7 @@ def _evaluate_start(
     return nothing and near
 
 
-@inner
+@kernel
 def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
     """The solutions with a value of the redundancy parameter, a branch in each lane."""
     for lane in range(WIDTH):
@@ -174,7 +174,7 @@ def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memor
     solve_lanes(plan, numbers, memory, BRANCHES)
 
 
-@inner
+@kernel
 def _scan_outwards(
     plan: IntArray,
     wide: Array,
@@ -215,13 +215,13 @@ def _scan_outwards(
             return 0, -1
 
 
-@inner
+@kernel
 def _may_cost(gap: float, least: float) -> bool:
     """Whether a value so far from the start's may have a solution nearer than the best."""
     return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 
-@inner
+@kernel
 def _evaluate_branches(
     plan: IntArray,
     wide: Array,
@@ -246,7 +246,7 @@ def _evaluate_branches(
     return True
 
 
-@inner
+@kernel
 def _list_parts(
     plan: IntArray,
     wide: Array,
@@ -274,7 +274,7 @@ def _list_parts(
     return count
 
 
-@inner
+@kernel
 def _list_part(
     promise: float,
     value: float,
@@ -298,7 +298,7 @@ def _list_part(
     return count + 1
 
 
-@inner
+@kernel
 def _divide(
     plan: IntArray,
     wide: Array,
@@ -326,7 +326,7 @@ def _divide(
         count = _list_again(plan, wide, parts, count, picked, trial, memory, step, ends)
 
 
-@inner
+@kernel
 def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
     """Fill lanes with the values that divide the most promising parts; return how many."""
     picked = 0
@@ -344,7 +344,7 @@ def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: 
     return picked
 
 
-@inner
+@kernel
 def _most_promising(parts: Array, count: int, least: float) -> int:
     """The part that may come nearest, -1 where none is nearer than the best."""
     best, near = -1, math.sqrt(least)
@@ -354,7 +354,7 @@ def _most_promising(parts: Array, count: int, least: float) -> int:
     return best
 
 
-@inner
+@kernel
 def _note_ends(
     plan: IntArray, parts: Array, picked: int, trial: Array, memory: Array, ends: Array
 ) -> None:
@@ -368,7 +368,7 @@ def _note_ends(
             keep(plan, memory, 0, lane + k - 1, ends[k], i)
 
 
-@inner
+@kernel
 def _list_again(
     plan: IntArray,
     wide: Array,
@@ -401,7 +401,7 @@ def _list_again(
     return count
 
 
-@inner
+@kernel
 def _write_nearest(
     plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array, q: Array
 ) -> None:
@@ -417,7 +417,7 @@ def _write_nearest(
         q[0] = np.nan
 
 
-@inner
+@kernel
 def _set_bound(memory: Array, bound: float) -> None:
     """Set the squared distance beyond which solutions are of no use."""
     for lane in range(WIDTH):

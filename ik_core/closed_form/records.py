@@ -25,8 +25,8 @@ along, to which records refer by spans. Its other *numbers* have a row for each 
 
 from __future__ import annotations
 
-from .._jit import inner
-from .._records import FLOAT, INT, Layout
+from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT, Layout
 from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, Frame
 from ..maths.vectors import Vector
@@ -167,19 +167,19 @@ ARRAYS = Layout(
 """Arguments and results of `kernel.solve_poses`."""
 
 
-@inner
+@kernel
 def axis_at(numbers: Array, row: int) -> Vector:
     """The axis of a row."""
     return numbers[row, 0], numbers[row, 1], numbers[row, 2]
 
 
-@inner
+@kernel
 def point_at(numbers: Array, row: int) -> Vector:
     """The point of a row."""
     return numbers[row, 3], numbers[row, 4], numbers[row, 5]
 
 
-@inner
+@kernel
 def frame_in(lanes: Array, row: int) -> Frame:
     """The frame in twelve rows of the memory."""
     return (
@@ -189,14 +189,14 @@ def frame_in(lanes: Array, row: int) -> Frame:
     )  # fmt: skip
 
 
-@inner
+@kernel
 def put_frame_in(lanes: Array, row: int, frame: Frame) -> None:
     """Twelve rows of the memory = a frame."""
     for i in range(12):
         lanes[row + i] = frame[i]
 
 
-@inner
+@kernel
 def result_at(slot: int) -> int:
     """The first row of a result."""
     return RESULTS + RESULT * slot

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
 from .branches import END, keep_all, load, measure, nearest_between, set_values, stays_between
@@ -37,7 +37,7 @@ FINEST = 1e-13
 _in_lanes = in_lanes[WIDTH]
 
 
-@njit
+@kernel
 def sweep(
     plan: IntArray,
     numbers: Array,
@@ -72,7 +72,7 @@ def sweep(
     return 0.0
 
 
-@inner
+@kernel
 def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
     """trial[1] = the costs of eight values trial[0], see `sweep`."""
     set_values(trial[0], memory)
@@ -86,7 +86,7 @@ def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
                 trial[1, lane] = cost
 
 
-@inner
+@kernel
 def _last(plan: IntArray, numbers: Array, values: Array, trial: Array, memory: Array) -> float:
     there, beyond = values[0], values[1]
     for _ in range(ROUNDS):
@@ -107,7 +107,7 @@ def _last(plan: IntArray, numbers: Array, values: Array, trial: Array, memory: A
 # --- between two values --------------------------------------------------------------------------
 
 
-@njit
+@kernel
 def hidden_values(
     plan: IntArray,
     wide: Array,
@@ -146,7 +146,7 @@ def hidden_values(
     return count
 
 
-@inner
+@kernel
 def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array) -> float:
     """1.0 where there may be a solution between two values that have none, -1.0 where there may
     be none between two that have some, else 0.0. one, two (NUMBERS,), in lanes: the branches."""
@@ -158,7 +158,7 @@ def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array)
     return 1.0 if bits(nearest_between(plan, wide, lanes, one, two)[0] < NONE) else 0.0
 
 
-@inner
+@kernel
 def _scan_between(
     plan: IntArray,
     wide: Array,

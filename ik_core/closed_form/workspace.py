@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._records import Record
+from ..kernels.records import Record
 from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.limits import JointLimits
 from . import records

@@ -7,7 +7,7 @@ of the two pieces: `GUARD` is more than what rounding adds.
 
 from __future__ import annotations
 
-from .._jit import inlined, inner
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import Number, bits, least, most, root, select, wave
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, put_frame
 from ..maths.vectors import Vector, dot, minus
@@ -24,7 +24,7 @@ PARALLEL = 1e-12
 """Square of the sine of an angle below which two segments are parallel."""
 
 
-@inner
+@kernel
 def place_pieces(model: Record, state: Record) -> None:
     """Fill the frames of all bodies at the configurations `state.q`, and the spheres and capsules
     of all pieces that move, in the root link's frame."""
@@ -40,7 +40,7 @@ def place_pieces(model: Record, state: Record) -> None:
         ends[i, 3], ends[i, 4], ends[i, 5] = x, y, z
 
 
-@inner
+@kernel
 def _place_bodies(model: Record, state: Record) -> None:
     tree, geometry, frames = model.tree, model.geometry, state.frames
     angle, cosine, sine = state.angle, state.cosine, state.sine
@@ -53,13 +53,13 @@ def _place_bodies(model: Record, state: Record) -> None:
         put_frame(frames, k + 1, moved_frame(tree, k, frame, first, sine[k]))
 
 
-@inlined
+@inline_kernel
 def _point(frame: Frame, points: Array, i: int, first: int) -> tuple[Number, Number, Number]:
     x, y, z = from_axes(frame, (points[i, first], points[i, first + 1], points[i, first + 2]))
     return x + frame[9], y + frame[10], z + frame[11]
 
 
-@inner
+@kernel
 def bound_pairs(model: Record, state: Record, reach: float) -> int:
     """Find the pairs that may be nearer than their margin, or than `reach` [m], in any lane.
 
@@ -98,20 +98,20 @@ def bound_pairs(model: Record, state: Record, reach: float) -> int:
     return count
 
 
-@inlined
+@inline_kernel
 def _start(state: Record, i: int) -> Vector:
     """The first end of a capsule."""
     return state.ends[i, 0], state.ends[i, 1], state.ends[i, 2]
 
 
-@inlined
+@inline_kernel
 def _axis(state: Record, i: int) -> Vector:
     """The vector from the first end of a capsule to the second."""
     ends = state.ends
     return ends[i, 3] - ends[i, 0], ends[i, 4] - ends[i, 1], ends[i, 5] - ends[i, 2]
 
 
-@inlined
+@inline_kernel
 def _off_box(box: Array, j: int, point: Vector) -> Vector:
     """The vector from the nearest point of a box to a point, in the box's frame."""
     x, y, z = point
@@ -123,7 +123,7 @@ def _off_box(box: Array, j: int, point: Vector) -> Vector:
     )
 
 
-@inlined
+@inline_kernel
 def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
     """The distance of the segments a + s d and b + t e, s and t in 0..1 [Ericson2005] 5.1.9."""
     r = minus(a, b)
@@ -141,20 +141,20 @@ def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
     return root(x * x + y * y + z * z)
 
 
-@inlined
+@inline_kernel
 def _share(x: Number) -> Number:
     """x in 0..1."""
     return least(most(x, 0.0), 1.0)
 
 
-@inlined
+@inline_kernel
 def _in_box(box: Array, j: int, point: Vector) -> Vector:
     """A point as a box sees it."""
     x, y, z = point[0] - box[j, 9], point[1] - box[j, 10], point[2] - box[j, 11]
     return _in_axes(box, j, (x, y, z))
 
 
-@inlined
+@inline_kernel
 def _in_axes(box: Array, j: int, v: Vector) -> Vector:
     """The components of a vector in a box's axes."""
     x, y, z = v
@@ -165,7 +165,7 @@ def _in_axes(box: Array, j: int, v: Vector) -> Vector:
     )
 
 
-@inlined
+@inline_kernel
 def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
     """A lower bound of the distance of a segment to a box; the distance once it has converged.
 
@@ -189,14 +189,14 @@ def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
     return bound
 
 
-@inlined
+@inline_kernel
 def _height(box: Array, j: int, point: Vector) -> Number:
     """The height of a point above a plane."""
     x, y, z = point[0] - box[j, 9], point[1] - box[j, 10], point[2] - box[j, 11]
     return _rise(box, j, (x, y, z))
 
 
-@inlined
+@inline_kernel
 def _rise(box: Array, j: int, v: Vector) -> Number:
     """The component of a vector along a plane's normal."""
     return box[j, 2] * v[0] + box[j, 5] * v[1] + box[j, 8] * v[2]

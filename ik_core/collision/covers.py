@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 
 SAFETY = 1e-12
@@ -109,7 +109,7 @@ def _with_radius(*ends: Array, radius: float) -> Array:
     return np.array([*np.concatenate(ends), radius + SAFETY * (1.0 + radius)])
 
 
-@inner
+@kernel
 def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
     """Excess [m] of the least cover around the corners whose ends are in a row of a table.
 
@@ -135,7 +135,7 @@ def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
     return math.sqrt(reach) + height + OUTSIDE * max(height, 0.0)
 
 
-@njit
+@kernel
 def descend(
     corners: Array, planes: Array, simplex: Array, spare: Array, steps: int, converged: float
 ) -> None:
@@ -189,7 +189,7 @@ def descend(
         step += n
 
 
-@inner
+@kernel
 def _move(simplex: Array, spare: Array, worst: int, row: int, factor: float) -> None:
     """Put centroid + factor (centroid - worst point) into a row of `spare`, centroid in row 0."""
     for k in range(simplex.shape[1] - 1):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import njit
 from ..exceptions import MeshError
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 
 MOST_PIECES = 8
@@ -281,7 +281,7 @@ def _growing(slabs: list[Array]) -> list[float]:
     return volumes
 
 
-@njit
+@kernel
 def winding_number(triangles: Array, x: float, y: float, z: float) -> float:
     """How often triangles (T, 3, 3) enclose a point [VanOosteromStrackee1983] Eq. 8.
 

@@ -13,7 +13,7 @@ a hundredth of its radius too much.
 
 from __future__ import annotations
 
-from .._jit import inlined, inner
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.rotations import Array, Frame
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import FAR, mix, nearest_point, put_corner, support, support_of_other, thickness_of
@@ -25,7 +25,7 @@ LENGTH = 1e-9
 """[m] Pieces whose difference is thinner have no inside."""
 
 
-@inner
+@kernel
 def depth_of(
     model: Record,
     corners: Record,
@@ -44,7 +44,7 @@ def depth_of(
     return depth
 
 
-@inner
+@kernel
 def depth_bounds(
     model: Record,
     corners: Record,
@@ -88,12 +88,12 @@ def depth_bounds(
     return min(lower, max(depth, 0.0)) + thick, max(depth, 0.0) + thick
 
 
-@inlined
+@inline_kernel
 def _row(polytope: Array, k: int) -> Vector:
     return polytope[k, 0], polytope[k, 1], polytope[k, 2]
 
 
-@inner
+@kernel
 def _corner_along(
     model: Record,
     corners: Record,
@@ -111,7 +111,7 @@ def _corner_along(
     put_corner(state.polytope, k, minus(b, a), a, b)
 
 
-@inner
+@kernel
 def _first_tetrahedron(
     model: Record,
     corners: Record,
@@ -164,7 +164,7 @@ def _first_tetrahedron(
     return False, n
 
 
-@inner
+@kernel
 def _is_off(
     model: Record,
     corners: Record,
@@ -188,7 +188,7 @@ def _is_off(
     return max(up, down) > LENGTH
 
 
-@inlined
+@inline_kernel
 def _any_across(x: Vector) -> Vector:
     """A unit vector across a unit vector."""
     a, b, c = abs(x[0]), abs(x[1]), abs(x[2])
@@ -201,7 +201,7 @@ def _any_across(x: Vector) -> Vector:
     return times(1.0 / norm(y), y)
 
 
-@inner
+@kernel
 def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
     """Face f = three corners, counterclockwise seen from outside; a degenerate one is far away."""
     faces, planes, polytope = state.faces, state.planes, state.polytope
@@ -219,7 +219,7 @@ def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
     planes[f, 3] = dot(n, p)
 
 
-@inner
+@kernel
 def _add_corner(state: Record, k: int, last: int) -> int:
     """Replace the faces that corner k can see by those between it and their outline; return the
     number of faces, 0 where there is no room for them."""
@@ -245,7 +245,7 @@ def _add_corner(state: Record, k: int, last: int) -> int:
     return kept + count
 
 
-@inlined
+@inline_kernel
 def _toggle(edges: Array, count: int, a: int, b: int) -> int:
     """Add an edge to the outline, or remove it if it is there the other way round."""
     for e in range(count):
@@ -256,7 +256,7 @@ def _toggle(edges: Array, count: int, a: int, b: int) -> int:
     return count + 1
 
 
-@inner
+@kernel
 def _set_answer_of_side(state: Record, last: int, distance: float) -> None:
     """Fill witness and direction from that of the faces up to a distance, such as the triangles of
     a side with more corners, which has the point that is nearest to the origin."""
@@ -273,7 +273,7 @@ def _set_answer_of_side(state: Record, last: int, distance: float) -> None:
     _set_answer(state, faces[f, 0], faces[f, 1], faces[f, 2], normal)
 
 
-@inner
+@kernel
 def _load_face(state: Record, a: int, b: int, c: int) -> None:
     """Make three corners of the polytope the simplex, and find its nearest point."""
     simplex, polytope = state.simplex, state.polytope
@@ -285,7 +285,7 @@ def _load_face(state: Record, a: int, b: int, c: int) -> None:
     nearest_point(state, simplex, state.share)
 
 
-@inner
+@kernel
 def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
     """Fill witness and direction from a face of the polytope."""
     _load_face(state, a, b, c)

@@ -17,7 +17,7 @@ distance is found exactly, and one of at most the thickness is not yet a collisi
 
 from __future__ import annotations
 
-from .._jit import inlined, inner
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import most, select
 from ..maths.rotations import Array, Frame, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
@@ -36,7 +36,7 @@ FLAT = 1e-24
 """Square of the sine of a triangle's angle below which it is a line."""
 
 
-@inner
+@kernel
 def between(
     model: Record,
     corners: Record,
@@ -98,7 +98,7 @@ def between(
     return min(lower, upper) - thick, upper - thick
 
 
-@inlined
+@inline_kernel
 def thickness_of(model: Record, i: int) -> float:
     return model.radius[i] if model.kind[i] == POINTS else 0.0
 
@@ -106,7 +106,7 @@ def thickness_of(model: Record, i: int) -> float:
 # --- the farthest points -------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def support(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, direction: Vector
 ) -> Vector:
@@ -138,19 +138,19 @@ def support(
     return _corner(model, found // WIDTH, found % WIDTH)
 
 
-@inlined
+@inline_kernel
 def _corner(model: Record, block: int, lane: int) -> Vector:
     at = model.corners
     return at[block, 0, lane], at[block, 1, lane], at[block, 2, lane]
 
 
-@inlined
+@inline_kernel
 def corner_of(model: Record, first: int, k: int) -> Vector:
     """Corner k of the piece whose first block of corners is `first`."""
     return _corner(model, first + k // WIDTH, k % WIDTH)
 
 
-@inner
+@kernel
 def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) -> Vector:
     """The point on the rim of the end that a direction points to; the centre along the axis."""
     axis = corner_of(model, first, 2)
@@ -163,14 +163,14 @@ def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) ->
     return x + scale * ex, y + scale * ey, z + scale * ez
 
 
-@inlined
+@inline_kernel
 def _without(v: Vector, axis: Vector) -> Vector:
     """The component of v across a unit axis."""
     along = dot(v, axis)
     return v[0] - along * axis[0], v[1] - along * axis[1], v[2] - along * axis[2]
 
 
-@inner
+@kernel
 def support_of_other(
     model: Record,
     corners: Record,
@@ -188,18 +188,18 @@ def support_of_other(
 # --- the simplex ---------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _at(simplex: Array, k: int) -> Vector:
     return simplex[k, 0], simplex[k, 1], simplex[k, 2]
 
 
-@inlined
+@inline_kernel
 def put_corner(simplex: Array, k: int, w: Vector, a: Vector, b: Vector) -> None:
     for c in range(3):
         simplex[k, c], simplex[k, 3 + c], simplex[k, 6 + c] = w[c], a[c], b[c]
 
 
-@inlined
+@inline_kernel
 def _has(simplex: Array, count: int, w: Vector) -> bool:
     """Whether a corner is among those of the simplex."""
     found = False
@@ -210,7 +210,7 @@ def _has(simplex: Array, count: int, w: Vector) -> bool:
     return found
 
 
-@inlined
+@inline_kernel
 def mix(simplex: Array, share: Array, first: int) -> Vector:
     """The sum of corners, or with `first` 3 and 6 of points of A and B, by their shares."""
     x = y = z = 0.0
@@ -222,7 +222,7 @@ def mix(simplex: Array, share: Array, first: int) -> Vector:
     return x, y, z
 
 
-@inlined
+@inline_kernel
 def _drop_unused(state: Record, simplex: Array, share: Array) -> None:
     """Keep the corners that have a share, in their order."""
     kept = 0
@@ -236,7 +236,7 @@ def _drop_unused(state: Record, simplex: Array, share: Array) -> None:
     state.count = kept
 
 
-@inner
+@kernel
 def nearest_point(state: Record, simplex: Array, share: Array) -> bool:
     """Fill the shares of the corners in the simplex's point that is nearest to the origin; return
     whether that is the origin, inside a tetrahedron."""
@@ -253,7 +253,7 @@ def nearest_point(state: Record, simplex: Array, share: Array) -> bool:
     return False
 
 
-@inner
+@kernel
 def _take(simplex: Array, best: float, trial: Array, share: Array) -> float:
     """Take trial shares if their point is nearer than `best`; the square of its distance."""
     point = mix(simplex, trial, 0)
@@ -265,13 +265,13 @@ def _take(simplex: Array, best: float, trial: Array, share: Array) -> float:
     return square
 
 
-@inner
+@kernel
 def _clear(trial: Array) -> None:
     for k in range(4):
         trial[k] = 0.0
 
 
-@inner
+@kernel
 def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, share: Array) -> float:
     """Take the nearest point of an edge if it is nearer than `best`."""
     start = _at(simplex, a)
@@ -283,7 +283,7 @@ def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, share: 
     return _take(simplex, best, trial, share)
 
 
-@inner
+@kernel
 def _try_face(
     simplex: Array, a: int, b: int, c: int, best: float, trial: Array, share: Array
 ) -> float:
@@ -308,7 +308,7 @@ def _try_face(
     return best
 
 
-@inner
+@kernel
 def _refine(
     simplex: Array,
     a: int,
@@ -330,7 +330,7 @@ def _refine(
         trial[a], trial[b], trial[c] = u, v, w
 
 
-@inner
+@kernel
 def _try_tetrahedron(simplex: Array, trial: Array, share: Array) -> bool:
     """Take the nearest point of a tetrahedron; return whether the origin is inside."""
     p, q, r, s = _at(simplex, 0), _at(simplex, 1), _at(simplex, 2), _at(simplex, 3)

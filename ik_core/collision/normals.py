@@ -15,7 +15,7 @@ the plane across the way, which may be too many. What separates the pieces farth
 
 from __future__ import annotations
 
-from .._jit import inlined, inner
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.rotations import Array, Frame, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import corner_of, support, support_of_other
@@ -37,7 +37,7 @@ NONE = 0.0, 0.0, 0.0
 OWN = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 
 
-@inner
+@kernel
 def sharpen(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, frame: Frame
 ) -> None:
@@ -60,7 +60,7 @@ def sharpen(
             break  # no plane separates them farther
 
 
-@inner
+@kernel
 def _nearest(
     model: Record, state: Record, i: int, j: int, frame: Frame, has_faces: bool
 ) -> tuple[Vector, Vector]:
@@ -111,7 +111,7 @@ def _nearest(
     return _sum(a, times(turn_a, around_a)), exact
 
 
-@inner
+@kernel
 def _gap(
     model: Record,
     corners: Record,
@@ -132,14 +132,14 @@ def _gap(
     return dot(minus(b, a), normal)
 
 
-@inlined
+@inline_kernel
 def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vector:
     """The way along a rim to the point that is farthest along a normal, or nearest."""
     off, height = dot(normal, around), dot(normal, arm)
     return times(radius * off / height, around) if abs(off) < TURN * abs(height) else NONE
 
 
-@inner
+@kernel
 def _freedom(
     model: Record,
     state: Record,
@@ -188,7 +188,7 @@ def _freedom(
     return model.radius[i], arm, cross(along, arm), along if ends == 3 else NONE, NONE
 
 
-@inner
+@kernel
 def _edge(model: Record, i: int, frame: Frame, point: Vector, way: Vector, flat: Vector) -> Vector:
     """From a point of a hull to the corner that is farthest from the line along `flat`, of those
     in the plane across a way; zero if there is none."""
@@ -203,23 +203,23 @@ def _edge(model: Record, i: int, frame: Frame, point: Vector, way: Vector, flat:
     return found
 
 
-@inlined
+@inline_kernel
 def _placed(frame: Frame, point: Vector) -> Vector:
     return _sum(from_axes(frame, point), (frame[9], frame[10], frame[11]))
 
 
-@inlined
+@inline_kernel
 def _sum(v: Vector, w: Vector) -> Vector:
     return v[0] + w[0], v[1] + w[1], v[2] + w[2]
 
 
-@inlined
+@inline_kernel
 def _across(v: Vector, direction: Vector) -> Vector:
     """The component of v across a direction; v itself if that is zero."""
     square = dot(direction, direction)
     return minus(v, times(dot(v, direction) / square, direction)) if square > 0.0 else v
 
 
-@inlined
+@inline_kernel
 def _point(simplex: Array, k: int, first: int) -> Vector:
     return simplex[k, first], simplex[k, first + 1], simplex[k, first + 2]

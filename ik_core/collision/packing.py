@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _records
+from ..kernels import records
 from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.robot import Robot
 from .piece import Piece
 from .records import CYLINDER, MODEL, POINTS, STATE, WIDTH
 
-Record = _records.Record
+Record = records.Record
 
 
 class BodyPiece(NamedTuple):

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inlined, inner, njit
-from .._records import FLOAT, INT, LANE, Layout
+from ..kernels.jit import inline_kernel, kernel
+from ..kernels.records import FLOAT, INT, LANE, Layout
 from ..maths.lanes import Number, least, most, root
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
@@ -82,13 +82,13 @@ PATH = Layout(
     lanes_far=(LANE, 2, 'joints'),
     stack=(FLOAT, 'stack_rows', 'stack_columns'),
 )
-path_lanes, path_numbers = PATH.lanes(WIDTH), PATH.numbers(WIDTH)
+path_lanes, path_numbers = PATH.vector_view(WIDTH), PATH.scalar_view(WIDTH)
 
 
 # --- where the links are -------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def _place(model: Record, path: Record, x: Array) -> None:
     """Fill the axes and origins of a path's joints, and the frame of its end, as its start sees
     them."""
@@ -112,13 +112,13 @@ def _place(model: Record, path: Record, x: Array) -> None:
         path.frame[c] = frame[c]
 
 
-@inlined
+@inline_kernel
 def _set_axis(path: Record, k: int, frame: Frame) -> None:
     path.axis[k, 0], path.axis[k, 1], path.axis[k, 2] = frame[2], frame[5], frame[8]
     path.origin[k, 0], path.origin[k, 1], path.origin[k, 2] = frame[9], frame[10], frame[11]
 
 
-@inner
+@kernel
 def _inverse(frame: Frame) -> Frame:
     x, y, z = in_axes(frame, (frame[9], frame[10], frame[11]))
     return (
@@ -127,13 +127,13 @@ def _inverse(frame: Frame) -> Frame:
     )  # fmt: skip
 
 
-@inlined
+@inline_kernel
 def _frame_of(path: Record) -> Frame:
     f = path.frame
     return f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11]
 
 
-@inner
+@kernel
 def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> float:
     """The distance of the spheres around two pieces; `toward` is from one centre to the other."""
     sphere, frame = model.sphere, _frame_of(path)
@@ -150,7 +150,7 @@ def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> f
 # --- search --------------------------------------------------------------------------------------
 
 
-@njit
+@kernel
 def link_distance(
     model_address: int, state_address: int, path_address: int, x: Array, slope: Array
 ) -> float:
@@ -161,7 +161,7 @@ def link_distance(
     return _link_distance(model, corners, state, lanes, path_numbers(path_address), x, slope)
 
 
-@inner
+@kernel
 def _link_distance(
     model: Record,
     corners: Record,
@@ -191,7 +191,7 @@ def _link_distance(
     return best
 
 
-@inner
+@kernel
 def _set_slope(model: Record, path: Record, state: Record, slope: Array) -> None:
     """slope = the derivative of the distance in `state`: of n . (z_k x (p - o_k))."""
     x, y, z = state.toward[0], state.toward[1], state.toward[2]
@@ -209,12 +209,12 @@ def _set_slope(model: Record, path: Record, state: Record, slope: Array) -> None
         slope[path.variable[k]] += -rate if path.up[k] == 1 else rate
 
 
-@inlined
+@inline_kernel
 def _vector(rows: Array, k: int) -> Vector:
     return rows[k, 0], rows[k, 1], rows[k, 2]
 
 
-@njit
+@kernel
 def search(
     model_address: int,
     state_address: int,
@@ -262,7 +262,7 @@ def search(
     return best
 
 
-@inner
+@kernel
 def _descend(
     model: Record,
     corners: Record,
@@ -307,7 +307,7 @@ def _descend(
 # --- proof ---------------------------------------------------------------------------------------
 
 
-@njit
+@kernel
 def prove(
     model_address: int,
     state_address: int,
@@ -335,7 +335,7 @@ def prove(
     return NEVER, boxes
 
 
-@inlined
+@inline_kernel
 def _put_whole_box(path: Record) -> int:
     """Make the limits the only box of the stack; return its size."""
     for v in range(path.x.shape[0]):
@@ -343,7 +343,7 @@ def _put_whole_box(path: Record) -> int:
     return 1
 
 
-@inner
+@kernel
 def _load_box(model: Record, path: Record, row: int) -> None:
     """Place the links at the middle of a box of the stack, and fill how far its joints turn."""
     x, half, stack, count = path.x, path.half, path.stack, path.x.shape[0]
@@ -359,7 +359,7 @@ def _load_box(model: Record, path: Record, row: int) -> None:
         path.chord[k] = turn if slides else 2.0 * math.sin(0.5 * min(turn, math.pi))
 
 
-@inner
+@kernel
 def _halve(path: Record, row: int) -> int:
     """Put the halves of the box that was taken on the stack from a row on, cut across the variable
     whose width costs most; return the stack's size."""
@@ -380,7 +380,7 @@ def _halve(path: Record, row: int) -> int:
     return row
 
 
-@inner
+@kernel
 def _judge(
     model: Record,
     corners: Record,
@@ -405,7 +405,7 @@ def _judge(
     return NEVER
 
 
-@inner
+@kernel
 def _judge_pair(
     model: Record,
     corners: Record,
@@ -443,7 +443,7 @@ def _judge_pair(
     return OPEN
 
 
-@inner
+@kernel
 def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: int, j: int) -> None:
     """Fill `far` and `beyond`: how far corners are from each axis anywhere in the box, and how far
     the joints beyond an axis, seen from the cut, move them."""
@@ -470,7 +470,7 @@ def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: in
             moved += path.chord[k] * (1.0 if slides else path.far[side, k])
 
 
-@inlined
+@inline_kernel
 def _corners(
     corners: Record, path: Record, block: int, side: int
 ) -> tuple[Number, Number, Number]:
@@ -487,7 +487,7 @@ def _corners(
     return x, y, z
 
 
-@inner
+@kernel
 def _bound_along(
     model: Record, corners: Record, path: Record, wide: Record, i: int, j: int, n: Vector
 ) -> tuple[float, int]:
@@ -510,7 +510,7 @@ def _bound_along(
     return bound - thickness_of(model, i) - thickness_of(model, j), best
 
 
-@inner
+@kernel
 def _move_along(
     model: Record, corners: Record, path: Record, wide: Record, piece: int, side: int, n: Vector
 ) -> None:
@@ -536,7 +536,7 @@ def _move_along(
         path.gap[side, cut] = low
 
 
-@inlined
+@inline_kernel
 def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign: float) -> Number:
     """How far joint k alone can move points p along -sign n."""
     z = _vector(path.axis, k)
@@ -551,7 +551,7 @@ def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign:
     return sine * rate + (1.0 - math.cos(min(turn, math.pi))) * most(rise, 0.0)
 
 
-@inner
+@kernel
 def _set_costs(model: Record, path: Record, cut: int) -> None:
     """cost = by how much less each joint's width would raise the bound, about."""
     joints = path.body.shape[0]
@@ -570,7 +570,7 @@ def _set_costs(model: Record, path: Record, cut: int) -> None:
         path.cost[k] = min(cost, path.cost[k]) + 0.05 * path.cost[k]
 
 
-@njit
+@kernel
 def prove_inside(
     model_address: int,
     state_address: int,
@@ -616,7 +616,7 @@ def prove_inside(
     return True, boxes
 
 
-@inner
+@kernel
 def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
     """How far the joints move a point of the second link at most; fills `beyond`."""
     moved = 0.0
@@ -629,7 +629,7 @@ def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
     return moved
 
 
-@njit
+@kernel
 def prove_touching(
     model_address: int, state_address: int, path_address: int, point: int, most_boxes: int
 ) -> tuple[bool, int]:
@@ -666,7 +666,7 @@ def prove_touching(
     return True, boxes
 
 
-@inner
+@kernel
 def _common_ball(
     model: Record,
     corners: Record,
@@ -704,7 +704,7 @@ def _common_ball(
     return best
 
 
-@inner
+@kernel
 def _towards_axes(model: Record, path: Record, p: Vector, way: Vector) -> Vector:
     """A way from a point, and towards the axes by as much as each moves it less there."""
     x, y, z = way
@@ -717,7 +717,7 @@ def _towards_axes(model: Record, path: Record, p: Vector, way: Vector) -> Vector
     return x, y, z
 
 
-@inner
+@kernel
 def _depth(
     model: Record,
     corners: Record,
@@ -749,7 +749,7 @@ def _depth(
     return -upper
 
 
-@inner
+@kernel
 def _set_depth_in_cylinder(model: Record, state: Record, i: int, p: Vector) -> bool:
     """Whether a point is in a cylinder.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._records import FLOAT, INT, LANE, Layout
+from ..kernels.records import FLOAT, INT, LANE, Layout
 from ..maths.lanes import HAS_LANES
 
 Record = Any
@@ -84,5 +84,5 @@ STATE = Layout(
     distances=(FLOAT, 'groups', 10),  # distance, points of both pieces, normal
 )
 
-model_lanes, model_numbers = MODEL.lanes(WIDTH), MODEL.numbers(WIDTH)
-state_lanes, state_numbers = STATE.lanes(WIDTH), STATE.numbers(WIDTH)
+model_lanes, model_numbers = MODEL.vector_view(WIDTH), MODEL.scalar_view(WIDTH)
+state_lanes, state_numbers = STATE.vector_view(WIDTH), STATE.scalar_view(WIDTH)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import inlined, inner, njit
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.rotations import Array, Frame, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
@@ -35,7 +35,7 @@ ALL = (1 << WIDTH) - 1
 """All lanes, as bits."""
 
 
-@njit
+@kernel
 def free_rows(
     model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
 ) -> None:
@@ -51,7 +51,7 @@ def free_rows(
             free[row + lane] = found >> lane & 1 == 1
 
 
-@njit
+@kernel
 def is_free(model_address: int, state_address: int, q: Array) -> bool:
     """Whether at q (n,) all pairs are farther apart than their margins."""
     state = state_numbers(state_address)
@@ -61,7 +61,7 @@ def is_free(model_address: int, state_address: int, q: Array) -> bool:
     return _free_lanes(model_address, state_address, 1) == 1
 
 
-@inner
+@kernel
 def _free_lanes(model_address: int, state_address: int, used: int) -> int:
     """The lanes, as bits of the first `used` ones, where `state.q` is free."""
     model, corners = model_numbers(model_address), model_lanes(model_address)
@@ -80,7 +80,7 @@ def _free_lanes(model_address: int, state_address: int, used: int) -> int:
     return free
 
 
-@inner
+@kernel
 def _apart(
     model: Record,
     corners: Record,
@@ -100,7 +100,7 @@ def _apart(
     return between(model, corners, state, lanes, i, j, frame, margin, margin, TOLERANCE)
 
 
-@inlined
+@inline_kernel
 def _frame(frames: Array, body: int, lane: int) -> Frame:
     return (
         frames[body, 0, lane], frames[body, 1, lane], frames[body, 2, lane],
@@ -110,7 +110,7 @@ def _frame(frames: Array, body: int, lane: int) -> Frame:
     )  # fmt: skip
 
 
-@inner
+@kernel
 def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
     """The frame of body b in that of body a."""
     first, second = _frame(frames, a, lane), _frame(frames, b, lane)
@@ -121,7 +121,7 @@ def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
     return x0, y0, z0, x1, y1, z1, x2, y2, z2, p[0], p[1], p[2]
 
 
-@inlined
+@inline_kernel
 def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
     """Begin with the direction between the centres of the pieces' spheres."""
     sphere = model.sphere
@@ -131,7 +131,7 @@ def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -
     state.toward[2] = z + frame[11] - sphere[i, 2]
 
 
-@inner
+@kernel
 def _set_over_plane(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, lane: int
 ) -> float:
@@ -148,7 +148,7 @@ def _set_over_plane(
     return height - thickness_of(model, i)
 
 
-@inner
+@kernel
 def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
     """How much nearer than its margin the worst pair is at q (n,) [m], at most `reach` being the
     largest margin; -FAR if no pair is."""
@@ -161,7 +161,7 @@ def deepest(model_address: int, state_address: int, q: Array, reach: float) -> f
 # --- distances -----------------------------------------------------------------------------------
 
 
-@njit
+@kernel
 def distances_at(
     model_address: int, state_address: int, q: Array, within: float, only_nearest: bool
 ) -> int:
@@ -180,7 +180,7 @@ def distances_at(
     return _nearest_pairs(model, corners, state, lanes, within, only_nearest)
 
 
-@njit
+@kernel
 def gradients_of_rows(
     model_address: int, state_address: int, rows: Array, distances: Array, gradients: Array
 ) -> None:
@@ -196,7 +196,7 @@ def gradients_of_rows(
             add_slopes(model, state, 0, gradients[row])
 
 
-@inner
+@kernel
 def _nearest_pairs(
     model: Record,
     corners: Record,
@@ -236,7 +236,7 @@ def _nearest_pairs(
     return count
 
 
-@inner
+@kernel
 def _distance(
     model: Record, corners: Record, state: Record, lanes: Record, k: int, best: float
 ) -> float:
@@ -260,7 +260,7 @@ def _distance(
     return lower
 
 
-@inner
+@kernel
 def _put_distance(model: Record, state: Record, k: int, slot: int, distance: float) -> None:
     """Write a pair's row of `distances`, in the root's frame: distance, nearest points, normal.
 
@@ -280,7 +280,7 @@ def _put_distance(model: Record, state: Record, k: int, slot: int, distance: flo
     row[7], row[8], row[9] = from_axes(frame, normal)
 
 
-@inlined
+@inline_kernel
 def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
     x, y, z = from_axes(
         frame,
@@ -293,7 +293,7 @@ def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
     return x + frame[9], y + frame[10], z + frame[11]
 
 
-@inner
+@kernel
 def add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None:
     """Add the derivative of a distance to (n,) zeros: n . (z_j x (p - o_j)) for each joint that
     moves the second piece, minus that for each that moves the first one. Both points are on the
@@ -308,7 +308,7 @@ def add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None
             body = model.tree[body, PARENT]
 
 
-@inner
+@kernel
 def _slope(model: Record, state: Record, row: Array, body: int) -> float:
     """How fast a body's joint moves the first point of a row along its normal."""
     frames = state.frames

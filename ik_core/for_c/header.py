@@ -13,7 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import _jit, rules
+from .. import rules
+from ..kernels import jit
 from ..kernels.entries import ENTRIES, GOALS, Entry
 from ..solvers.damped_search.run import NOT_FINITE
 from ..tasks.kernels import Packed
@@ -92,7 +93,7 @@ def _constants(module: object, names: tuple[str, ...]) -> str:
 
 def _function(entry: Entry) -> str:
     """Return the struct and the declaration of an entry."""
-    source = _jit.source_of(entry.kernel())
+    source = jit.source_of(entry.kernel())
     about = re.sub(r'\n *', '\n   ', (source.__doc__ or '').partition('\n\n')[0])
     only = f' For libraries with {entry.lanes} lanes.' if entry.lanes else ''
     names = source.__code__.co_varnames[: source.__code__.co_argcount]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import zlib
 
-from .._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout, is_inside
 from ..closed_form.records import ARRAYS
+from ..kernels.records import FLOAT, INT, LANE, RECORD, WIDTH, Layout, is_inside
 from ..solvers.damped_search.layouts import LANES, POINT, PROBLEM, SEARCHES
 from ..tracking.steps import ROWS
 

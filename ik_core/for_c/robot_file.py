@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._records import _RECORDS, LINE, RECORD, Record
 from ..exceptions import InvalidOption
+from ..kernels.records import _RECORDS, LINE, RECORD, Record
 from ..problem import IkProblem
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from ..tracking.governor import Governor

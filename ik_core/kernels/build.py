@@ -5,7 +5,7 @@ Two processes, as machines have two cores at least, take half of the entries eac
 
     lower       numba types every kernel that an entry calls and translates it to LLVM's code
     link        all into one module, of which only the entries can be seen from outside
-    optimise    by LLVM, which decides what goes into its callers, but for what is `@inlined`
+    optimise    by LLVM, which decides what goes into its callers, but for `@inline_kernel`s
     emit        assembly, for this processor, or for all sets of instructions
 
 `cc` then makes both and call.c into one library for each set. Nothing of numba is left in it, so
@@ -223,11 +223,11 @@ def linked(rows: list[Any]) -> Any:
     import llvmlite.binding as llvm
     from numba.core import codegen
 
-    from ik_core.kernels import numba_way
+    from ik_core.kernels import numba_backend
 
     codegen.JITCPUCodegen._library_class = waiting_library()
     codegen.JITCPUCodegen.set_env = lambda self, name, env: None
-    numba_way.PART.pop('pipeline_class')
+    numba_backend.PART.pop('pipeline_class')
     libraries: dict[int, Any] = {}
 
     def collect(library: Any) -> None:

@@ -100,19 +100,20 @@ def _choose() -> tuple[ctypes.CDLL | None, str, str]:
     return None, 'numba', '; '.join(reasons)
 
 
-_LIBRARY, WAY, WHY = _choose()
-IS_UNINTENDED = WAY == 'python' and os.environ.get('NUMBA_DISABLE_JIT', '0') in ('', '0')
+_LIBRARY, BACKEND, BACKEND_REASON = _choose()
+IS_UNINTENDED = BACKEND == 'python' and os.environ.get('NUMBA_DISABLE_JIT', '0') in ('', '0')
 """Whether kernels run as plain Python since there is nothing that compiles them."""
 
 
 def report() -> str:
     """Return one sentence on how kernels run, why, and what would compile them if nothing does."""
+    how = {
+        'library': 'kernels were compiled ahead',
+        'numba': 'kernels are compiled by numba when they are first called',
+        'python': 'kernels run as plain Python, about a hundred times slower',
+    }[BACKEND]
     mend = '. To mend it: pip install numba' if IS_UNINTENDED else ''
-    return {
-        'library': f'kernels were compiled ahead: {WHY}',
-        'numba': f'kernels are compiled by numba when they are first called: {WHY}',
-        'python': f'kernels run as plain Python, about a hundred times slower: {WHY}{mend}',
-    }[WAY]
+    return f'{how}: {BACKEND_REASON}{mend}'
 
 
 if IS_UNINTENDED:
@@ -122,7 +123,7 @@ if IS_UNINTENDED:
 KERNELS: dict[Any, Any] = {}
 """The kernel of each builtin."""
 
-LESSONS: list[Callable[[], None]] = []
+REGISTRATIONS: list[Callable[[], None]] = []
 """Functions that register the types of kernels with numba, before it compiles the first one."""
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
-MARKS = (b'_jit import', b'_records import', b'Layout(', b'"""The table of entries')
+MARKS = (b'jit import', b'kernels.records import', b'Layout(', b'"""The table of entries')
 """Strings in the files that the library depends on."""
 OTHERS = (
-    '_jit.py', '_lanes.py', '_record_types.py', 'kernels/build.py', 'kernels/call.c',
-    'kernels/numba_way.py', 'kernels/reshape.ll',
+    'kernels/build.py', 'kernels/call.c', 'kernels/jit.py', 'kernels/numba_backend.py',
+    'kernels/numba_lanes.py', 'kernels/numba_records.py', 'kernels/reshape.ll',
 )  # fmt: skip
 """Files without a mark that it depends on, too."""
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalar kernels: vectors, rotations, small linear systems.
 
-Nothing here knows a robot; only `exceptions` and `_jit` stand below.
+Nothing here knows a robot; only `exceptions` and `kernels` stand below.
 """

@@ -11,7 +11,7 @@ different ones held compute the same.
 
 from __future__ import annotations
 
-from .._jit import inlined, inner, njit
+from ..kernels.jit import inline_kernel, kernel
 from .lanes import SMALLEST, Number, bits, least, most, select
 from .rotations import Array
 from .vectors import Vector, dot
@@ -27,7 +27,7 @@ ROUNDING = 1e-14
 """Share of the trace added to the diagonal: keeps a singular matrix positive definite."""
 
 
-@njit
+@kernel
 def bounded_step(
     columns: Array,
     residual: Array,
@@ -51,7 +51,7 @@ def bounded_step(
     bounded_steps(columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1)
 
 
-@inlined
+@inline_kernel
 def bounded_steps(
     columns: Array,
     residual: Array,
@@ -88,7 +88,7 @@ def bounded_steps(
             _add_held(columns, residual, dx, held, rhs)
 
 
-@inlined
+@inline_kernel
 def _add_held(columns: Array, residual: Array, dx: Array, held: Array, rhs: Array) -> None:
     """rhs (m,) = r + J dx of the held."""
     n, m = columns.shape
@@ -100,7 +100,7 @@ def _add_held(columns: Array, residual: Array, dx: Array, held: Array, rhs: Arra
             rhs[i] += moved * columns[j, i]
 
 
-@inner
+@kernel
 def _put_inside(x: Array, bounds: Array, dx: Array, held: Array) -> int:
     """Hold the variables that a step puts outside, on their limits; which lanes had any."""
     outside = 0
@@ -113,19 +113,19 @@ def _put_inside(x: Array, bounds: Array, dx: Array, held: Array) -> int:
     return outside
 
 
-@inlined
+@inline_kernel
 def clamped(x: Number, lower: float, upper: float) -> Number:
     """The nearest number inside the limits."""
     return least(most(x, lower), upper)
 
 
-@njit
+@kernel
 def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
     """Whether x is at a limit that a step against the gradient would cross."""
     return ((x <= lower) & (gradient > 0.0)) | ((x >= upper) & (gradient < 0.0))
 
 
-@inner
+@kernel
 def _dual_step(
     columns: Array,
     mu: float,
@@ -151,7 +151,7 @@ def _dual_step(
         dx[j] = total
 
 
-@inner
+@kernel
 def _pose_round(
     columns: Array, rhs: Array, mu: float, x: Array, bounds: Array, dx: Array, held: Array
 ) -> int:
@@ -199,7 +199,7 @@ def _pose_round(
     return outside
 
 
-@inlined
+@inline_kernel
 def _solve_halves(
     a: Half, b0: Vector, b1: Vector, b2: Vector, c: Half, r: Vector, t: Vector
 ) -> tuple[Vector, Vector]:
@@ -240,7 +240,7 @@ def _solve_halves(
     )
 
 
-@inlined
+@inline_kernel
 def _factors(a: Half) -> Factors:
     """L (10, 20, 21) and 1 / D of A = L D L', and whether all of D is positive."""
     a00, a10, a11, a20, a21, a22 = a
@@ -254,27 +254,27 @@ def _factors(a: Half) -> Factors:
     return l10, l20, l21, d0, d1, d2, (a00 > 0.0) & (p1 > 0.0) & (p2 > 0.0)
 
 
-@inlined
+@inline_kernel
 def _down(f: Factors, v: Vector) -> Vector:
     """L^-1 v."""
     y = v[1] - f[0] * v[0]
     return v[0], y, v[2] - f[1] * v[0] - f[2] * y
 
 
-@inlined
+@inline_kernel
 def _divided(f: Factors, v: Vector) -> Vector:
     """D^-1 v."""
     return f[3] * v[0], f[4] * v[1], f[5] * v[2]
 
 
-@inlined
+@inline_kernel
 def _up(f: Factors, v: Vector) -> Vector:
     """L'^-1 v."""
     y = v[1] - f[2] * v[2]
     return v[0] - f[0] * y - f[1] * v[2], y, v[2]
 
 
-@inlined
+@inline_kernel
 def _fill_dual(a: Array, b: Array, normal: Array) -> None:
     """The lower triangle of A'B, for A and B (n, m), where it is symmetric."""
     n, m = a.shape
@@ -291,7 +291,7 @@ def _fill_dual(a: Array, b: Array, normal: Array) -> None:
             normal[i, k] = total
 
 
-@inlined
+@inline_kernel
 def _fill_block(a: Array, b: Array, i: int, k: int, normal: Array) -> None:
     """Three by three elements of A'B: nine sums at once keep a processor busy, one does not."""
     s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
@@ -306,7 +306,7 @@ def _fill_block(a: Array, b: Array, i: int, k: int, normal: Array) -> None:
     normal[i + 2, k], normal[i + 2, k + 1], normal[i + 2, k + 2] = s20, s21, s22
 
 
-@inner
+@kernel
 def _primal_step(
     columns: Array,
     gradient: Array,
@@ -343,7 +343,7 @@ def _primal_step(
         dx[j] = select(held[j] == 0.0, rhs[j], dx[j])
 
 
-@inner
+@kernel
 def _regularise(normal: Array, mu: float, size: int) -> None:
     """Add the damping, and the little that keeps a singular matrix positive definite."""
     trace = 0.0
@@ -353,7 +353,7 @@ def _regularise(normal: Array, mu: float, size: int) -> None:
         normal[i, i] += mu + ROUNDING * trace
 
 
-@inlined
+@inline_kernel
 def solve_positive(a: Array, b: Array, n: int) -> None:
     """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
 
@@ -389,7 +389,7 @@ def solve_positive(a: Array, b: Array, n: int) -> None:
         b[i] = select(bad == 0.0, b[i], 0.0)
 
 
-@inlined
+@inline_kernel
 def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
     """How much |r + J dx|^2 falls over dx: -(2 g'dx + |J dx|^2)."""
     n, m = columns.shape
@@ -412,7 +412,7 @@ def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
     return -(2.0 * linear + quadratic)
 
 
-@inner
+@kernel
 def damping_factor(actual: float, predicted: float) -> float:
     """Factor for nu, by how well the model predicted the decrease [Nielsen1999]."""
     gain = select(predicted > 0.0, actual / select(predicted > 0.0, predicted, 1.0), 0.0)
@@ -420,7 +420,7 @@ def damping_factor(actual: float, predicted: float) -> float:
     return most(1.0 / 3.0, 1.0 - bend * bend * bend)
 
 
-@njit
+@kernel
 def cap_step(dx: Array, max_step: float) -> None:
     """ClampMaxAbs: scale the step so that no variable moves by more than max_step."""
     largest = 0.0

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from .linalg import cholesky_solve
 from .rotations import Array
 
@@ -93,10 +93,10 @@ def program_arrays(memory: Array, n: int, k: int) -> ProgramArrays:
     )
 
 
-carve_program = inner(program_arrays)
+carve_program = kernel(program_arrays)
 
 
-@njit
+@kernel
 def constrained_program(
     hessian: Array,
     gradient: Array,
@@ -134,7 +134,7 @@ def constrained_program(
     return _no_step(step, NOT_CONVEX)
 
 
-@njit
+@kernel
 def boxed_program(
     hessian: Array,
     gradient: Array,
@@ -152,28 +152,28 @@ def boxed_program(
     return constrained_program(hessian, gradient, x, bounds, normal, step, program)
 
 
-@inner
+@kernel
 def _no_step(step: Array, why: int) -> int:
     for j in range(step.shape[0]):
         step[j] = 0.0
     return why
 
 
-@inner
+@kernel
 def lower_bound(c: int, bounds: Array, program: ProgramArrays) -> float:
     """The lower bound of constraint c."""
     n = bounds.shape[1]
     return bounds[0, c] if c < n else program.rows[c - n, n]
 
 
-@inner
+@kernel
 def upper_bound(c: int, bounds: Array, program: ProgramArrays) -> float:
     """The upper bound of constraint c."""
     n = bounds.shape[1]
     return bounds[1, c] if c < n else program.rows[c - n, n + 1]
 
 
-@inner
+@kernel
 def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
     """The bounded quantity of constraint c, at x + step."""
     n = x.shape[0]
@@ -185,7 +185,7 @@ def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
     return total
 
 
-@inner
+@kernel
 def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse: Array) -> bool:
     """The minimum without constraints, and T = L^-1; False where B is not positive definite."""
     n = step.shape[0]
@@ -207,7 +207,7 @@ def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse:
     return True
 
 
-@inner
+@kernel
 def _most_violated(x: Array, bounds: Array, step: Array, program: ProgramArrays) -> int:
     """The constraint that x + p violates most; -1 where it violates none."""
     most, found = 0.0, -1
@@ -223,7 +223,7 @@ def _most_violated(x: Array, bounds: Array, step: Array, program: ProgramArrays)
     return found
 
 
-@inner
+@kernel
 def _activate(
     c: int,
     active: int,
@@ -271,7 +271,7 @@ def _activate(
         active -= 1
 
 
-@inner
+@kernel
 def _directions_for(c: int, side: float, active: int, program: ProgramArrays) -> float:
     """v, d, z and r for a constraint; z'v, 0 where v depends on the active normals."""
     vectors, inverse, triangle = program.vectors, program.inverse, program.triangle
@@ -300,7 +300,7 @@ def _directions_for(c: int, side: float, active: int, program: ProgramArrays) ->
     return free if free > DEPENDENT * total else 0.0
 
 
-@inner
+@kernel
 def _add(active: int, program: ProgramArrays) -> None:
     """Turn T so that d has nothing below its place in R, which it becomes a column of."""
     image, n = program.vectors[IMAGE], program.vectors.shape[1]
@@ -314,7 +314,7 @@ def _add(active: int, program: ProgramArrays) -> None:
         program.triangle[i, active] = image[i]
 
 
-@inner
+@kernel
 def _let_go(first: int, active: int, program: ProgramArrays) -> None:
     """Remove an active constraint from R, and turn T so that R is a triangle again."""
     vectors, triangle = program.vectors, program.triangle
@@ -333,7 +333,7 @@ def _let_go(first: int, active: int, program: ProgramArrays) -> None:
             triangle[i + 1, i] = 0.0
 
 
-@inner
+@kernel
 def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: int) -> None:
     """A Givens rotation of the rows i and i + 1, in the columns from `first` to before `last`."""
     for j in range(first, last):
@@ -342,7 +342,7 @@ def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: i
         matrix[i + 1, j] = cosine * below - sine * above
 
 
-@inner
+@kernel
 def _blame(c: int, side: float, active: int, program: ProgramArrays) -> None:
     """Keep only the sides of a contradiction: v = N r, which can't be fulfilled."""
     for i in range(active):
@@ -351,7 +351,7 @@ def _blame(c: int, side: float, active: int, program: ProgramArrays) -> None:
     program.sides[c] = side
 
 
-@inner
+@kernel
 def _finish(active: int, x: Array, bounds: Array, step: Array, program: ProgramArrays) -> None:
     """Put x + p on the active constraints to the last digit, and say the multipliers."""
     vectors, triangle, n = program.vectors, program.triangle, x.shape[0]

@@ -23,10 +23,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._jit import COMPILED, Lazy, inner
 from ..kernels import library
+from ..kernels.jit import COMPILED, NumbaProxy, kernel
+from ..kernels.records import Rows
 
 Number = Any
 """A float, or lanes of them."""
@@ -99,24 +99,6 @@ def bits(condition: Any) -> int:
     return sum(1 << i for i, holds in enumerate(np.atleast_1d(condition)) if holds)
 
 
-class Rows:
-    """A float array (..., L) as an array (...) of lanes, in plain Python."""
-
-    def __init__(self, array: NDArray[np.float64]) -> None:
-        self.array, self.shape = array, array.shape[:-1]
-
-    def __getitem__(self, place: Any) -> Any:
-        found = self.array[place]
-        return found.copy() if found.ndim == 1 else Rows(found)
-
-    def __setitem__(self, place: Any, value: Any) -> None:
-        self.array[place] = value
-
-    def reshape(self, *shape: int) -> Rows:
-        """View lanes in another shape."""
-        return Rows(self.array.reshape(*shape, self.array.shape[-1]))
-
-
 in_lanes: dict[int, Any] = {1: Rows, 4: Rows, 8: Rows}
 """Converters of an array (..., L) to an array (...) of lanes, by the number of lanes."""
 
@@ -127,7 +109,7 @@ HAS_LANES = True
 """Whether kernels may use lanes: not with a numba whose inside is other than those known."""
 
 
-class InLanes(Lazy):
+class InLanes(NumbaProxy):
     """Show a float array (..., count) as an array (...) of lanes, in compiled kernels."""
 
     def __init__(self, count: int) -> None:
@@ -136,32 +118,32 @@ class InLanes(Lazy):
     def for_numba(self) -> Any:
         """Return numba's intrinsic."""
         if self._made is None:
-            from .. import _lanes
+            from ..kernels import numba_lanes
 
-            self._made = _lanes.in_lanes(self.count)
+            self._made = numba_lanes.in_lanes(self.count)
         return self._made
 
 
 @cache
-def teach_numba() -> None:
-    """Teach numba lanes; raises ImportError or AttributeError where its inside is unknown."""
+def register_types() -> None:
+    """Register lanes with numba. Raises ImportError or AttributeError if its inside is unknown."""
     if HAS_LANES:
-        from .. import _lanes
+        from ..kernels import numba_lanes
 
-        _lanes.teach(root, floor, least, most, select, bits)
+        numba_lanes.register(root, floor, least, most, select, bits)
 
 
-library.LESSONS.append(teach_numba)
+library.REGISTRATIONS.append(register_types)
 
-if library.WAY == 'library':
+if library.BACKEND == 'library':
     LANES = library.lanes()
     in_lanes = {count: InLanes(count) for count in in_lanes}
 elif COMPILED:
     try:
-        from .. import _lanes
+        from ..kernels import numba_lanes
 
-        teach_numba()
-        LANES = _lanes.natural_count()
+        register_types()
+        LANES = numba_lanes.natural_count()
         in_lanes = {count: InLanes(count) for count in in_lanes}
     except (ImportError, AttributeError):
         HAS_LANES = False
@@ -172,7 +154,7 @@ elif COMPILED:
         in_lanes[1] = one_lane.in_lane
 
 
-@inner
+@kernel
 def angle_of(x: Number, y: Number) -> Number:
     """The angle of a cosine and a sine, as atan2."""
     high, low = most(abs(x), abs(y)), least(abs(x), abs(y))
@@ -192,7 +174,7 @@ def angle_of(x: Number, y: Number) -> Number:
     return select(y < 0.0, -angle, angle)
 
 
-@inner
+@kernel
 def wave(x: Number) -> tuple[Number, Number]:
     """(cos x, sin x) [rad], to the last bit or two up to 1e6, as well as x is known beyond."""
     quarters = floor(x * (2.0 / PI) + 0.5)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from . import safe
 from .boxed_step import clamped, is_blocked
 from .rotations import Array
@@ -28,7 +28,7 @@ WELL_CONDITIONED = 1e-8
 """Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
 
 
-@njit
+@kernel
 def cholesky_solve(a: Array, b: Array, n: int) -> bool:
     """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
 
@@ -61,7 +61,7 @@ def cholesky_solve(a: Array, b: Array, n: int) -> bool:
     return True
 
 
-@njit
+@kernel
 def negative_curvature(a: Array, v: Array, n: int) -> bool:
     """Find v (n,) with v'Av < 0 for the leading n x n block of `a`; False where A has none.
 
@@ -92,7 +92,7 @@ def negative_curvature(a: Array, v: Array, n: int) -> bool:
     return False
 
 
-@inner
+@kernel
 def stiffness(a: Array) -> float:
     """How large the curvature of a symmetric matrix (n, n) is: its trace, of magnitudes, or its
     largest element, where that is more, as in a saddle like x y. Of the lower triangle."""
@@ -104,7 +104,7 @@ def stiffness(a: Array) -> float:
     return max(trace, largest)
 
 
-@inner
+@kernel
 def curves_down_inside(
     a: Array, x: Array, bounds: Array, held: Array, least: float, v: Array
 ) -> bool:
@@ -139,7 +139,7 @@ def curves_down_inside(
     return False
 
 
-@inner
+@kernel
 def _relax(a: Array, x: Array, bounds: Array, k: int, v: Array) -> None:
     """v[k] = what makes v'Av least, at most FARTHEST, and no way out of the limits."""
     slope = row_product(a, k, v) - a[k, k] * v[k]
@@ -153,7 +153,7 @@ def _relax(a: Array, x: Array, bounds: Array, k: int, v: Array) -> None:
         v[k] = min(v[k], 0.0)
 
 
-@inner
+@kernel
 def row_product(a: Array, k: int, v: Array) -> float:
     """The k-th element of A v, for a symmetric matrix's lower triangle."""
     total = 0.0
@@ -162,7 +162,7 @@ def row_product(a: Array, k: int, v: Array) -> float:
     return total
 
 
-@njit
+@kernel
 def bounded_newton_step(
     hessian: Array,
     gradient: Array,
@@ -198,7 +198,7 @@ def bounded_newton_step(
             break
 
 
-@njit
+@kernel
 def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
     """hessian = J'J, its lower triangle, for columns (n, m) = J'."""
     n, m = columns.shape
@@ -210,7 +210,7 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
             hessian[j, k] = s
 
 
-@inner
+@kernel
 def _primal_step(
     hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
@@ -242,7 +242,7 @@ def _primal_step(
             row += 1
 
 
-@njit
+@kernel
 def free_block(matrix: Array, held: Array, block: Array) -> int:
     """block = the rows and columns of a symmetric matrix (n, n) that are not held; their number.
 
@@ -260,7 +260,7 @@ def free_block(matrix: Array, held: Array, block: Array) -> int:
     return row
 
 
-@inner
+@kernel
 def _regularise(normal: Array, mu: float, size: int) -> float:
     """Add the damping, and the little that keeps a singular matrix positive definite.
 
@@ -274,7 +274,7 @@ def _regularise(normal: Array, mu: float, size: int) -> float:
     return trace
 
 
-@inner
+@kernel
 def damped_solve(
     columns: Array,
     error: Array,
@@ -313,7 +313,7 @@ def damped_solve(
     return cholesky_solve(normal, dx, n)
 
 
-@inner
+@kernel
 def is_above(columns: Array, threshold: float, normal: Array, rhs: Array) -> bool:
     """Whether all singular values of J, with columns (n, m), are above a threshold; False where
     that is too small to be seen in JJ'."""
@@ -325,7 +325,7 @@ def is_above(columns: Array, threshold: float, normal: Array, rhs: Array) -> boo
     return cholesky_solve(normal, rhs, m)
 
 
-@inner
+@kernel
 def square_sum(matrix: Array) -> float:
     """The squared Frobenius norm."""
     total = 0.0
@@ -335,7 +335,7 @@ def square_sum(matrix: Array) -> float:
     return total
 
 
-@inner
+@kernel
 def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
     """The lower triangle of JJ' + square I, for J's columns (n, m)."""
     n, m = columns.shape

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import njit, small
 from ..exceptions import InvalidGoal
+from ..kernels.jit import kernel
 from .lanes import angle_of, most, root, select, wave
 from .vectors import Vector
 
@@ -36,7 +36,7 @@ ORTHOGONALITY_TOLERANCE = 1e-6
 """How far R'R may be from the identity in a matrix that a user hands in."""
 
 
-@small
+@kernel
 def frame_at(frames: Array, k: int) -> Frame:
     """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are slow."""
     return (
@@ -45,7 +45,7 @@ def frame_at(frames: Array, k: int) -> Frame:
     )  # fmt: skip
 
 
-@small
+@kernel
 def put_frame(frames: Array, k: int, frame: Frame) -> None:
     """Row k of frames (K, 12) = frame."""
     frames[k, 0], frames[k, 1], frames[k, 2] = frame[0], frame[1], frame[2]
@@ -54,7 +54,7 @@ def put_frame(frames: Array, k: int, frame: Frame) -> None:
     frames[k, 9], frames[k, 10], frames[k, 11] = frame[9], frame[10], frame[11]
 
 
-@small
+@kernel
 def compose(a: Frame, b: Frame) -> Frame:
     """The frame a * b."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
@@ -69,7 +69,7 @@ def compose(a: Frame, b: Frame) -> Frame:
     )  # fmt: skip
 
 
-@small
+@kernel
 def from_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The vector whose components in the axes of a frame are v: R v."""
     x, y, z = v
@@ -80,7 +80,7 @@ def from_axes(frame: Frame | Array, v: Vector) -> Vector:
     )
 
 
-@small
+@kernel
 def in_axes(frame: Frame | Array, v: Vector) -> Vector:
     """The components of a vector in the axes of a frame: R'v."""
     x, y, z = v
@@ -91,7 +91,7 @@ def in_axes(frame: Frame | Array, v: Vector) -> Vector:
     )
 
 
-@small
+@kernel
 def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
@@ -109,14 +109,14 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     return scale * x, scale * y, scale * z
 
 
-@njit
+@kernel
 def relative_logs(before: Array, after: Array, vectors: Array) -> None:
     """vectors (N, 3) [rad]: `relative_log` of each of the rotations before and after (N, 9)."""
     for i in range(before.shape[0]):
         vectors[i, 0], vectors[i, 1], vectors[i, 2] = relative_log(before[i], after[i])
 
 
-@small
+@kernel
 def quaternion_of(
     m00: float,
     m01: float,
@@ -134,7 +134,7 @@ def quaternion_of(
     return scale * x, scale * y, scale * z, scale * w
 
 
-@small
+@kernel
 def unscaled_quaternion(
     m00: float,
     m01: float,
@@ -161,7 +161,7 @@ def unscaled_quaternion(
     return x, y, z, w
 
 
-@small
+@kernel
 def log_curvature(square: float) -> float:
     """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
     large = most(square, SMALL_SQUARE)
@@ -171,7 +171,7 @@ def log_curvature(square: float) -> float:
     return select(square < SMALL_SQUARE, series, (1.0 - half * cosine / sine) / large)
 
 
-@small
+@kernel
 def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector, Vector]:
     """The rows of the matrix that maps an angular velocity to the rate of a rotation vector.
 
@@ -276,7 +276,7 @@ def shortest_turn_onto(axis: Array) -> Array:
     )
 
 
-@small
+@kernel
 def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     """Whether t (4, 4) is a rigid transform of numbers up to `largest`.
 
@@ -297,7 +297,7 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
 
 
-@njit
+@kernel
 def first_not_rigid(transforms: Array, largest: float, tolerance: float) -> int:
     """The first of transforms (N, 4, 4) that is not rigid (`is_rigid`), its index; N: all are."""
     for i in range(transforms.shape[0]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from .rotations import Array
 
 LARGEST = 1e150
@@ -21,7 +21,7 @@ ORTHOGONAL = 1e-14
 ROUNDS = 30
 
 
-@inner
+@kernel
 def identity(matrix: Array) -> None:
     """matrix (m, m) = I."""
     for i in range(matrix.shape[0]):
@@ -30,7 +30,7 @@ def identity(matrix: Array) -> None:
         matrix[i, i] = 1.0
 
 
-@inner
+@kernel
 def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None:
     """The singular values of J (m, n), whose columns are the rows of `columns` (n, m).
 
@@ -52,7 +52,7 @@ def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None
             break
 
 
-@inner
+@kernel
 def _round(basis: Array, work: Array, squares: Array) -> bool:
     """Make every pair of rows orthogonal once; whether there was anything to do."""
     turned = 0
@@ -75,7 +75,7 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
     return turned > 0
 
 
-@inner
+@kernel
 def product(a: Array, b: Array) -> float:
     """a . b."""
     total = 0.0
@@ -84,7 +84,7 @@ def product(a: Array, b: Array) -> float:
     return total
 
 
-@inner
+@kernel
 def _rotate(a: Array, b: Array, c: float, s: float) -> None:
     """(a, b) = (c a - s b, s a + c b)."""
     for i in range(a.shape[0]):
@@ -93,7 +93,7 @@ def _rotate(a: Array, b: Array, c: float, s: float) -> None:
         b[i] = s * x + c * y
 
 
-@inner
+@kernel
 def falling(numbers: Array, count: int, place: int) -> float:
     """The largest of the first `count` numbers, or the one at a later place in falling order."""
     found = 0.0
@@ -107,7 +107,7 @@ def falling(numbers: Array, count: int, place: int) -> float:
     return found
 
 
-@inner
+@kernel
 def shortest_step(
     basis: Array, work: Array, squares: Array, error: Array, least: float, square: float, dx: Array
 ) -> None:

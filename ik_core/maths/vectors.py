@@ -6,31 +6,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import inner, small
+from ..kernels.jit import kernel
 from .lanes import root
 
 Vector = tuple[float, float, float]
 
 
-@small
+@kernel
 def minus(a: Vector, b: Vector) -> Vector:
     """a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-@small
+@kernel
 def times(scale: float, a: Vector) -> Vector:
     """scale * a."""
     return scale * a[0], scale * a[1], scale * a[2]
 
 
-@small
+@kernel
 def dot(a: Vector, b: Vector) -> float:
     """a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@small
+@kernel
 def cross(a: Vector, b: Vector) -> Vector:
     """a x b."""
     return (
@@ -40,20 +40,20 @@ def cross(a: Vector, b: Vector) -> Vector:
     )
 
 
-@small
+@kernel
 def norm(a: Vector) -> float:
     """|a|."""
     return root(dot(a, a))
 
 
-@inner
+@kernel
 def copy_to(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
     """target[:] = source (n,); the loop compiles in a tenth of the time of the slice."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@inner
+@kernel
 def differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     """Whether a and b (n,) differ anywhere."""
     apart = 0.0

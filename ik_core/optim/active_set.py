@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.boxed_step import is_blocked
 from ..maths.linalg import cholesky_solve, free_block
 from ..maths.rotations import Array
 
 
-@njit
+@kernel
 def reduced_direction(
     model: Array,
     gradient: Array,
@@ -40,7 +40,7 @@ def reduced_direction(
                 crossing = True
 
 
-@inner
+@kernel
 def _solve_free(
     model: Array, gradient: Array, direction: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
@@ -60,7 +60,7 @@ def _solve_free(
             row += 1
 
 
-@njit
+@kernel
 def share_inside(x: Array, step: Array, bounds: Array) -> float:
     """The largest share in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
 
@@ -69,7 +69,7 @@ def share_inside(x: Array, step: Array, bounds: Array) -> float:
     return share_within(x, step, bounds[0], bounds[1])
 
 
-@inner
+@kernel
 def share_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
     """`share_inside`, for limits (n,) each."""
     share = 1.0

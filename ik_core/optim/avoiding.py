@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared loop among obstacles: iterates are free of collisions, as answers have to be.
 
-With `avoid`, `valid` or reach cones other kernels stand in those of the loop, made by `variant`,
-as with linear constraints (`constrained`), which may be there as well:
+With `avoid`, `valid` or reach cones other kernels stand in those of the loop, made by
+`substitute`, as with linear constraints (`constrained`), which may be there as well:
 
     the step        first the way out of a collision, if x collides; then the minimum of the model
                     over all x + p with d_k + grad d_k . p >= margin for all near pairs of links,
@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import call_back, inner, variant, with_kernels
-from .._records import FLOAT, INT, Layout
 from ..collision.records import model_numbers, state_numbers
 from ..collision.rows import add_slopes, deepest, distances_at
 from ..collision.rows import is_free as is_free_at
+from ..kernels.jit import call_back, kernel, substitute, with_kernels
+from ..kernels.records import FLOAT, INT, Layout
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..robot.cone_kernels import (
@@ -105,19 +105,19 @@ AVOIDED = Layout(
     collided=(INT,),  # attempts that reached the goals at a point that may be no answer
     colliding=(FLOAT, 'joints'),  # the first such point
 )
-avoided_at = AVOIDED.lanes()
+avoided_at = AVOIDED.vector_view()
 
 
 # --- judging -------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def _set_row(problem: Record, x: Array) -> None:
     for j in range(x.shape[0]):
         problem.row[problem.columns[j]] = x[j]
 
 
-@inner
+@kernel
 def is_free(search: Record, x: Array) -> bool:
     """Whether at x (n,) the robot is free of collisions, and directions are inside their cones."""
     avoided = avoided_at(search.avoidance)
@@ -132,7 +132,7 @@ def is_free(search: Record, x: Array) -> bool:
     return is_free_at(avoided.model, avoided.state, search.problem.row)
 
 
-@inner
+@kernel
 def may_answer(search: Record, x: Array) -> bool:
     """Whether x (n,) is free of collisions and the user's own check accepts it."""
     if search.status == FAILED or not is_free(search, x):
@@ -146,7 +146,7 @@ def may_answer(search: Record, x: Array) -> bool:
     return bool(problem.is_valid != 0)
 
 
-@inner
+@kernel
 def violation(search: Record, x: Array) -> float:
     """Largest violation at x (n,): of a pair's margin [m], or of a direction's cone [rad]; at most
     0 if x is free."""
@@ -164,7 +164,7 @@ def violation(search: Record, x: Array) -> float:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def set_rows(search: Record, x: Array, leaves: bool) -> int:
     """Put rows for cones and near pairs at x (n,) below the linear constraints; returns the worst
     one, -1 without any.
@@ -204,7 +204,7 @@ def set_rows(search: Record, x: Array, leaves: bool) -> int:
     return worst
 
 
-@inner
+@kernel
 def _put_row(
     search: Record,
     x: Array,
@@ -231,7 +231,7 @@ def _put_row(
     return True
 
 
-@inner
+@kernel
 def clear_rows(search: Record, used: int) -> None:
     """Make all rows below the linear constraints and so many others bound nothing."""
     rows, n = program_of(search).rows, search.joints
@@ -241,7 +241,7 @@ def clear_rows(search: Record, used: int) -> None:
         rows[row, n], rows[row, n + 1] = -FAR, FAR
 
 
-@inner
+@kernel
 def bring_free(search: Record, x: Array, step: Array) -> bool:
     """Move x (n,) to a free point near it; False, with x anywhere inside the limits, where none is
     found. step (n,) is scratch."""
@@ -255,7 +255,7 @@ def bring_free(search: Record, x: Array, step: Array) -> bool:
     return is_free(search, x)
 
 
-@inner
+@kernel
 def put_inside_free(search: Record, x: Array) -> None:
     """Put x inside at a free point; without one, at the search's point. A restart stays at x: its
     steps then lead out of the collision.
@@ -271,14 +271,14 @@ def put_inside_free(search: Record, x: Array) -> None:
 # --- steps ---------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def minimum_free(search: Record) -> None:
     """DX = the minimum of the model between the rows at x."""
     set_rows(search, search.x, False)
     minimum_inside(search)
 
 
-@inner
+@kernel
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
     """Armijo's line search over free points; trials that can't be made free are too long."""
     x, trial, gradient = search.x, search.trial, search.gradient
@@ -308,7 +308,7 @@ descend_free = with_kernels(
 )
 
 
-@inner
+@kernel
 def way_out(search: Record) -> bool:
     """A step out of a collision that makes the worst violation less; False where none does."""
     x, trial, step = search.x, search.trial, search.held
@@ -344,7 +344,7 @@ def way_out(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def step_free(search: Record) -> bool:
     """Take one step out of a collision, or one line search that enters none."""
     if is_free(search, search.x):
@@ -356,7 +356,7 @@ def step_free(search: Record) -> bool:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def steepest_step_free(search: Record, program: Any) -> bool:
     """The steepest step between the rows at x."""
     set_rows(search, search.x, False)
@@ -364,17 +364,17 @@ def steepest_step_free(search: Record, program: Any) -> bool:
 
 
 BETWEEN = {steepest_step: steepest_step_free}
-is_stationary_between = variant(constrained.is_stationary_inside, 'between', BETWEEN)
-hold_rows = variant(constrained.hold_constraints, 'between', BETWEEN)
+is_stationary_between = substitute(constrained.is_stationary_inside, 'between', BETWEEN)
+hold_rows = substitute(constrained.hold_constraints, 'between', BETWEEN)
 
 
-@inner
+@kernel
 def is_stationary_free(search: Record) -> bool:
     """Whether x is stationary under the rows; False for a point that collides."""
     return is_free(search, search.x) and is_stationary_between(search)
 
 
-@inner
+@kernel
 def go_lower(search: Record) -> bool:
     """As `go_to_minimum`. Where rows hold x, the curvature of distances may leave a way down, as
     round a ball: then each way that the rows leave is tried."""
@@ -392,7 +392,7 @@ def go_lower(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def keep_if_better_free(search: Record, status: int) -> None:
     """Keep points that may be an answer, if they are better."""
     better = is_better(search.cost, status, search.best_cost, search.best_status)
@@ -401,7 +401,7 @@ def keep_if_better_free(search: Record, status: int) -> None:
         copy_to(search.x, search.best)
 
 
-@inner
+@kernel
 def keep_best_free(search: Record) -> None:
     """Keep the best point; a solution that the user's check refuses ends the attempt."""
     x = search.x
@@ -428,20 +428,20 @@ POINTS = {
     loop.keep_if_better: keep_if_better_free,
     loop.keep_best: keep_best_free,
 }
-go_to_minimum = variant(second_order.go_to_minimum, 'free', POINTS)
-descend = variant(second_order.descend, 'free', POINTS)
-see_whether_it_is_over = variant(loop.see_whether_it_is_over, 'free', POINTS)
-next_attempt = variant(loop.next_attempt, 'free', POINTS)
+go_to_minimum = substitute(second_order.go_to_minimum, 'free', POINTS)
+descend = substitute(second_order.descend, 'free', POINTS)
+see_whether_it_is_over = substitute(loop.see_whether_it_is_over, 'free', POINTS)
+next_attempt = substitute(loop.next_attempt, 'free', POINTS)
 
 
-@inner
+@kernel
 def see_whether_it_is_over_free(search: Record) -> None:
     """Check whether the search is over, unless that is known."""
     if search.phase != ENDED:
         see_whether_it_is_over(search)
 
 
-@inner
+@kernel
 def next_attempt_free(search: Record, ended: int) -> None:
     """Begin the next attempt; without a free point, or with solutions that collide, return
     COLLIDED.
@@ -454,7 +454,7 @@ def next_attempt_free(search: Record, ended: int) -> None:
         search.status = COLLIDED
 
 
-@inner
+@kernel
 def reached_free(search: Record) -> bool:
     """Whether all goals are reached at the answer, which may be one."""
     return within_tolerances(search) and may_answer(search, search.answer)
@@ -469,13 +469,13 @@ INSTEAD = {
     loop.next_attempt: next_attempt_free,
     within_tolerances: reached_free,
 }
-settle = variant(loop.settle, 'free', INSTEAD)
-conclude = variant(loop.conclude, 'free', INSTEAD)
+settle = substitute(loop.settle, 'free', INSTEAD)
+conclude = substitute(loop.conclude, 'free', INSTEAD)
 
 
 @cache
 def free_loop(name: str, start: Kernel) -> Kernel:
     """The loop around a method's start, as `method_loop`, with the step among obstacles."""
     own = {start: start, step_free: step_free}
-    kernel: Kernel = variant(method_loop(name, start, step_free), 'free', {**INSTEAD, **own})
-    return kernel
+    made: Kernel = substitute(method_loop(name, start, step_free), 'free', {**INSTEAD, **own})
+    return made

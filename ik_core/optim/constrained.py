@@ -2,7 +2,7 @@
 """The shared loop between linear constraints: c <= A x <= d beside the limits l <= x <= u.
 
 Where a problem has some ([Engell2007] Eq. 11-12), other kernels stand in those of the loop, made
-by `variant`, so that a search without constraints is what it would be if there were none of this:
+by `substitute`, so that a search without constraints is as if there were none of this:
 
     the step        the minimum of the model over all x + p that fulfil the constraints. They are
                     convex, so a shorter step along p fulfils them too, and iterates stay inside
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from .._jit import inner, njit, variant, with_kernels
+from ..kernels.jit import kernel, substitute, with_kernels
 from ..maths.dual_active_set import (
     SOLVED,
     ProgramArrays,
@@ -48,13 +48,13 @@ LEAST_METRIC = 1e-30
 """The least square of a column's length [m^2 or m^2/rad^2] in the test of stationary points."""
 
 
-@inner
+@kernel
 def program_of(search: Record) -> ProgramArrays:
     """The arrays of a search's programs."""
     return carve_program(search.program, search.joints, search.constraints)
 
 
-@inner
+@kernel
 def minimum_inside(search: Record) -> None:
     """DX = the minimum of the model inside the constraints; 0 where it is not convex."""
     constrained_program(
@@ -74,7 +74,7 @@ constrained_step: Kernel = with_kernels(
 """The step of a method with an approximate Hessian."""
 
 
-@inner
+@kernel
 def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bool:
     """Move x (n,) to the nearest point inside the constraints; False where there is none.
 
@@ -94,7 +94,7 @@ def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bo
     return answer == SOLVED
 
 
-@inner
+@kernel
 def put_inside_constraints(search: Record, x: Array) -> None:
     """Put x inside the limits and the linear constraints."""
     project(search, x)
@@ -102,7 +102,7 @@ def put_inside_constraints(search: Record, x: Array) -> None:
         copy_to(search.best, x)
 
 
-@inner
+@kernel
 def steepest_step(search: Record, program: ProgramArrays) -> bool:
     """DX = argmin J'r.p + |D p|^2 / 2 inside the constraints; the sides and multipliers there."""
     n = search.joints
@@ -122,7 +122,7 @@ def steepest_step(search: Record, program: ProgramArrays) -> bool:
     return answer == SOLVED
 
 
-@inner
+@kernel
 def is_stationary_inside(search: Record) -> bool:
     """Whether x is stationary under the limits and the linear constraints."""
     if not steepest_step(search, program_of(search)):
@@ -134,7 +134,7 @@ def is_stationary_inside(search: Record) -> bool:
     return True
 
 
-@inner
+@kernel
 def hold_constraints(search: Record, all_at_limits: bool) -> int:
     """Mark held constraints by their sides, 0 for those that may be left; return the number of
     those met.
@@ -153,7 +153,7 @@ def hold_constraints(search: Record, all_at_limits: bool) -> int:
     return loose
 
 
-@inner
+@kernel
 def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
     """Whether a constraint's multiplier holds it, as the slope along a variable does."""
     n = search.joints
@@ -166,7 +166,7 @@ def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
     return is_pressing(program.multipliers[c], square, search.cost)
 
 
-@inner
+@kernel
 def free_hessian_inside(search: Record) -> int:
     """The Hessian Z'HZ in the space left by the constraints; the last rows of `free` are Z'."""
     program = program_of(search)
@@ -182,7 +182,7 @@ def free_hessian_inside(search: Record) -> int:
     return n - held
 
 
-@inner
+@kernel
 def _free_space(program: ProgramArrays, n: int) -> int:
     """`free` = n rows of length 1 at right angles; how many, the first ones, span the normals of
     what is held."""
@@ -208,7 +208,7 @@ def _free_space(program: ProgramArrays, n: int) -> int:
     return count
 
 
-@inner
+@kernel
 def _straighten(rows: Array, i: int) -> bool:
     """Make row i one of length 1 at right angles to those before; False where nothing is left."""
     for _ in range(2):  # once is not enough to the last digit
@@ -224,7 +224,7 @@ def _straighten(rows: Array, i: int) -> bool:
     return True
 
 
-@inner
+@kernel
 def _product(rows: Array, i: int, vector: Array) -> float:
     total = 0.0
     for j in range(vector.shape[0]):
@@ -232,7 +232,7 @@ def _product(rows: Array, i: int, vector: Array) -> float:
     return total
 
 
-@inner
+@kernel
 def free_slope_inside(search: Record, size: int) -> None:
     """The slope -Z'J'r in the space left by the constraints."""
     program, n = program_of(search), search.joints
@@ -240,7 +240,7 @@ def free_slope_inside(search: Record, size: int) -> None:
         search.rhs[i] = -_product(program.free, n - size + i, search.gradient)
 
 
-@inner
+@kernel
 def expand_inside(search: Record, size: int, direction: Array) -> None:
     """Expand a step `rhs` in the free space to all variables: Z `rhs`."""
     program, n = program_of(search), direction.shape[0]
@@ -250,7 +250,7 @@ def expand_inside(search: Record, size: int, direction: Array) -> None:
             direction[j] += search.rhs[i] * program.free[n - size + i, j]
 
 
-@inner
+@kernel
 def undecided_inside(search: Record) -> bool:
     """Stands in for `second_order.find_descent_inside`, which knows limits only.
 
@@ -275,19 +275,19 @@ INSTEAD = {
 }
 """The kernels that know the limits alone, and those that know the constraints too."""
 
-settle = variant(loop.settle, 'constrained', INSTEAD)
-conclude = variant(loop.conclude, 'constrained', INSTEAD)
+settle = substitute(loop.settle, 'constrained', INSTEAD)
+conclude = substitute(loop.conclude, 'constrained', INSTEAD)
 
 
 @cache
 def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """The loop around a method's kernels, as `method_loop`; the step keeps the constraints."""
     own = {start: start, step: step}
-    kernel: Kernel = variant(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
-    return kernel
+    made: Kernel = substitute(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
+    return made
 
 
-@njit
+@kernel
 def start_inside(address: int) -> bool:
     """Move the start to the nearest point inside; False where there is none."""
     search = search_at(address)

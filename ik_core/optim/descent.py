@@ -8,7 +8,7 @@ residual.
 
 from __future__ import annotations
 
-from .._jit import call_back, inner, njit
+from ..kernels.jit import call_back, kernel
 from ..maths.boxed_step import cap_step, is_blocked
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
@@ -45,7 +45,7 @@ SCALES, RESTS, NEARER, STEP = range(4)
 NEARER_RESIDUAL = 0
 
 
-@njit
+@kernel
 def begin_descent(address: int, second: Array) -> None:
     """Begin where x stands."""
     search = search_at(address)
@@ -54,7 +54,7 @@ def begin_descent(address: int, second: Array) -> None:
     search.own_values[SECONDARY_COST] = _secondary_at(search, second, search.x)
 
 
-@njit
+@kernel
 def descend(address: int, second: Array) -> bool:
     """Move x once; whether there is nothing left to gain."""
     search = search_at(address)
@@ -77,13 +77,13 @@ def descend(address: int, second: Array) -> bool:
     return gained <= (0.0 if share < 1.0 else LEAST_GAIN * before)
 
 
-@inner
+@kernel
 def _evaluate_at_x(search: Record) -> None:
     evaluate_here(search)
     differentiate(search, search.x, search.columns)
 
 
-@inner
+@kernel
 def _secondary_at(search: Record, second: Array, x: Array) -> float:
     """Fill in the secondary tasks' Jacobian and residual at x (n,); return their cost."""
     n = x.shape[0]
@@ -102,7 +102,7 @@ def _secondary_at(search: Record, second: Array, x: Array) -> float:
     return cost
 
 
-@inner
+@kernel
 def _descent_step(search: Record, second: Array, step: Array) -> None:
     """step (n,) = N z over the joints that no limit holds; one that it would press is held."""
     held = search.held
@@ -116,7 +116,7 @@ def _descent_step(search: Record, second: Array, step: Array) -> None:
         step[j] = 0.0
 
 
-@inner
+@kernel
 def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
     """Hold the variables at a limit that a step would have them cross; whether there are any."""
     blocked = 0
@@ -128,7 +128,7 @@ def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
     return blocked > 0
 
 
-@inner
+@kernel
 def _decompose_free(search: Record, columns: Array) -> None:
     """The singular values of the Jacobian's columns that are not held: `basis`, `work`, `rhs`."""
     for j in range(columns.shape[0]):
@@ -139,7 +139,7 @@ def _decompose_free(search: Record, columns: Array) -> None:
     decompose(search.own_columns, search.basis, search.work, search.rhs)
 
 
-@inner
+@kernel
 def _null_space_step(search: Record, second: Array, step: Array) -> None:
     """argmin |s + Js N z|^2 + d^2 |z|^2: the rows Js N, then (F'F + d^2 I)^-1 F's."""
     n, m = search.columns.shape
@@ -175,7 +175,7 @@ def _null_space_step(search: Record, second: Array, step: Array) -> None:
             step[j] = 0.0
 
 
-@inner
+@kernel
 def _accept(search: Record, second: Array, size: float) -> bool:
     """Accept x + size step, brought back to the goals, if they allow it and the cost falls."""
     trial, values = search.trial, search.own_values
@@ -199,7 +199,7 @@ def _accept(search: Record, second: Array, size: float) -> bool:
     return True
 
 
-@inner
+@kernel
 def _correct(search: Record) -> float:
     """Bring the trial point back to the goals by Gauss-Newton steps; return the cost there."""
     trial, nearer = search.trial, search.own_vectors[NEARER]
@@ -223,7 +223,7 @@ def _correct(search: Record) -> float:
     return cost
 
 
-@inner
+@kernel
 def _shortest_step(search: Record) -> None:
     """dx = the shortest step of the free joints for which |r + J dx| is least, at the trial."""
     n, m = search.columns.shape

@@ -15,7 +15,7 @@ quarters of it at the region's edge.
 
 from __future__ import annotations
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, identity, shortest_step
 from .active_set import share_within
@@ -43,13 +43,13 @@ RANK = 1e-10
 """Singular values below this share of the largest count as 0."""
 
 
-@inner
+@kernel
 def start(search: Record) -> None:
     """Begin with the first radius."""
     search.own_values[RADIUS] = FIRST_RADIUS
 
 
-@inner
+@kernel
 def step(search: Record) -> bool:
     """The first step that lowers the cost, in ever smaller regions; False where there is none."""
     dx = search.dx
@@ -78,7 +78,7 @@ def step(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def hold(search: Record) -> None:
     """HELD, and the columns of the others in `own_columns`; those of the held are 0."""
     for j in range(search.columns.shape[0]):
@@ -89,7 +89,7 @@ def hold(search: Record) -> None:
             search.own_columns[j, i] = search.columns[j, i] if free else 0.0
 
 
-@inner
+@kernel
 def gauss_newton_step(search: Record) -> None:
     """NEWTON = -J+ r = -sum of v u'r / s over the singular values that are not 0."""
     step, squares, residual = search.own_vectors[NEWTON], search.rhs, search.residual
@@ -101,7 +101,7 @@ def gauss_newton_step(search: Record) -> None:
         step[j] = -step[j]
 
 
-@inner
+@kernel
 def cauchy_point(search: Record) -> None:
     """CAUCHY = -t g over the free variables."""
     cauchy, squares, image = search.own_vectors[CAUCHY], 0.0, search.rhs
@@ -119,7 +119,7 @@ def cauchy_point(search: Record) -> None:
         cauchy[j] *= squares / curvature if curvature > 0.0 else 0.0
 
 
-@inner
+@kernel
 def dogleg(search: Record) -> None:
     """DX = the last point of the path that is inside the box."""
     radius = search.own_values[RADIUS]
@@ -139,7 +139,7 @@ def dogleg(search: Record) -> None:
         _go(dx, search.trial, lowest, highest)
 
 
-@inner
+@kernel
 def _go(dx: Array, way: Array, lowest: Array, highest: Array) -> float:
     """Add as large a share of a way (n,) to dx (n,) as stays in the box; that share."""
     share = share_within(dx, way, lowest, highest)
@@ -148,7 +148,7 @@ def _go(dx: Array, way: Array, lowest: Array, highest: Array) -> float:
     return share
 
 
-@inner
+@kernel
 def predicted_decrease(search: Record) -> float:
     """|r|^2 - |r + J dx|^2."""
     decrease = 0.0

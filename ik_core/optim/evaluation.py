@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .. import rules
-from .._jit import call_back, inner
+from ..kernels.jit import call_back, kernel
 from ..maths.boxed_step import is_blocked
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
@@ -13,7 +13,7 @@ from ..tasks.kernels import goal_jacobian, update
 from .layouts import JACOBIAN, RESIDUAL, Record, goals_of
 
 
-@inner
+@kernel
 def evaluate(search: Record, x: Array, residual: Array) -> float:
     """Evaluate everything at x (n,): the residual (m,) and the goals' errors; return the cost."""
     search.evaluations += 1
@@ -27,13 +27,13 @@ def evaluate(search: Record, x: Array, residual: Array) -> float:
     return update(goals_of(search), x, residual) + search.problem.joint_cost
 
 
-@inner
+@kernel
 def evaluate_here(search: Record) -> None:
     """Evaluate at x: cost, residual and errors."""
     search.cost = evaluate(search, search.x, search.residual)
 
 
-@inner
+@kernel
 def differentiate(search: Record, x: Array, columns: Array) -> None:
     """columns (n, m): those of the Jacobian at x (n,), where `evaluate` was called last."""
     goal_jacobian(goals_of(search), 0, columns)
@@ -50,7 +50,7 @@ def differentiate(search: Record, x: Array, columns: Array) -> None:
                 columns[j, first + i] = found[i, j]
 
 
-@inner
+@kernel
 def _ask(search: Record, x: Array, residual: Array, wanted: int) -> None:
     """Have the tasks that no kernel knows evaluated: `found`, and their rows of the residual."""
     problem = search.problem
@@ -64,7 +64,7 @@ def _ask(search: Record, x: Array, residual: Array, wanted: int) -> None:
             residual[first + i] = problem.found[i, 0]
 
 
-@inner
+@kernel
 def slope(columns: Array, residual: Array, gradient: Array) -> None:
     """gradient (n,) = J'r, half the cost's."""
     for j in range(columns.shape[0]):
@@ -74,7 +74,7 @@ def slope(columns: Array, residual: Array, gradient: Array) -> None:
         gradient[j] = total
 
 
-@inner
+@kernel
 def differentiate_here(search: Record) -> None:
     """The Jacobian's columns, the squares of their lengths and half the gradient, at x."""
     columns = search.columns
@@ -88,35 +88,35 @@ def differentiate_here(search: Record) -> None:
     lengthen(search.squares)
 
 
-@inner
+@kernel
 def within_tolerances(search: Record) -> bool:
     """Whether all goals are reached where they were evaluated last; not so without any."""
     tolerance = search.problem.tolerance
     return are_within(search.errors, tolerance[0], tolerance[1])
 
 
-@inner
+@kernel
 def is_solved(search: Record) -> bool:
     """Whether the search ends where the goals were evaluated last."""
     tolerance, weighed = search.problem.tolerance, search.problem.weighed > 0
     return rules.is_solved(search.errors, tolerance[0], tolerance[1], weighed)
 
 
-@inner
+@kernel
 def is_held(search: Record, j: int) -> bool:
     """Whether a variable is at a limit that descent would have it cross."""
     x, gradient = search.x[j], search.gradient[j]
     return is_blocked(x, search.problem.bounds[0, j], search.problem.bounds[1, j], gradient)
 
 
-@inner
+@kernel
 def at_stationary_point(search: Record) -> bool:
     """Whether the cost falls nowhere inside the limits."""
     bounds, squares = search.problem.bounds, search.squares
     return is_stationary(search.x, bounds, search.gradient, squares, search.cost)
 
 
-@inner
+@kernel
 def project(search: Record, x: Array) -> None:
     """Put x (n,) inside the limits; what is not finite becomes where the search stands."""
     for j in range(x.shape[0]):
@@ -125,13 +125,13 @@ def project(search: Record, x: Array) -> None:
     rules.put_inside(x, search.problem.bounds)
 
 
-@inner
+@kernel
 def put_inside(search: Record, x: Array) -> None:
     """`project`, where linear constraints may stand in the place of the limits alone."""
     project(search, x)
 
 
-@inner
+@kernel
 def take_trial(search: Record, cost: float) -> None:
     """Move x to the trial point, which was evaluated last."""
     search.cost = cost

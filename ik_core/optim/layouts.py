@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._jit import inlined
-from .._records import FLOAT, INT, RECORD, Layout
+from ..kernels.jit import inline_kernel
+from ..kernels.records import FLOAT, INT, RECORD, Layout
 from ..tasks.kernels import CHAIN, COMPONENTS, CONE, Packed, packed_of
 
 Record = Any
@@ -144,10 +144,10 @@ SEARCH = Layout(
     rhs=(FLOAT, 'size'),
     program=(FLOAT, 'program_size'),  # for `dual_active_set.carve_program`
 )
-search_at = SEARCH.lanes()
+search_at = SEARCH.vector_view()
 
 
-@inlined
+@inline_kernel
 def goals_of(search: Record) -> Packed:
     """A search's goals, as `tasks.kernels` has them."""
     return packed_of(search.problem, search)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import inner, with_kernels
+from ..kernels.jit import kernel, with_kernels
 from ..maths.boxed_step import clamped
 from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
@@ -69,7 +69,7 @@ GUESSES = 20
 """Corrections of the guess before the first direction, which descends anyway, is taken."""
 
 
-@inner
+@kernel
 def start(search: Record) -> None:
     """Begin at x with the first weight, multipliers 0, and the Hessian of the linear model."""
     begin_model(search)
@@ -83,14 +83,14 @@ def start(search: Record) -> None:
     note_terms(search)
 
 
-@inner
+@kernel
 def outside(search: Record, x: Array, j: int) -> float:
     """v(x + s) of one variable."""
     shifted = x[j] + search.own_vectors[MULTIPLIERS, j] / (2.0 * search.own_values[WEIGHT])
     return shifted - clamped(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
 
 
-@inner
+@kernel
 def terms(search: Record, x: Array) -> float:
     """mu |v(x + s)|^2."""
     total = 0.0
@@ -99,7 +99,7 @@ def terms(search: Record, x: Array) -> float:
     return search.own_values[WEIGHT] * total
 
 
-@inner
+@kernel
 def note_terms(search: Record) -> None:
     """phi and half its gradient J'r + mu v(x + s) at the iterate."""
     free = search.own_vectors[FREE]
@@ -109,7 +109,7 @@ def note_terms(search: Record) -> None:
         search.own_vectors[PHI_GRADIENT, j] = search.own_vectors[FREE_GRADIENT, j] + part
 
 
-@inner
+@kernel
 def is_balanced(search: Record) -> bool:
     """Whether phi is about least: the terms balance the gradient of f, or there is none."""
     left = whole = squares = 0.0
@@ -121,7 +121,7 @@ def is_balanced(search: Record) -> bool:
     return left <= max(BALANCED * BALANCED * whole, nothing)
 
 
-@inner
+@kernel
 def same_terms(search: Record) -> None:
     """The terms stay as they are."""
 
@@ -146,7 +146,7 @@ def step(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def move_to_projected(search: Record, evaluated: bool) -> bool:
     """Move x to P(x + s) of the iterate, where f was `evaluated` last; False where it is there."""
     free, trial = search.own_vectors[FREE], search.trial
@@ -163,12 +163,12 @@ def move_to_projected(search: Record, evaluated: bool) -> bool:
     return True
 
 
-@inner
+@kernel
 def stay(search: Record, x: Array) -> None:
     """Without limits, every trial is where it is."""
 
 
-@inner
+@kernel
 def phi_at(search: Record, x: Array) -> float:
     """phi at x (n,), of which it keeps f."""
     search.own_values[TRIAL_COST] = evaluate(search, x, search.trial_residual)
@@ -178,7 +178,7 @@ def phi_at(search: Record, x: Array) -> float:
 back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, cost_at=phi_at)
 
 
-@inner
+@kernel
 def descend_on_phi(search: Record) -> bool:
     """Line-search on phi; without a lower point, repeat with the linear model's Hessian.
 
@@ -196,7 +196,7 @@ def descend_on_phi(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def _search_along_step(search: Record) -> bool:
     """TRIAL = the first good point along the step of the model; whether there is one."""
     newton_step(search)
@@ -205,7 +205,7 @@ def _search_along_step(search: Record) -> bool:
     return found < np.inf
 
 
-@inner
+@kernel
 def _accept_iterate(search: Record) -> None:
     """Move the iterate to the trial point, and update the model of f."""
     gradient, change = search.own_vectors[FREE_GRADIENT], search.own_vectors[CHANGE]
@@ -220,7 +220,7 @@ def _accept_iterate(search: Record) -> None:
     note_terms(search)
 
 
-@inner
+@kernel
 def newton_step(search: Record) -> None:
     """DX = the step to the minimum of the model; 0 where that is not positive definite."""
     dx, first = search.dx, search.own_vectors[MOVE]
@@ -237,7 +237,7 @@ def newton_step(search: Record) -> None:
     copy_to(first, dx)
 
 
-@inner
+@kernel
 def guess_sides(search: Record) -> bool:
     """SIDE of the limits that x + s + dx is on; whether that is a change."""
     changed = False
@@ -254,7 +254,7 @@ def guess_sides(search: Record) -> bool:
     return changed
 
 
-@inner
+@kernel
 def _solve_guess(search: Record) -> bool:
     """DX = the minimum, if the variables end on the sides that are guessed."""
     normal, rhs, weight = search.normal, search.rhs, search.own_values[WEIGHT]

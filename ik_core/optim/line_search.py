@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import inner, with_kernels
 from ..exceptions import InvalidOption
+from ..kernels.jit import kernel, with_kernels
 from ..maths.rotations import Array
 from ..options import option
 from .evaluation import evaluate, project, take_trial
@@ -66,7 +66,7 @@ class LineSearchOptions(SearchOptions):
             )
 
 
-@inner
+@kernel
 def project_onto(search: Record, x: Array) -> None:
     """P: put x (n,) inside the limits, and on a limit what differs from it by rounding only."""
     project(search, x)
@@ -79,7 +79,7 @@ def project_onto(search: Record, x: Array) -> None:
             x[j] = upper
 
 
-@inner
+@kernel
 def trial_cost(search: Record, trial: Array) -> float:
     """f at the trial point (n,)."""
     return evaluate(search, trial, search.trial_residual)
@@ -126,7 +126,7 @@ def back_track(
 back_track_f = with_kernels(back_track, 'back_track_f')
 
 
-@inner
+@kernel
 def armijo(search: Record, direction: Array, tau: float) -> bool:
     """Move x to the first point along the projected direction (n,) that fulfils Eq. 39.
 

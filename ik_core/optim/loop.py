@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from .. import rules
-from .._jit import call_back, inner, njit, slot, with_kernels
+from ..kernels.jit import call_back, kernel, placeholder, with_kernels
 from ..maths.vectors import copy_to
 from ..robot.limits import random_configuration, write_answer
 from ..rules import (
@@ -72,15 +72,15 @@ STANDSTILL = 1e-12
 Kernel = Callable[..., Any]
 
 
-start = step = slot
+start = step = placeholder
 """The method's, in its copy of the loop below."""
 
 
 @cache
 def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """The loop around a method's kernels: (..., iterations), at most so many more."""
-    kernel: Kernel = with_kernels(_run, f'run_{name}', start=start, step=step)
-    return kernel
+    made: Kernel = with_kernels(_run, f'run_{name}', start=start, step=step)
+    return made
 
 
 def _run(address: int, iterations: int) -> None:
@@ -112,7 +112,7 @@ def _run(address: int, iterations: int) -> None:
             return
 
 
-@inner
+@kernel
 def see_whether_it_is_over(search: Record) -> None:
     """Note how the attempt ended here, if it did; at a stationary point that is to be seen."""
     ended = RUNNING
@@ -126,7 +126,7 @@ def see_whether_it_is_over(search: Record) -> None:
         search.phase, search.ended_by = ENDED, ended
 
 
-@inner
+@kernel
 def keep_best(search: Record) -> None:
     """Keep x if it is the best so far, which it passes; be done where it is a solution."""
     if search.status == RUNNING and is_solved(search):
@@ -136,7 +136,7 @@ def keep_best(search: Record) -> None:
         keep_if_better(search, RUNNING)
 
 
-@inner
+@kernel
 def keep_if_better(search: Record, status: int) -> None:
     """Keep x, where an attempt has this status, if it is better than the best so far."""
     if is_better(search.cost, status, search.best_cost, search.best_status):
@@ -144,7 +144,7 @@ def keep_if_better(search: Record, status: int) -> None:
         copy_to(search.x, search.best)
 
 
-@inner
+@kernel
 def _has_stalled(search: Record) -> bool:
     largest = moved = 0.0
     for j in range(search.joints):
@@ -155,7 +155,7 @@ def _has_stalled(search: Record) -> bool:
     return has_stalled(moved, least, largest, search.problem.relative_change)
 
 
-@inner
+@kernel
 def _begin(search: Record) -> None:
     """Begin the first attempt at the start, put inside the limits."""
     rules.put_inside(search.start, search.problem.bounds)
@@ -166,7 +166,7 @@ def _begin(search: Record) -> None:
     search.best_status = RUNNING
 
 
-@inner
+@kernel
 def _end_attempt(search: Record) -> None:
     """End an attempt: continue from a lower point, begin another, or stop."""
     ended = search.ended_by
@@ -182,7 +182,7 @@ def _end_attempt(search: Record) -> None:
         next_attempt(search, ended)
 
 
-@inner
+@kernel
 def next_attempt(search: Record, ended: int) -> None:
     """Restart after an attempt, or end with the best."""
     keep_if_better(search, ended)
@@ -200,7 +200,7 @@ def next_attempt(search: Record, ended: int) -> None:
         search.status = STALLED if ended == CLOSEST else ended
 
 
-@inner
+@kernel
 def _conclude(search: Record) -> None:
     """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
     answer, evaluations = search.answer, search.evaluations
@@ -218,7 +218,7 @@ def _conclude(search: Record) -> None:
     search.evaluations, search.disturbed = evaluations, 1
 
 
-@njit
+@kernel
 def settle(address: int) -> int:
     """Do what is due between the runs of a method's loop; the status of the answer, if it is
     concluded, or RUNNING."""
@@ -233,7 +233,7 @@ def settle(address: int) -> int:
     return search.answer_status
 
 
-@njit
+@kernel
 def conclude(address: int) -> None:
     """Make an answer of the best so far; the search can go on afterwards."""
     search = search_at(address)
@@ -248,13 +248,13 @@ STARTING, STEPPING = range(2)
 """Values of `method_wanted`: the callback starts the method, or takes a step."""
 
 
-@inner
+@kernel
 def call_start(search: Record) -> None:
     """`start`, of a method whose `Callback` is search.method."""
     _call(search, STARTING)
 
 
-@inner
+@kernel
 def call_step(search: Record) -> bool:
     """`step`, of a method whose `Callback` is search.method; it moves x."""
     _call(search, STEPPING)
@@ -264,7 +264,7 @@ def call_step(search: Record) -> bool:
     return True
 
 
-@inner
+@kernel
 def _call(search: Record, wanted: int) -> None:
     search.method_wanted = wanted
     if call_back(search.method) != 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.linalg import gauss_newton_hessian
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
@@ -51,7 +51,7 @@ class QuasiNewtonOptions(LineSearchOptions):
         return (self.alpha, self.beta, self.epsilon)
 
 
-@njit
+@kernel
 def linear_model(columns: Array, epsilon: float, model: Array) -> None:
     """Half the Hessian J'J + eps I of the cost of the linear model r + J dx, J' = columns (n, m).
 
@@ -62,7 +62,7 @@ def linear_model(columns: Array, epsilon: float, model: Array) -> None:
         model[j, j] += epsilon
 
 
-@njit
+@kernel
 def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
     """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
 
@@ -94,14 +94,14 @@ def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
             model[j, k] += change[j] * change[k] / curvature - image[j] * image[k] / expected
 
 
-@inner
+@kernel
 def begin_model(search: Record) -> None:
     """Begin with the Hessian of the linear model."""
     linear_model(search.columns, search.own_options[EPSILON], search.model)
     search.own_values[MOVED] = 0.0
 
 
-@inner
+@kernel
 def learn(search: Record) -> None:
     """Update the model by the last step, and remember where this one begins."""
     x, gradient = search.x, search.gradient
@@ -115,7 +115,7 @@ def learn(search: Record) -> None:
     copy_to(gradient, search.own_vectors[LAST_GRADIENT])
 
 
-@inner
+@kernel
 def no_step(search: Record) -> None:
     """DX = 0: of no model."""
     for j in range(search.joints):

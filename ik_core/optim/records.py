@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import Callback
 from ..exceptions import UnsupportedProblem
+from ..kernels.jit import Callback
 from ..maths.dual_active_set import program_size
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem

@@ -11,7 +11,7 @@ constraints, it is the space that the active ones leave (`constrained`).
 
 from __future__ import annotations
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.linalg import (
     cholesky_solve,
     curves_down_inside,
@@ -50,7 +50,7 @@ WORTHWHILE = 1e-9
 """Share of the cost that a minimum nearby has to gain to be gone to."""
 
 
-@inner
+@kernel
 def leave_or_conclude(search: Record) -> int:
     """Leave a saddle, or end at a minimum; called at a stationary point.
 
@@ -79,7 +79,7 @@ def leave_or_conclude(search: Record) -> int:
     return CLOSEST if definite else STALLED
 
 
-@inner
+@kernel
 def half_hessian(search: Record) -> None:
     """The lower triangle of `hessian` (n, n), by central differences of J'r at x."""
     x, trial = search.x, search.trial
@@ -103,7 +103,7 @@ def half_hessian(search: Record) -> None:
             search.hessian[j, k] = 0.5 * (search.normal[j, k] + search.normal[k, j])
 
 
-@inner
+@kernel
 def hold(search: Record, all_at_limits: bool) -> int:
     """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
     loose, cost = 0, search.cost
@@ -116,7 +116,7 @@ def hold(search: Record, all_at_limits: bool) -> int:
     return loose
 
 
-@inner
+@kernel
 def _find_descent(search: Record) -> bool:
     """True where the cost curves upwards; else DESCENT = a way along which it does not."""
     size = free_hessian(search)
@@ -127,7 +127,7 @@ def _find_descent(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def find_descent_inside(search: Record) -> bool:
     """DESCENT = a way inside along which the cost curves downwards, off a limit or several."""
     x, held, way = search.x, search.held, search.descent
@@ -138,13 +138,13 @@ def find_descent_inside(search: Record) -> bool:
     return found
 
 
-@inner
+@kernel
 def free_hessian(search: Record) -> int:
     """The lower triangle of the Hessian over what is free, in `normal`; its size."""
     return free_block(search.hessian, search.held, search.normal)
 
 
-@inner
+@kernel
 def free_slope(search: Record, size: int) -> None:
     """`rhs` = minus half the gradient over what is free."""
     row = 0
@@ -154,7 +154,7 @@ def free_slope(search: Record, size: int) -> None:
             row += 1
 
 
-@inner
+@kernel
 def expand(search: Record, size: int, direction: Array) -> None:
     """direction (n,) = that of the numbers in `rhs`, for what is free."""
     row = 0
@@ -165,7 +165,7 @@ def expand(search: Record, size: int, direction: Array) -> None:
             row += 1
 
 
-@inner
+@kernel
 def _shorten(direction: Array) -> float:
     """Divide a direction (n,) by its largest magnitude, which is returned."""
     largest = 0.0
@@ -176,7 +176,7 @@ def _shorten(direction: Array) -> float:
     return largest
 
 
-@inner
+@kernel
 def descend(search: Record) -> bool:
     """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
     length = SADDLE_STEP
@@ -187,7 +187,7 @@ def descend(search: Record) -> bool:
     return False
 
 
-@inner
+@kernel
 def _try(search: Record, length: float) -> bool:
     """Move x by a step along DESCENT, inside the limits, if that lowers the cost."""
     trial = search.trial
@@ -201,7 +201,7 @@ def _try(search: Record, length: float) -> bool:
     return True
 
 
-@inner
+@kernel
 def go_to_minimum(search: Record) -> bool:
     """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
     direction = search.descent

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._jit import inlined, inner, njit, small
-from .._records import FLOAT, INT, Layout
+from ..kernels.jit import inline_kernel, kernel
+from ..kernels.records import FLOAT, INT, Layout
 from ..maths.lanes import angle_of
 from ..maths.rotations import Array, frame_at, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
@@ -46,18 +46,18 @@ CONES = Layout(
     frames=(FLOAT, 'cone_bodies', 12),
     slopes=(FLOAT, 'robot_joints'),  # of the height above an edge
 )
-cones_at = CONES.lanes()
+cones_at = CONES.vector_view()
 
 
 # --- polygons ------------------------------------------------------------------------------------
 
 
-@small
+@kernel
 def _vector(edges: Array, i: int, column: int) -> Vector:
     return edges[i, column], edges[i, column + 1], edges[i, column + 2]
 
 
-@inner
+@kernel
 def _slice_of(edges: Array, first: int, last: int, d: Vector) -> int:
     """The slice between whose planes d is; that of the opposite of v may be any."""
     for i in range(first, last):
@@ -67,21 +67,21 @@ def _slice_of(edges: Array, first: int, last: int, d: Vector) -> int:
     return first
 
 
-@inner
+@kernel
 def _height(edges: Array, i: int, d: Vector) -> float:
     """The angle of d above the plane of an edge [rad]; below it, it is negative."""
     sine = max(-1.0, min(1.0, dot(_vector(edges, i, NORMAL), d)))
     return float(angle_of(math.sqrt(1.0 - sine * sine), sine))
 
 
-@inner
+@kernel
 def _uphill(normal: Vector, d: Vector) -> Vector:
     """The derivative of the angle of d above a plane with respect to d."""
     cosine = norm(cross(normal, d))
     return times(1.0 / max(cosine, SHORT), normal)
 
 
-@inner
+@kernel
 def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector, int]:
     """The angle [rad] between d, which is outside, and the nearest direction inside; its
     derivative with respect to d; the corner that is there, -1 on an edge."""
@@ -105,7 +105,7 @@ def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vect
     return nearest, slope, corner
 
 
-@inner
+@kernel
 def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector]:
     """`_beyond`; 0 and no derivative inside."""
     if dot(_vector(edges, _slice_of(edges, first, last, d), NORMAL), d) >= -ROUNDING:
@@ -114,7 +114,7 @@ def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vec
     return angle, slope
 
 
-@njit
+@kernel
 def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
     """The angle [rad] from the unit vector (x, y, z) to the polygon, 0 inside; its derivative."""
     angle, slope = _outside(edges, 0, edges.shape[0], (x, y, z))
@@ -124,20 +124,20 @@ def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, f
 # --- a search's cones ----------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def place_cones(cones: Any, q: Array) -> None:
     """Place all directions at q (n,)."""
     body_frames(cones.tree, cones.geometry, q, cones.frames)
 
 
-@inner
+@kernel
 def _direction(cones: Any, k: int) -> Vector:
     """A cone's direction in the frame of the link that the cone is fixed to."""
     axis = cones.axis[k, 0], cones.axis[k, 1], cones.axis[k, 2]
     return from_axes(frame_at(cones.frames, cones.body[k]), axis)
 
 
-@inner
+@kernel
 def farthest_out(cones: Any) -> float:
     """The largest angle of a direction outside its cone [rad]; 0 if all are inside."""
     worst = 0.0
@@ -147,7 +147,7 @@ def farthest_out(cones: Any) -> float:
     return worst
 
 
-@inner
+@kernel
 def are_inside(cones: Any) -> bool:
     """Whether all directions are inside their cones."""
     for k in range(cones.body.shape[0]):
@@ -158,7 +158,7 @@ def are_inside(cones: Any) -> bool:
     return True
 
 
-@inner
+@kernel
 def height_above(cones: Any, k: int, side: int, nothing: float) -> float:
     """The angle of a cone's direction above an edge, and its `slopes`: the edge of its slice (side
     0), the one before (-1) or the one after (1); `nothing` for an edge that does not bound it.

@@ -15,7 +15,7 @@ the third: about half the arithmetic of a product of matrices.
 
 from __future__ import annotations
 
-from .._jit import njit, small
+from ..kernels.jit import kernel
 from ..maths.lanes import wave
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
@@ -26,7 +26,7 @@ PARENT, KIND, VARIABLE = 0, 1, 2
 MULTIPLIER, OFFSET = 12, 13
 
 
-@small
+@kernel
 def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     if tree.shape[0] == 0:
@@ -43,14 +43,14 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
         put_frame(frames, k, frame)
 
 
-@njit
+@kernel
 def body_frames_of_rows(tree: IntArray, geometry: Array, rows: Array, frames: Array) -> None:
     """frames (N, K, 12): the same for each row of variables (N, variables)."""
     for i in range(rows.shape[0]):
         body_frames(tree, geometry, rows[i], frames[i])
 
 
-@small
+@kernel
 def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array) -> None:
     """The frame of body k alone, from that of its parent."""
     frame = frame_at(geometry, k)
@@ -59,7 +59,7 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
     put_frame(frames, k, moved_frame(tree, k, frame, *_movement(tree, geometry, x, k)))
 
 
-@small
+@kernel
 def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float, float]:
     """Cosine and sine of where joint k stands; of a prismatic one where it stands."""
     value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
@@ -68,7 +68,7 @@ def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float,
     return wave(value)
 
 
-@small
+@kernel
 def moved_frame(tree: IntArray, k: int, frame: Frame, first: float, second: float) -> Frame:
     """The frame of body k, where that of its joint at 0 is `frame`, for its `_movement`."""
     if tree[k, KIND] == PRISMATIC:
@@ -76,7 +76,7 @@ def moved_frame(tree: IntArray, k: int, frame: Frame, first: float, second: floa
     return _turned(frame, first, second)
 
 
-@small
+@kernel
 def _turned(frame: Frame, c: float, s: float) -> Frame:
     """A frame turned about its z axis."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
@@ -87,27 +87,27 @@ def _turned(frame: Frame, c: float, s: float) -> Frame:
     )  # fmt: skip
 
 
-@small
+@kernel
 def _shifted(frame: Frame, d: float) -> Frame:
     """A frame shifted along its z axis."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
     return a0, a1, a2, a3, a4, a5, a6, a7, a8, x + d * a2, y + d * a5, z + d * a8
 
 
-@small
+@kernel
 def joint_axis(geometry: Array, frames: Array, k: int) -> Vector:
     """The axis of body k's joint in the root link's frame, times its multiplier."""
     scale = geometry[k, MULTIPLIER]
     return scale * frames[k, 2], scale * frames[k, 5], scale * frames[k, 8]
 
 
-@small
+@kernel
 def joint_origin(frames: Array, k: int) -> Vector:
     """The origin of body k in the root link's frame."""
     return frames[k, 9], frames[k, 10], frames[k, 11]
 
 
-@small
+@kernel
 def point_jacobian(
     tree: IntArray, geometry: Array, frames: Array, body: int, point: Vector, columns: Array
 ) -> None:
@@ -133,7 +133,7 @@ def point_jacobian(
         k = tree[k, PARENT]
 
 
-@njit
+@kernel
 def point_jacobian_of_rows(
     tree: IntArray, geometry: Array, frames: Array, body: int, points: Array, columns: Array
 ) -> None:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
 
@@ -71,7 +71,7 @@ class JointLimits:
         return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
 
 
-@njit
+@kernel
 def shift_to_nearest_turns(
     q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
 ) -> None:
@@ -90,7 +90,7 @@ def shift_to_nearest_turns(
             q[i] = nearest
 
 
-@njit
+@kernel
 def write_answer(best: Array, reference: Array, bounds: Array, answer: Array) -> bool:
     """answer (n,) = the best point, on the whole turns nearest to the reference (n,) inside the
     bounds (5, n); return whether they are others, so that it is to be evaluated again."""
@@ -99,7 +99,7 @@ def write_answer(best: Array, reference: Array, bounds: Array, answer: Array) ->
     return differ(answer, best)
 
 
-@njit
+@kernel
 def hash32(value: int) -> int:
     """A well mixed 32-bit number for a 32-bit number.
 
@@ -111,7 +111,7 @@ def hash32(value: int) -> int:
     return (value ^ (value >> 16)) & 0xFFFFFFFF
 
 
-@njit
+@kernel
 def random_configuration(seed: int, attempt: int, lower: Array, upper: Array, out: Array) -> None:
     """out = a uniform random point of a finite box, a pure function of seed and attempt."""
     stream = hash32(hash32(seed & 0xFFFFFFFF) ^ ((attempt * 0x1E3779B9) & 0xFFFFFFFF))

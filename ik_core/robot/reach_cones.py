@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._records import Record
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..kernels.records import Record
 from ..maths.rotations import Array, IntArray
 from .cone_kernels import CONES, CONVEX, NORMAL, SIDE, outside
 from .kinematics import PARENT

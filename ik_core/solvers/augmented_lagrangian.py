@@ -35,7 +35,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import inner, with_kernels
+from ..kernels.jit import kernel, with_kernels
 from ..maths.boxed_step import clamped
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
@@ -77,7 +77,7 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
     growth: float = option(10.0, 'factor by which the weight grows', bounds=(1.1, 1e3))
 
 
-@inner
+@kernel
 def next_multipliers(search: Record) -> None:
     """The next multipliers, and more weight where they did too little."""
     values, multipliers = search.own_values, search.own_vectors[MULTIPLIERS]

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Generic
 
 from numpy.typing import ArrayLike
 
-from .._jit import COMPILED
 from ..exceptions import InvalidOption
+from ..kernels.jit import COMPILED
 from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch

@@ -39,7 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .._jit import inner, with_kernels
+from ..kernels.jit import kernel, with_kernels
 from ..optim.active_set import reduced_direction, share_inside
 from ..optim.constrained import constrained_step
 from ..optim.layouts import Record
@@ -62,7 +62,7 @@ class BfgsOptions(QuasiNewtonOptions):
     )
 
 
-@inner
+@kernel
 def start(search: Record) -> None:
     """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
     begin_model(search)
@@ -73,7 +73,7 @@ def start(search: Record) -> None:
             search.model[j, j] = 1.0
 
 
-@inner
+@kernel
 def reduced_step(search: Record) -> None:
     """DX = the reduced direction, up to the first limit on its way."""
     x, dx = search.x, search.dx

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import njit
+from ..kernels.jit import kernel
 from ..maths.boxed_step import clamped
 from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
@@ -52,7 +52,7 @@ SPACING = 1e-15
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
-@njit
+@kernel
 def sweep(
     p: Packed, bounds: Array, plan: IntArray, residual: Array, aims: Array, x: Array
 ) -> None:
@@ -85,7 +85,7 @@ def sweep(
             place_body(p.tree, p.geometry, x, k, p.frames)
 
 
-@njit
+@kernel
 def chordal_cost(p: Packed) -> float:
     """The cost that sweeps lower, from the goals' components, unscaled (`goal_residuals`)."""
     cost = 0.0
@@ -102,7 +102,7 @@ def chordal_cost(p: Packed) -> float:
     return cost
 
 
-@njit
+@kernel
 def _aim(p: Packed, aims: Array) -> None:
     """aims (G, 9): matrices with columns h so that cost = const - 2 sum h.e over columns e of R.
 
@@ -126,7 +126,7 @@ def _aim(p: Packed, aims: Array) -> None:
                 aims[i, d + c] = pulls[c] * p.targets[i, d + c]
 
 
-@njit
+@kernel
 def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[float, float]:
     """B and C of cost = const - 2 (B cos a + C sin a), both 0 where the turn does not matter."""
     b = c = size = 0.0
@@ -154,7 +154,7 @@ def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[fl
     return b, c
 
 
-@njit
+@kernel
 def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper: float) -> float:
     """The variable that turns the joint best: the nearest such value inside the limits, or the
     better limit. `ratio` is the joint's angle per unit of the variable."""
@@ -175,7 +175,7 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
     return best
 
 
-@njit
+@kernel
 def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
     """The best shift [m] along the axis: sum w v d / sum w v^2 for the components v of the axis
     and d of the error, in the axes in which the weights act.
@@ -196,7 +196,7 @@ def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
     return missing / size if size > 0.0 else 0.0
 
 
-@njit
+@kernel
 def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
     """Turn the goals' frames that the body moves about the z axis of its frame."""
     if angle == 0.0:
@@ -214,7 +214,7 @@ def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
         tip[9], tip[10], tip[11] = centre[0] + e[0], centre[1] + e[1], centre[2] + e[2]
 
 
-@njit
+@kernel
 def _shift_tips(row: IntArray, frame: Frame, shift: float, tips: Array) -> None:
     """Shift the goals' frames that the body moves along the z axis of its frame."""
     for i in range(tips.shape[0]):
@@ -223,7 +223,7 @@ def _shift_tips(row: IntArray, frame: Frame, shift: float, tips: Array) -> None:
                 tips[i, 9 + d] += shift * frame[3 * d + 2]
 
 
-@njit
+@kernel
 def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: float) -> None:
     """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side: a
     scan outwards, then a golden section about the best. All frames are up to date afterwards."""
@@ -241,7 +241,7 @@ def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: f
     _cost_at(p, residual, x, j, found if cost < least * (1.0 - NOISE) else best)
 
 
-@njit
+@kernel
 def _golden_section(
     p: Packed, residual: Array, x: Array, j: int, low: float, high: float
 ) -> float:
@@ -261,7 +261,7 @@ def _golden_section(
     return left if left_cost < right_cost else right
 
 
-@njit
+@kernel
 def _cost_at(p: Packed, residual: Array, x: Array, j: int, value: float) -> float:
     """The cost that sweeps lower with x[j] = value; brings all frames up to date."""
     x[j] = value
@@ -269,7 +269,7 @@ def _cost_at(p: Packed, residual: Array, x: Array, j: int, value: float) -> floa
     return chordal_cost(p)
 
 
-@njit
+@kernel
 def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
     """Turn a ball joint about the axis across the directions to its one tip and to its goal."""
     k1, k2, k3 = row[BALL], row[BALL + 1], row[BALL + 2]
@@ -314,7 +314,7 @@ def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
         place_body(p.tree, p.geometry, x, k, p.frames)
 
 
-@njit
+@kernel
 def _split_turn(
     u1: Vector, u2: Vector, u3: Vector, axis: Vector, angle: float, sign: float
 ) -> Vector:
@@ -333,7 +333,7 @@ def _split_turn(
     return da, db, dc
 
 
-@njit
+@kernel
 def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
     """The turn about `axis` from `start` to `end`; 0 where one is parallel to the axis."""
     sine = dot(axis, cross(start, end))
@@ -341,7 +341,7 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
     return math.atan2(sine, cosine) if math.sqrt(sine * sine + cosine * cosine) > FLAT else 0.0
 
 
-@njit
+@kernel
 def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
     """x + step or whole turns from there, inside the limits, else the limit next to it."""
     turn = TURN
@@ -357,13 +357,13 @@ def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
     return best
 
 
-@njit
+@kernel
 def _turned_by(v: Vector, axis: Vector, angle: float) -> Vector:
     """A vector turned about a unit axis by an angle."""
     return _turned(v, axis, math.cos(angle), math.sin(angle))
 
 
-@njit
+@kernel
 def _turned(v: Vector, axis: Vector, c: float, s: float) -> Vector:
     """A vector turned about a unit axis (Rodrigues; Eq. 5 does it with quaternions), by an angle
     with the cosine c and the sine s."""

@@ -42,8 +42,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._jit import inner
 from ..exceptions import UnsupportedProblem
+from ..kernels.jit import kernel
 from ..maths.rotations import IntArray
 from ..optim.evaluation import evaluate_here
 from ..optim.layouts import Record, goals_of
@@ -70,12 +70,12 @@ class CyclicCoordinateDescentOptions(SearchOptions):
     free_axis: bool = option(True, 'rotate a ball joint about its best axis first')
 
 
-@inner
+@kernel
 def start(search: Record) -> None:
     """A sweep remembers nothing of the one before."""
 
 
-@inner
+@kernel
 def step(search: Record) -> bool:
     """One sweep, by the plan in `own_integers`."""
     bodies = search.problem.tree.shape[0]

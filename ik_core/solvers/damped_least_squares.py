@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, shortest_step
@@ -76,7 +76,7 @@ RULES = {
 }
 
 
-@inner
+@kernel
 def update(search: Record) -> None:
     """dx = J'(JJ' + d^2 I)^-1 e."""
     columns, dx, squares = search.own_columns, search.dx, search.rhs
@@ -101,7 +101,7 @@ def update(search: Record) -> None:
         step_by_singular_values(search, square)
 
 
-@inner
+@kernel
 def damping_share(search: Record, squares: Array) -> float:
     """How much of the damping there is, for the squares (m,) of the singular values."""
     m, n = search.work.shape
@@ -118,7 +118,7 @@ def damping_share(search: Record, squares: Array) -> float:
     return 1.0
 
 
-@inner
+@kernel
 def step_by_singular_values(search: Record, square: float) -> None:
     """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); what rounding made of s counts as 0.
 
@@ -128,14 +128,14 @@ def step_by_singular_values(search: Record, square: float) -> None:
     shortest_step(search.basis, search.work, squares, error, _rounding(search), square, dx)
 
 
-@inner
+@kernel
 def _rounding(search: Record) -> float:
     """The largest square of a singular value that counts as 0."""
     m, n = search.work.shape
     return float((ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0))
 
 
-@inner
+@kernel
 def damp_smallest(search: Record, square: float) -> None:
     """Add d^2 to the square of the smallest singular value, unless that counts as 0."""
     squares = search.rhs

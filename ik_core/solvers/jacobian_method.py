@@ -48,8 +48,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._jit import inner, slot, with_kernels
 from ..exceptions import InvalidOption
+from ..kernels.jit import kernel, placeholder, with_kernels
 from ..maths.boxed_step import cap_step, clamped
 from ..maths.rotations import Array, IntArray
 from ..maths.svd import identity, product
@@ -163,7 +163,7 @@ ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
 JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
 
 
-@inner
+@kernel
 def begin_jacobian(search: Record) -> None:
     """Begin at x. Where Dmax is reset, the first step goes all the way."""
     copy_to(search.x, search.own_vectors[HERE])
@@ -177,11 +177,11 @@ def begin_jacobian(search: Record) -> None:
 
 def method_step(name: str, update: Kernel) -> Kernel:
     """The step of a Jacobian method, for its `update`."""
-    kernel: Kernel = with_kernels(_step, f'step_{name}', update=update)
-    return kernel
+    made: Kernel = with_kernels(_step, f'step_{name}', update=update)
+    return made
 
 
-update = slot
+update = placeholder
 """The method's, in its copy of the kernel below."""
 
 
@@ -208,7 +208,7 @@ def _step(search: Record) -> bool:
     return True
 
 
-@inner
+@kernel
 def _scale_columns(search: Record) -> None:
     """The Jacobian's columns times SCALE: the square roots of K(t), over the lengths if asked."""
     columns, scale = search.own_columns, search.own_vectors[SCALE]
@@ -225,7 +225,7 @@ def _scale_columns(search: Record) -> None:
                 columns[j, i] /= math.sqrt(length)
 
 
-@inner
+@kernel
 def _slow_near_goals(search: Record) -> None:
     """K(t): joints whose axis is near a goal's position move less."""
     tree, table = search.problem.tree, search.problem.table
@@ -242,7 +242,7 @@ def _slow_near_goals(search: Record) -> None:
         search.own_vectors[SCALE, tree[k, VARIABLE]] *= math.sqrt(share)
 
 
-@inner
+@kernel
 def _set_length(search: Record) -> None:
     """Give the step the length that belongs to the share of the way that is behind."""
     dx, slow = search.dx, search.own_options[SLOW_SHARE]
@@ -255,7 +255,7 @@ def _set_length(search: Record) -> None:
         dx[j] *= norm / length if length > 0.0 else 0.0
 
 
-@inner
+@kernel
 def _cap_length(dx: Array, most: float) -> None:
     """Scale a step (n,) that is longer than this."""
     length = math.sqrt(product(dx, dx))
@@ -264,7 +264,7 @@ def _cap_length(dx: Array, most: float) -> None:
             dx[j] *= most / length
 
 
-@inner
+@kernel
 def _linear_model(search: Record) -> None:
     """ERROR = e, target minus current, and `own_columns` = the Jacobian's, both at HERE."""
     here, error, columns = search.own_vectors[HERE], search.own_rows[ERROR], search.own_columns
@@ -285,7 +285,7 @@ def _linear_model(search: Record) -> None:
         _central_differences(search)
 
 
-@inner
+@kernel
 def _attach_targets(search: Record) -> None:
     """Move the goals' targets along with the links, as if attached to them."""
     for i in range(search.problem.table.shape[0]):
@@ -293,7 +293,7 @@ def _attach_targets(search: Record) -> None:
             search.tips[i, c] = search.target[i, c]
 
 
-@inner
+@kernel
 def _central_differences(search: Record) -> None:
     """The goals' rows of the Jacobian at HERE, by (f(q + h) - f(q - h)) / 2h."""
     trial, residual = search.trial, search.trial_residual
@@ -312,7 +312,7 @@ def _central_differences(search: Record) -> None:
         trial[j] = here
 
 
-@inner
+@kernel
 def _move(search: Record) -> None:
     """Move from HERE by DX, to the nearest point inside the limits."""
     here, x, dx = search.own_vectors[HERE], search.x, search.dx
@@ -334,7 +334,7 @@ def _move(search: Record) -> None:
         _reset_largest_errors(search, search.residual)
 
 
-@inner
+@kernel
 def _reset_largest_errors(search: Record, residual: Array) -> None:
     """Dmax of each goal, for how much closer the step brought it."""
     for i in range(search.of_goals.shape[0]):
@@ -342,7 +342,7 @@ def _reset_largest_errors(search: Record, residual: Array) -> None:
         search.of_goals[i, 0] = search.own_options[MAX_ERROR] + max(closer, 0.0)
 
 
-@inner
+@kernel
 def goal_magnitude(table: IntArray, rows: Array, i: int) -> float:
     """The length of goal i's part of `rows` (m,)."""
     square = 0.0
@@ -353,7 +353,7 @@ def goal_magnitude(table: IntArray, rows: Array, i: int) -> float:
     return math.sqrt(square)
 
 
-@inner
+@kernel
 def scale_goal(table: IntArray, rows: Array, i: int, scale: float) -> None:
     """Multiply goal i's part of `rows` (m,)."""
     for c in range(COMPONENTS):
@@ -362,7 +362,7 @@ def scale_goal(table: IntArray, rows: Array, i: int, scale: float) -> None:
             rows[row] *= scale
 
 
-@inner
+@kernel
 def image(columns: Array, step: Array, rows: Array) -> None:
     """rows (m,) = J step, for the Jacobian's columns (n, m)."""
     for i in range(rows.shape[0]):
@@ -372,7 +372,7 @@ def image(columns: Array, step: Array, rows: Array) -> None:
             rows[i] += columns[j, i] * step[j]
 
 
-@inner
+@kernel
 def halve_error(search: Record, tolerance: float, rank_tolerance: float) -> None:
     """Halve the error until |(I - JJ+) e| is within a tolerance ([Dorta2014] 3.1, 4 and 5).
 

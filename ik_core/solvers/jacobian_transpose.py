@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from ..maths.svd import decompose, product
 from ..optim.evaluation import slope
@@ -79,7 +79,7 @@ ALPHA, FIXED, HALVING = range(3)
 STEP_RULES = {'alpha': ALPHA, 'fixed': FIXED, 'halving': HALVING}
 
 
-@inner
+@kernel
 def update(search: Record) -> None:
     """dx = tau J'e."""
     columns, error, dx = search.own_columns, search.own_rows[ERROR], search.dx
@@ -96,7 +96,7 @@ def update(search: Record) -> None:
         dx[j] *= length
 
 
-@inner
+@kernel
 def best_length(error: Array, mended: Array) -> float:
     """Buss's alpha: the tau for which |e - tau JJ'e| is least, given JJ'e; 0 where J'e is."""
     square = product(mended, mended)

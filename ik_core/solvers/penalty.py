@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._jit import inner, with_kernels
+from ..kernels.jit import kernel, with_kernels
 from ..optim.layouts import Record
 from ..optim.limit_terms import GROWTH, WEIGHT, step
 from ..optim.quasi_newton import QuasiNewtonOptions
@@ -47,7 +47,7 @@ class PenaltyOptions(QuasiNewtonOptions):
     )
 
 
-@inner
+@kernel
 def next_weight(search: Record) -> None:
     """The next weight; there are no multipliers."""
     weight = search.own_values[WEIGHT] * search.own_options[GROWTH]

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.vectors import copy_to
 from ..optim.layouts import Record
 from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, armijo
@@ -66,13 +66,13 @@ class ProjectedGradientOptions(LineSearchOptions):
     )
 
 
-@inner
+@kernel
 def start(search: Record) -> None:
     """Do nothing: there is no last step to compare with."""
     search.own_values[MOVED] = 0.0
 
 
-@inner
+@kernel
 def step(search: Record) -> bool:
     """One projected line search along -grad f = -2 J'r; False where it finds nothing better."""
     tau = 1.0
@@ -88,7 +88,7 @@ def step(search: Record) -> bool:
     return moved
 
 
-@inner
+@kernel
 def spectral_step(search: Record) -> float:
     """s's / s'y, the longest step allowed where the cost curves downwards along s."""
     squares = curvature = 0.0

@@ -46,7 +46,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import call_back, inner
+from ..kernels.jit import call_back, kernel
 from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
@@ -104,7 +104,7 @@ class PseudoinverseOptions(JacobianMethodOptions):
 RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
 
 
-@inner
+@kernel
 def update(search: Record) -> None:
     """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
     dx, squares = search.dx, search.rhs

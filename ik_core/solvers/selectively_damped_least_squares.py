@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, product
 from ..optim.layouts import Record
@@ -69,7 +69,7 @@ RHO = 3
 each joint alone moves the end effectors, summed over them."""
 
 
-@inner
+@kernel
 def update(search: Record) -> None:
     """dx = the sum of the singular values' steps, each clamped; the sum is clamped by the rest."""
     dx, squares = search.dx, search.rhs
@@ -93,7 +93,7 @@ def update(search: Record) -> None:
                 dx[j] += share * search.work[i, j]
 
 
-@inner
+@kernel
 def allowed_share(search: Record, i: int, square: float) -> float:
     """min(1, N_i / M_i) for a singular value with this square."""
     way = 0.0
@@ -103,7 +103,7 @@ def allowed_share(search: Record, i: int, square: float) -> float:
     return min(1.0, goal * square / way) if way > 0.0 else 1.0
 
 
-@inner
+@kernel
 def over_end_effectors(search: Record, rows: Array) -> float:
     """The sum of the lengths of each end effector's part of `rows` (m,)."""
     total, others = 0.0, 0.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._jit import inlined, njit, small
+from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import angle_of, least, most, root, select
 from ..maths.rotations import (
     Array,
@@ -85,7 +85,7 @@ class Packed(NamedTuple):
     errors: Array
 
 
-@inlined
+@inline_kernel
 def packed_of(problem: Any, place: Any) -> Packed:
     """The goals of a record PROBLEM, at a place that has target, frames and what follows."""
     return Packed(
@@ -102,14 +102,14 @@ def packed_of(problem: Any, place: Any) -> Packed:
     )
 
 
-@small
+@kernel
 def update(p: Packed, x: Array, residual: Array) -> float:
     """Fill in everything at variables x; return the cost, the residual's squared norm."""
     body_frames(p.tree, p.geometry, x, p.frames)
     return goal_residuals(p, residual)
 
 
-@small
+@kernel
 def goal_residuals(p: Packed, residual: Array) -> float:
     """Fill the stacked residual (m,), and tips, raw and errors; return its squared norm."""
     cost = 0.0
@@ -137,7 +137,7 @@ def goal_residuals(p: Packed, residual: Array) -> float:
     return cost
 
 
-@inlined
+@inline_kernel
 def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
     """Put the components into their rows; return the sums of their squares, unscaled.
 
@@ -162,13 +162,13 @@ def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
     return position, rotation
 
 
-@inlined
+@inline_kernel
 def _beyond(value: float, slack: float) -> float:
     """The part of a component outside the box [-slack, slack]."""
     return value - least(most(value, -slack), slack)
 
 
-@inlined
+@inline_kernel
 def _outside_cone(p: Packed, i: int) -> float:
     """The share of an axis goal's residual that is outside its cone; 1 without a cone."""
     cone = p.tools[i, CONE]
@@ -178,13 +178,13 @@ def _outside_cone(p: Packed, i: int) -> float:
     return select(angle > cone, 1.0 - cone / most(angle, cone), 0.0)
 
 
-@inlined
+@inline_kernel
 def _position_residual(axes: int, tip: Frame, target: Frame) -> Vector:
     missing = (tip[9] - target[9], tip[10] - target[10], tip[11] - target[11])
     return in_axes(target, missing) if axes == GOAL_AXES else missing
 
 
-@inlined
+@inline_kernel
 def _rotation_residual(kind: int, tip: Frame, target: Frame) -> Vector:
     """The first three rotation components."""
     if kind == VECTOR:
@@ -194,7 +194,7 @@ def _rotation_residual(kind: int, tip: Frame, target: Frame) -> Vector:
     return tip[0] - target[0], tip[3] - target[3], tip[6] - target[6]
 
 
-@inlined
+@inline_kernel
 def _axis_residual(tip: Frame, target: Frame) -> Vector:
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
@@ -208,7 +208,7 @@ def _axis_residual(tip: Frame, target: Frame) -> Vector:
     )
 
 
-@small
+@kernel
 def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
     """columns (variables, m): the transposed Jacobian of the stacked residual.
 
@@ -250,7 +250,7 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
             k = p.tree[k, PARENT]
 
 
-@inlined
+@inline_kernel
 def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
     """`goal_jacobian` of a chain's pose: each variable's column is that of one joint."""
     tip = frame_at(p.tips, 0)
@@ -271,7 +271,7 @@ def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
         columns[j, 3], columns[j, 4], columns[j, 5] = u, v, w
 
 
-@inlined
+@inline_kernel
 def _add(p: Packed, i: int, j: int, c: int, rates: Vector, columns: Array) -> None:
     """Add the rates of the components c, c + 1 and c + 2 to their rows of column j."""
     x, y, z = p.table[i, ROWS + c], p.table[i, ROWS + c + 1], p.table[i, ROWS + c + 2]
@@ -283,7 +283,7 @@ def _add(p: Packed, i: int, j: int, c: int, rates: Vector, columns: Array) -> No
         columns[j, z] += p.scales[i, c + 2] * rates[2]
 
 
-@inlined
+@inline_kernel
 def _rotation_rates(
     p: Packed, i: int, tip: Frame, target: Frame, geometric: int
 ) -> tuple[Vector, Vector, Vector]:
@@ -299,7 +299,7 @@ def _rotation_rates(
     return from_axes(target, a), from_axes(target, b), from_axes(target, c)
 
 
-@inlined
+@inline_kernel
 def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, Vector, Vector]:
     """The rates of r = (t / s) b x a, t = atan2(s, a.b), s = |b x a|, outside its cone.
 
@@ -327,7 +327,7 @@ def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, V
     )  # fmt: skip
 
 
-@njit
+@kernel
 def add_curvature(p: Packed, hessian: Array) -> None:
     """Add sum_i r_i r_i'' to the lower triangle of J'J, with J from geometric columns.
 
@@ -364,7 +364,7 @@ def add_curvature(p: Packed, hessian: Array) -> None:
             below = p.tree[below, PARENT]
 
 
-@inlined
+@inline_kernel
 def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
     """Add a.g for the axes a of all joints from `below` up."""
     above = below
@@ -378,7 +378,7 @@ def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
         above = p.tree[above, PARENT]
 
 
-@inlined
+@inline_kernel
 def _position_pull(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
     x = p.scales[i, 0] * p.scales[i, 0] * _beyond(p.raw[i, 0], p.tools[i, SLACK])
@@ -389,7 +389,7 @@ def _position_pull(p: Packed, i: int) -> Vector:
     return x, y, z
 
 
-@inlined
+@inline_kernel
 def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
     """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
     if p.table[i, ROTATION] != VECTOR or p.table[i, GEOMETRIC] == 0:

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 
-from .._jit import njit
+from ..kernels.jit import kernel
 
 LOWER, UPPER, VELOCITY, ACCELERATION = range(4)
 COUNTABLE = 1e15
 """Ticks of braking that are still told apart, and fit into an integer."""
 
 
-@njit
+@kernel
 def stopping_distance(speed: float, step: float, period: float) -> float:
     """Return D(speed): the way of this tick at `speed`, and of the braking ticks after it."""
     if speed <= step:
@@ -31,7 +31,7 @@ def stopping_distance(speed: float, step: float, period: float) -> float:
     return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
 
 
-@njit
+@kernel
 def approach_speed(distance: float, step: float, period: float) -> float:
     """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
     if distance <= step * period or distance == math.inf:

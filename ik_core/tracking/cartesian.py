@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array, relative_log
 from .braking import approach_speed
 
@@ -26,7 +26,7 @@ LEAST_WAY = 1e-12
 """[s] at full speed: where this is left, the frame has arrived."""
 
 
-@njit
+@kernel
 def turn_frame(frame: Array, x: float, y: float, z: float) -> None:
     """Turn the frame (12,) about its own origin by the rotation vector [rad], in place."""
     angle = math.sqrt(x * x + y * y + z * z)
@@ -42,7 +42,7 @@ def turn_frame(frame: Array, x: float, y: float, z: float) -> None:
         frame[6 + i] = c * d + s * (x * b - y * a) + along * z
 
 
-@njit
+@kernel
 def straighten(frame: Array) -> None:
     """Take from the rotation of a frame, in place, what rounding added (one Newton step)."""
     for i in range(3):
@@ -61,7 +61,7 @@ def straighten(frame: Array) -> None:
                 frame[3 * i + c], frame[3 * k + c] = a - 0.5 * dot * b, b - 0.5 * dot * a
 
 
-@njit
+@kernel
 def carry(frame: Array, twist: Array, seconds: float) -> None:
     """Move the frame (12,) in place for some seconds with the twist (6,)."""
     for c in range(3):
@@ -70,7 +70,7 @@ def carry(frame: Array, twist: Array, seconds: float) -> None:
     straighten(frame)
 
 
-@njit
+@kernel
 def way_between(start: Array, end: Array, way: Array) -> None:
     """way (6,) = what carries the frame `start` to `end` in one second."""
     x, y, z = relative_log(start, end)
@@ -79,20 +79,20 @@ def way_between(start: Array, end: Array, way: Array) -> None:
         way[3 + c] = start[3 * c] * x + start[3 * c + 1] * y + start[3 * c + 2] * z
 
 
-@njit
+@kernel
 def norm3(v: Array, first: int) -> float:
     """The length of three components from `first` on."""
     return math.sqrt(v[first] ** 2 + v[first + 1] ** 2 + v[first + 2] ** 2)
 
 
-@njit
+@kernel
 def copy_to(frame: Array, other: Array) -> None:
     """frame[:] = other, which kernels without memory management can't say."""
     for c in range(frame.size):
         frame[c] = other[c]
 
 
-@njit
+@kernel
 def approach(
     frame: Array, goal: Array, twist: Array, limits: Array, share: float, least: float,
     most: float, period: float,
@@ -129,13 +129,13 @@ def approach(
     return share
 
 
-@njit
+@kernel
 def share_of(twist: Array, limits: Array) -> float:
     """The share of full speed that a twist (6,) has, limits (4,) as in `approach`."""
     return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
 
 
-@njit
+@kernel
 def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, period: float) -> None:
     """Bring the twist (6,) in place nearer to `scale` times the wanted one, within the limits.
 
@@ -153,7 +153,7 @@ def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, perio
             twist[c] += change if part == 1.0 else part * change
 
 
-@njit
+@kernel
 def change_between(old: Array, new: Array) -> tuple[float, float]:
     """Return how far [m] and by what angle [rad] a frame (12,) moved."""
     trace, square, same = 0.0, 0.0, True  # of old' new

@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import COMPILED, njit
 from ..display import joined
+from ..kernels.jit import COMPILED, kernel
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search, SearchOptions
 from ..problem import IkProblem
@@ -71,7 +71,7 @@ ROUGHLY = 2.0
 """Tolerances by which the best of a solve that ran out of time may miss a goal in motion."""
 
 
-@njit
+@kernel
 def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
     """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
 
@@ -88,7 +88,7 @@ def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) 
     return turned
 
 
-@njit
+@kernel
 def all_finite(values: Array) -> bool:
     """Return whether no value of the (n,) array is NaN or infinite."""
     for value in values:  # noqa: SIM110 (numba compiles no generator expression)

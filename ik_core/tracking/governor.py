@@ -36,8 +36,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._jit import njit
 from ..exceptions import InvalidConfiguration, InvalidOption
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
 from .knots import MOST, stop_knots
@@ -79,7 +79,7 @@ MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
 """[rad or m] How far joints may fall behind a line or a jog, without and with jerk limits."""
 
 
-@njit
+@kernel
 def advance(joints: Array, together: bool, period: float) -> None:
     """Move the joints, a table as in `steps`, by one period towards their goals, or as they act.
 

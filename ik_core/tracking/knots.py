@@ -24,7 +24,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from .braking import ACCELERATION
 from .steps import DDQ, DQ, JERK, MEAN, Q, braked
@@ -34,7 +34,7 @@ MOST = 7
 """How many knots a joint needs, after the first one."""
 
 
-@njit
+@kernel
 def stop_knots(
     joints: Array,
     period: float,
@@ -62,7 +62,7 @@ def stop_knots(
     return count
 
 
-@inner
+@kernel
 def _add_ticks_of(
     i: int, joints: Array, period: float, ticks: NDArray[np.int64], count: int
 ) -> int:
@@ -79,7 +79,7 @@ def _add_ticks_of(
     return count
 
 
-@inner
+@kernel
 def _put(ticks: NDArray[np.int64], count: int, tick: int) -> int:
     """Put a tick in its place among the `count` first, which ascend, unless it is there."""
     k = count
@@ -93,7 +93,7 @@ def _put(ticks: NDArray[np.int64], count: int, tick: int) -> int:
     return count + 1
 
 
-@inner
+@kernel
 def _slowed(i: int, joints: Array, period: float, ticks: int) -> tuple[float, float]:
     """Position and velocity of joint i, without a jerk limit, so many ticks after its knot."""
     q, mean, step = joints[Q, i], joints[MEAN, i], joints[ACCELERATION, i] * period
@@ -110,7 +110,7 @@ def _slowed(i: int, joints: Array, period: float, ticks: int) -> tuple[float, fl
     return q + way * period, speed
 
 
-@inner
+@kernel
 def _ramped(i: int, joints: Array, period: float, ticks: int) -> tuple[float, float]:
     """Positions of a joint with a jerk limit, likewise."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]

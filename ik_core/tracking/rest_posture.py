@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
@@ -91,7 +91,7 @@ class RestPosture:
         return moved
 
 
-@njit
+@kernel
 def null_space_step(
     p: Packed, rows: Array, columns: Array, normal: Array, rhs: Array, rate: float, period: float
 ) -> bool:
@@ -125,7 +125,7 @@ def null_space_step(
     return True
 
 
-@inner
+@kernel
 def _towards_rest(rows: Array, rate: float) -> None:
     """rows[TRIAL] = w: as fast as it may be, and slowing down in time."""
     share, n = 1.0, rows.shape[1]
@@ -139,7 +139,7 @@ def _towards_rest(rows: Array, rate: float) -> None:
         rows[TRIAL, j] *= share
 
 
-@inner
+@kernel
 def _project(rows: Array, columns: Array, normal: Array, rhs: Array) -> None:
     """rows[TRIAL] becomes N rows[TRIAL], over the joints that no limit holds."""
     x, v, held = rows[X], rows[TRIAL], rows[HELD]
@@ -162,7 +162,7 @@ def _project(rows: Array, columns: Array, normal: Array, rhs: Array) -> None:
         v[j] = v[j] - _dot(columns, j, rhs) if held[j] == 0.0 else 0.0
 
 
-@inner
+@kernel
 def _seen_part(columns: Array, v: Array, held: Array, normal: Array, rhs: Array) -> bool:
     """rhs = (J J' + mu I)^-1 J v over the free joints: J' rhs is what the goals see of v.
 
@@ -187,7 +187,7 @@ def _seen_part(columns: Array, v: Array, held: Array, normal: Array, rhs: Array)
     return cholesky_solve(normal, rhs, m)
 
 
-@inner
+@kernel
 def _dot(columns: Array, j: int, v: Array) -> float:
     """The product of row j with v (m,)."""
     s = 0.0

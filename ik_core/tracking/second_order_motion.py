@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from .braking import approach_speed
 
 ROUNDING = 1e-14
@@ -20,13 +20,13 @@ BRAKING_ROUNDING = 1e-11
 """Rounding error added up over the many ticks of braking."""
 
 
-@inner
+@kernel
 def inside(value: float, lower: float, upper: float) -> float:
     """Clamp the value to the limits."""
     return min(max(value, lower), upper)
 
 
-@inner
+@kernel
 def landed(q: float, target: float, lower: float, upper: float) -> float:
     """Return q without what rounding leaves between it and the target or a limit."""
     scale = max(1.0, abs(q))
@@ -36,7 +36,7 @@ def landed(q: float, target: float, lower: float, upper: float) -> float:
     return limit if abs(q - limit) <= BRAKING_ROUNDING * scale else q
 
 
-@inner
+@kernel
 def allowed_rate(
     rate: float, q: float, dq: float, goal: float, velocity: float, step: float, period: float
 ) -> float:
@@ -53,7 +53,7 @@ def allowed_rate(
     return min(rate, min(allowed, max(speed + step, 0.0)) / abs(way))
 
 
-@njit
+@kernel
 def standing_target_speed(
     way: float, velocity: float, step: float, period: float, rate: float
 ) -> float:
@@ -62,7 +62,7 @@ def standing_target_speed(
     return math.copysign(min(speed, rate * abs(way)), way)
 
 
-@inner
+@kernel
 def moving_target_speed(
     q: float, goal: float, drift: float, lower: float, upper: float, velocity: float,
     step: float, period: float,

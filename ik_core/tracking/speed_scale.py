@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._jit import njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, approach_speed
 
@@ -16,7 +16,7 @@ BRAKING = 0.6
 """The share of a joint's acceleration that may slow it down on its path."""
 
 
-@njit
+@kernel
 def scale_bounds(
     target: Array, velocity: Array, before: Array, limits: Array, period: float, share: float
 ) -> tuple[float, float]:

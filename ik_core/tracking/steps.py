@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, stopping_distance
 from .second_order_motion import inside, landed, moving_target_speed, standing_target_speed
@@ -44,13 +44,13 @@ SUDDEN = 1e15
 # --- stops ------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def braked(dq: float, mean: float, step: float) -> float:
     """The velocity after one period of braking, of a joint without a jerk limit."""
     return inside(0.0, max(dq, mean) - step, min(dq, mean) + step)
 
 
-@inner
+@kernel
 def extent_of_stop(
     dq: float, ddq: float, mean: float, most: float, jerk: float, period: float
 ) -> tuple[float, float]:
@@ -62,7 +62,7 @@ def extent_of_stop(
     return min(way, 0.0), max(way, 0.0)
 
 
-@njit
+@kernel
 def stop_point(joints: Array, period: float, point: Array) -> None:
     """Write to point (n,) where the joints rest if all brake as hard as they may from now on."""
     for i in range(point.size):
@@ -79,7 +79,7 @@ def stop_point(joints: Array, period: float, point: Array) -> None:
 # --- limits that change -----------------------------------------------------------------------
 
 
-@njit
+@kernel
 def adopt(joints: Array, asked: Array, period: float) -> bool:
     """Bring the limits in force to those asked for (5, n), where the state fits them.
 
@@ -109,7 +109,7 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
     return done
 
 
-@inner
+@kernel
 def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
     """Whether a stop with a higher jerk keeps the position limits.
 
@@ -124,7 +124,7 @@ def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
     return fits(q, dq, ddq, mean, most, jerk, lowest, highest, math.inf, period)
 
 
-@inner
+@kernel
 def reach_of_stop(i: int, joints: Array, period: float) -> tuple[float, float]:
     """Bounds of a joint's way: its position limits, or farther, where its stop leads by now."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
@@ -132,7 +132,7 @@ def reach_of_stop(i: int, joints: Array, period: float) -> tuple[float, float]:
     return min(joints[LOWER, i], q + low), max(joints[UPPER, i], q + high)
 
 
-@inner
+@kernel
 def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float) -> int:
     """The action of a joint until its state fits lower limits; FREE if it does already."""
     q, dq, ddq, mean = joints[Q, i], joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
@@ -152,7 +152,7 @@ def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float
     return BRAKE
 
 
-@inner
+@kernel
 def fits(
     q: float, dq: float, ddq: float, mean: float, most: float, jerk: float, lowest: float,
     highest: float, fastest: float, period: float,
@@ -176,7 +176,7 @@ def fits(
 # --- steps ------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def take_aim(i: int, joints: Array) -> None:
     """Take the goal into the limits, and away what no joint can follow.
 
@@ -197,7 +197,7 @@ def take_aim(i: int, joints: Array) -> None:
     joints[GOAL, i] = goal
 
 
-@inner
+@kernel
 def second_order_step(i: int, joints: Array, most_rate: float, period: float) -> None:
     """Move a joint without a jerk limit, at most at `most_rate` [1/s] times the way to go."""
     q, dq, mean, goal = joints[Q, i], joints[DQ, i], joints[MEAN, i], joints[GOAL, i]
@@ -219,7 +219,7 @@ def second_order_step(i: int, joints: Array, most_rate: float, period: float) ->
     joints[DDQ, i] = (speed - dq) / period
 
 
-@inner
+@kernel
 def third_order_step(i: int, joints: Array, period: float) -> None:
     """Move a joint with a jerk limit, at most at its top speed relative to its target.
 
@@ -255,7 +255,7 @@ def third_order_step(i: int, joints: Array, period: float) -> None:
     put(i, joints, q + way, v, a, way / period)
 
 
-@inner
+@kernel
 def put(i: int, joints: Array, q: float, dq: float, ddq: float, mean: float) -> None:
     """Make this the state of a joint, without what rounding leaves to its limits."""
     lower, upper = joints[LOWER, i], joints[UPPER, i]

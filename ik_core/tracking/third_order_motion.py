@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner, njit
+from ..kernels.jit import kernel
 
 EXACT = 4e-15
 """Relative rounding error of a way and of the position at its end."""
@@ -38,7 +38,7 @@ SOON = 0.1
 """[s] How far ahead is looked first for the moment to stop."""
 
 
-@inner
+@kernel
 def ramp(
     v: float, a: float, end: float, most: float, jerk: float
 ) -> tuple[float, float, float, float, float]:
@@ -58,7 +58,7 @@ def ramp(
     return side * rate, first, hold, -side * jerk, peak / jerk
 
 
-@inner
+@kernel
 def along(
     v: float,
     a: float,
@@ -89,19 +89,19 @@ def along(
     return way, end, 0.0
 
 
-@inner
+@kernel
 def duration(phases: tuple[float, float, float, float, float]) -> float:
     """How long a ramp takes."""
     return phases[1] + phases[2] + phases[4]
 
 
-@inner
+@kernel
 def stopping_way(v: float, a: float, most: float, jerk: float) -> float:
     """How far a stop from v, a leads."""
     return along(v, a, 0.0, ramp(v, a, 0.0, most, jerk), math.inf)[0]
 
 
-@inner
+@kernel
 def stop_extent(v: float, a: float, most: float, jerk: float) -> tuple[float, float]:
     """From where to where a stop from v, a leads: at most 0 and at least 0.
 
@@ -114,14 +114,14 @@ def stop_extent(v: float, a: float, most: float, jerk: float) -> tuple[float, fl
     return min(way, 0.0), max(way, 0.0)
 
 
-@inner
+@kernel
 def runs_out(v: float, a: float, jerk: float) -> tuple[float, float]:
     """The way and the velocity when a has come down to 0."""
     time = abs(a) / jerk
     return time * (v + time * a / 3.0), v + 0.5 * time * a
 
 
-@inner
+@kernel
 def last_moment(
     way: float, v: float, a: float, end: float, most: float, jerk: float, seconds: float,
     exact: float,
@@ -154,7 +154,7 @@ def last_moment(
     return new
 
 
-@inner
+@kernel
 def _miss(
     way: float, v: float, a: float, end: float, most: float, jerk: float,
     phases: tuple[float, float, float, float, float], time: float,
@@ -164,7 +164,7 @@ def _miss(
     return gone + stopping_way(v, a, most, jerk) - way
 
 
-@inner
+@kernel
 def _interpolated(
     new: float, old: float, oldest: float, far: float, near: float, farthest: float
 ) -> float:
@@ -180,7 +180,7 @@ def _interpolated(
     return 0.5
 
 
-@njit
+@kernel
 def towards(
     way: float, v: float, a: float, lowest: float, highest: float, most: float, jerk: float,
     seconds: float, exact: float,
@@ -210,7 +210,7 @@ def towards(
     return gone + rest, v, a, False
 
 
-@inner
+@kernel
 def time_to(
     way: float, v: float, a: float, lowest: float, highest: float, most: float, jerk: float,
     exact: float,
@@ -237,7 +237,7 @@ def time_to(
     return whole + cruise + duration(ramp(end, 0.0, 0.0, most, jerk))
 
 
-@inner
+@kernel
 def speed_to_take(
     time: float, way: float, v: float, a: float, highest: float, most: float, jerk: float,
     exact: float,
@@ -270,7 +270,7 @@ def speed_to_take(
     return 1.0 / slowest
 
 
-@inner
+@kernel
 def _excess(
     time: float, way: float, v: float, a: float, speed: float, most: float, jerk: float
 ) -> float:

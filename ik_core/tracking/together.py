@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .._jit import inner
+from ..kernels.jit import kernel
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
 from .second_order_motion import BRAKING_ROUNDING, allowed_rate
@@ -22,7 +22,7 @@ IN_TIME = 1e-7
 """To what part of their ways and times joints arrive at the same time."""
 
 
-@inner
+@kernel
 def move_on_a_line(joints: Array, period: float) -> bool:
     """Move all joints along the straight line to the goal, where they are on their way on it.
 
@@ -64,14 +64,14 @@ def move_on_a_line(joints: Array, period: float) -> bool:
     return True
 
 
-@inner
+@kernel
 def may_wait(i: int, joints: Array) -> bool:
     """Whether a joint follows its goal, inside its limits: one outside comes back first."""
     inside = joints[LOWER, i] <= joints[Q, i] <= joints[UPPER, i]
     return bool(inside and joints[ACT, i] == FREE)
 
 
-@inner
+@kernel
 def is_ahead(
     way: float, v: float, a: float, velocity: float, most: float, jerk: float, exact: float,
     slow: float,
@@ -85,7 +85,7 @@ def is_ahead(
     return stopping_way(v, a, most, jerk) <= way + exact
 
 
-@inner
+@kernel
 def has_jerk_limits(joints: Array) -> bool:
     """Whether there is a joint with a jerk limit."""
     for i in range(joints.shape[1]):  # noqa: SIM110 (numba compiles no generator expression)
@@ -94,7 +94,7 @@ def has_jerk_limits(joints: Array) -> bool:
     return False
 
 
-@inner
+@kernel
 def time_left(joints: Array, period: float) -> float:
     """The time until all arrive together: as planned for these goals, or planned now."""
     planned, left = True, math.inf
@@ -108,7 +108,7 @@ def time_left(joints: Array, period: float) -> float:
     return left
 
 
-@inner
+@kernel
 def plan_to_arrive_together(joints: Array, period: float) -> float:
     """Cap the speeds so that all joints arrive with the last one; return the time it takes."""
     longest, n = period, joints.shape[1]
@@ -126,7 +126,7 @@ def plan_to_arrive_together(joints: Array, period: float) -> float:
     return longest
 
 
-@inner
+@kernel
 def time_alone(i: int, joints: Array, period: float) -> float:
     """How long a joint takes that waits for no other."""
     velocity, drift, jerk = joints[VELOCITY, i], joints[DRIFT, i], joints[JERK, i]
@@ -138,7 +138,7 @@ def time_alone(i: int, joints: Array, period: float) -> float:
     )  # fmt: skip
 
 
-@inner
+@kernel
 def cap_to_take(i: int, joints: Array, time: float, period: float) -> float:
     """The top speed, seen from its target, with which a joint takes this time."""
     most, jerk, drift = joints[ACCELERATION, i], joints[JERK, i], joints[DRIFT, i]
@@ -150,7 +150,7 @@ def cap_to_take(i: int, joints: Array, time: float, period: float) -> float:
     return speed_to_take(time, way, v, a, fastest, most, jerk, IN_TIME * time)
 
 
-@inner
+@kernel
 def common_rate(joints: Array, rate: float, period: float) -> float:
     """The greatest rate [1/s] at which the ways of all joints without a jerk limit may shrink."""
     for i in range(joints.shape[1]):

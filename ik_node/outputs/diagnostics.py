@@ -125,7 +125,7 @@ class Diagnostics:
 
     def _warn_of_plain_python(self) -> None:
         """Log once, after late ticks in plain Python, which rate is possible."""
-        if library.WAY != 'python' or self._told_rate or not self.meter.late_ticks:
+        if library.BACKEND != 'python' or self._told_rate or not self.meter.late_ticks:
             return
         if self._model is None:
             return

@@ -6,13 +6,13 @@ from support.fresh_python import needs_numba, run
 
 CALLS = """
 import gc
-from ik_core import _jit
+from ik_core.kernels import jit
 
-@_jit.njit
+@jit.kernel
 def ask(address, times):
     failed = 0
     for _ in range(times):
-        failed += _jit.call_back(address)
+        failed += jit.call_back(address)
     return failed
 
 class Own(BaseException):
@@ -24,7 +24,7 @@ def function():
     if raised[0] is not None:
         raise raised[0]
 
-callback = _jit.Callback(function)
+callback = jit.Callback(function)
 callback.check()
 assert ask(callback.address, 3) == 0 and calls == [0, 1, 2]
 callback.check()
@@ -41,31 +41,31 @@ for error in (ValueError('no'), KeyboardInterrupt(), SystemExit(3), Own()):
     callback.check()  # once
     raised[0] = None
     assert ask(callback.address, 1) == 0
-other = _jit.Callback(lambda: calls.append('other'))
+other = jit.Callback(lambda: calls.append('other'))
 assert other.address != callback.address
 assert ask(other.address, 1) == 0 and calls[-1] == 'other'
 del callback, function, error  # whose traceback knows the callback
 gc.collect()
 assert ask(other.address, 1) == 0
-assert len(_jit._UNCOMPILED) == (0 if _jit.COMPILED else 1)
-print('compiled' if _jit.COMPILED else 'plain')
+assert len(jit._UNCOMPILED) == (0 if jit.COMPILED else 1)
+print('compiled' if jit.COMPILED else 'plain')
 """
 
 
 INTERRUPTED = """
 import ctypes
-from ik_core import _jit
+from ik_core.kernels import jit
 
-@_jit.njit
+@jit.kernel
 def ask(first, address, times):
-    failed = _jit.call_back(first)
+    failed = jit.call_back(first)
     for _ in range(times):
-        failed += _jit.call_back(address)
+        failed += jit.call_back(address)
     return failed
 
 interrupt = ctypes.cast(ctypes.pythonapi.PyErr_SetInterrupt, ctypes.c_void_p).value
-nothing, calls = _jit.Callback(lambda: None), []
-callback = _jit.Callback(lambda: calls.append(1))
+nothing, calls = jit.Callback(lambda: None), []
+callback = jit.Callback(lambda: calls.append(1))
 ask(nothing.address, callback.address, 0)  # compile
 for again in range(3):
     try:

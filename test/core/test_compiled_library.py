@@ -18,11 +18,10 @@ from support.places import ROOT
 
 import ik_core
 import ik_node
-from ik_core import _jit
-from ik_core.kernels import library
+from ik_core.kernels import jit, library
 from ik_core.kernels.entries import ENTRIES
 
-needs_library = pytest.mark.skipif(library.WAY != 'library', reason='there is no library here')
+needs_library = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
 KERNELS = ROOT / 'ik_core' / 'kernels'
 
 PASSED_ON = {
@@ -36,7 +35,7 @@ import sys
 import ik_core as ik
 robot = ik.robot.linkage(3, 'two_angle')
 frame = robot.forward_kinematics(robot.middle_configuration, 'tip')
-print(library.WAY, 'numba' in sys.modules, library.WHY)
+print(library.BACKEND, 'numba' in sys.modules, library.BACKEND_REASON)
 """
 
 
@@ -64,7 +63,7 @@ def functions_of(module):
 
 def kernel_of(value):
     found = library.KERNELS.get(value) if isinstance(value, types.BuiltinFunctionType) else value
-    return found if isinstance(found, _jit.Kernel) else None
+    return found if isinstance(found, jit.Kernel) else None
 
 
 def kernels_named_by(function):
@@ -88,7 +87,7 @@ def modules_of(*packages):
                     continue
 
 
-@pytest.mark.skipif(not _jit.COMPILED, reason='without numba kernels are plain functions')
+@pytest.mark.skipif(not jit.COMPILED, reason='without numba kernels are plain functions')
 def test_every_kernel_that_python_names_is_in_the_table():
     missing, seen = {}, set()
     templates = {'_run', '_step', 'step', 'descend', 'back_track', '_solve_batch'}
@@ -108,7 +107,7 @@ def test_every_kernel_that_python_names_is_in_the_table():
 def test_every_entry_names_a_kernel():
     assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES)
     for path, entry in ENTRIES.items():
-        source = _jit.source_of(entry.kernel())
+        source = jit.source_of(entry.kernel())
         assert f'{source.__module__}:{source.__qualname__}' == f'ik_core.{path}'
 
 
@@ -181,7 +180,9 @@ def test_an_array_that_was_unpickled_is_read_as_any_other():
 @pytest.fixture
 def installed(tmp_path):
     """A copy of the core as pip installs it, with the library in use alone."""
-    others = {path.name for path in KERNELS.glob('ik-*.so')} - {library.WHY.partition(',')[0]}
+    others = {path.name for path in KERNELS.glob('ik-*.so')} - {
+        library.BACKEND_REASON.partition(',')[0]
+    }
     shutil.copytree(ROOT / 'ik_core', tmp_path / 'ik_core', ignore=lambda *_: others)
     return tmp_path
 
@@ -288,7 +289,7 @@ from support import robots
 def digest(*values):
     return hashlib.sha256(b''.join(np.asarray(v, float).tobytes() for v in values)).hexdigest()
 
-found = {'way': library.WAY}
+found = {'way': library.BACKEND}
 count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
 for name in ('panda', 'ur5e', 'scara'):
     robot, rng = robots.shipped(name), np.random.default_rng(8)

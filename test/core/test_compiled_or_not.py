@@ -13,9 +13,9 @@ SOLVE = """
 import json, sys
 {prepare}
 import ik_core as ik
-from ik_core import _jit
+from ik_core.kernels import jit
 from support.solver_cases import CASES
-results = {{'compiled': _jit.COMPILED}}
+results = {{'compiled': jit.COMPILED}}
 for solver in ik.SOLVERS:
     for name in {cases!r}:
         case = CASES[name]()
@@ -55,9 +55,9 @@ def test_whole_solves_are_the_same_compiled_uncompiled_and_without_numba(cases):
 def test_without_numba_a_kernel_is_the_plain_function():
     code = (
         'import sys; sys.modules["numba"] = None\n'
-        'from ik_core import _jit\n'
+        'from ik_core.kernels import jit\n'
         'f = lambda x: x\n'
-        'print(_jit.COMPILED, _jit.njit(f) is f)\n'
+        'print(jit.COMPILED, jit.kernel(f) is f)\n'
     )
     assert run(code, IK_KERNELS='off') == 'False True'
     assert run(code.split('\n', 1)[1], NUMBA_DISABLE_JIT='1') == 'False True'

@@ -25,7 +25,7 @@ def names_read(function):
 
 
 def is_kernel(node):
-    names = 'njit', 'small', 'inner', 'inlined'
+    names = 'kernel', 'inline_kernel'
     return isinstance(node, ast.FunctionDef) and any(
         isinstance(d, ast.Name) and d.id in names for d in node.decorator_list
     )
@@ -65,13 +65,13 @@ def templates(tree):
 
 
 COPIES = """
-from ._jit import inner, with_kernels
+from .kernels.jit import kernel, with_kernels
 
-@inner
+@kernel
 def one(x):
     return x + 1
 
-@inner
+@kernel
 def two(x):
     return x + 2
 
@@ -90,25 +90,25 @@ def test_copies_of_a_kernel_without_numba(copy):
 
 
 VARIANTS = """
-from ._jit import inner, njit, variant
+from .kernels.jit import kernel, substitute
 
-@inner
+@kernel
 def one(x):
     return x + 1
 
-@inner
+@kernel
 def two(x):
     return x + 2
 
-@inner
+@kernel
 def apart(x):
     return 10 * x
 
-@inner
+@kernel
 def between(x):
     return apart(one(x))
 
-@njit
+@kernel
 def top(x):
     return between(x) + apart(1)
 
@@ -133,11 +133,11 @@ def test_a_variant_has_other_kernels_also_below_those_that_it_calls(copy):
 
 
 USERS = """
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.maths.rotations import is_rigid
 from other import below
 
-@njit
+@kernel
 def mine(frame):
     return below() + 10 * is_rigid(frame, 1.0, 1e-6)
 """
@@ -153,7 +153,7 @@ print(answer, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 @needs_numba
 def test_a_kernel_of_a_user_is_kept_until_it_or_one_that_it_calls_is_edited(tmp_path):
     home = {'XDG_CACHE_HOME': str(tmp_path / 'cache'), 'PYTHONPATH': f'{tmp_path}:{ROOT}'}
-    other = 'from ik_core._jit import njit\n@njit\ndef below():\n    return {}\n'
+    other = 'from ik_core.kernels.jit import kernel\n@kernel\ndef below():\n    return {}\n'
     (tmp_path / 'mine.py').write_text(USERS)
     (tmp_path / 'other.py').write_text(other.format(1))
     assert run(CALL, **home) == '11 0 1'
@@ -168,7 +168,7 @@ def test_a_kernel_of_a_user_is_kept_until_it_or_one_that_it_calls_is_edited(tmp_
 def test_a_home_that_can_not_be_written_costs_time_only(tmp_path):
     home = {'XDG_CACHE_HOME': '/dev/null/x', 'PYTHONPATH': f'{tmp_path}:{ROOT}'}
     (tmp_path / 'mine.py').write_text(USERS)
-    other = 'from ik_core._jit import njit\n@njit\ndef below():\n    return 1\n'
+    other = 'from ik_core.kernels.jit import kernel\n@kernel\ndef below():\n    return 1\n'
     (tmp_path / 'other.py').write_text(other)
     code = 'import numpy as np; from mine import mine; print(mine(np.eye(4)))'
     assert run(code, **home) == '11'
@@ -182,8 +182,8 @@ def test_other_users_of_numba_keep_their_cache(tmp_path, own):
         'import numba\n'
         'def abs_of(x): return abs(x)\n'
         'before = numba.config.CACHE_DIR\n'
-        'from ik_core._jit import njit\n'
-        'f = njit(abs_of)\n'
+        'from ik_core.kernels.jit import kernel\n'
+        'f = kernel(abs_of)\n'
         'f(1)\n'
         'print(numba.config.CACHE_DIR == before)\n'
     )

@@ -12,8 +12,8 @@ from support import fresh_python
 from support.places import ROOT
 from support.robots import python_path
 
-from ik_core._jit import COMPILED, njit
-from ik_core._records import FLOAT, INT, LANE, LINE, RECORD, WIDTH, Layout
+from ik_core.kernels.jit import COMPILED, kernel
+from ik_core.kernels.records import FLOAT, INT, LANE, LINE, RECORD, WIDTH, Layout
 from ik_core.maths.lanes import HAS_LANES, select
 
 INNER = Layout('inner', ('count',), total=(FLOAT,), numbers=(FLOAT, 'count'))
@@ -29,10 +29,10 @@ OUTER = Layout(
     inner=(RECORD, INNER),
 )
 WIDE = 4 if HAS_LANES else 1
-together, apart = OUTER.lanes(WIDE), OUTER.numbers(WIDE)
+together, apart = OUTER.vector_view(WIDE), OUTER.scalar_view(WIDE)
 
 
-@njit
+@kernel
 def step(address):
     """Change a bit of everything, in both views."""
     lanes, numbers = together(address), apart(address)

@@ -32,7 +32,7 @@ def run_page(tmp_path_factory):
     """Run a page's blocks of one kind: exit code and output; see support/page_runner.py."""
     here = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     here['PYTHONPATH'] = python_path(ROOT, ROOT / 'test')
-    if library.WAY != 'library':  # numba would compile for longer than plain Python takes
+    if library.BACKEND != 'library':  # numba would compile for longer than plain Python takes
         here['NUMBA_DISABLE_JIT'] = '1'
     runner = subprocess.Popen(
         [sys.executable, '-m', 'support.page_runner'],

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from ik_core import _jit
+from ik_core.kernels import jit
 from support.places import ROOT
 from support.robots import python_path
 
-needs_numba = pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
+needs_numba = pytest.mark.skipif(not jit.COMPILED, reason='kernels are not compiled here')
 
 PLACES = ('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'TMPDIR', 'TEMP', 'TMP',
           'NUMBA_DISABLE_JIT')  # fmt: skip

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search of the shared loop that stands where a test puts it, to call kernels on it.
 
-A test wraps the kernel in an entry of its own, under `njit`, which takes the `address` of the
+A test wraps the kernel in an entry of its own, under `kernel`, which takes the `address` of the
 search's record and views it with `search_at`.
 """
 
@@ -9,7 +9,7 @@ import numpy as np
 
 import ik_core as ik
 from ik_core import IkProblem
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.optim.evaluation import differentiate_here, evaluate_here
 from ik_core.optim.layouts import search_at
 from ik_core.optim.search import SearchOptions
@@ -17,7 +17,7 @@ from ik_core.optim.workspace import MethodWorkspace
 from ik_core.tasks.base import Task
 
 
-@njit
+@kernel
 def evaluate_all(address):
     """Cost, residual and derivatives at x."""
     search = search_at(address)

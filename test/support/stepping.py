@@ -3,7 +3,7 @@
 
 from functools import cache
 
-from ik_core._jit import with_kernels
+from ik_core.kernels.jit import with_kernels
 from ik_core.optim.evaluation import differentiate_here
 from ik_core.optim.layouts import search_at
 

@@ -9,8 +9,8 @@ from ik_core.kernels import library
 from support.installed_library import KERNELS, take_installed_library
 from support.places import ROOT
 
-pytestmark = pytest.mark.skipif(library.WAY != 'library', reason='there is no library here')
-NAME = library.WHY.partition(',')[0]
+pytestmark = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
+NAME = library.BACKEND_REASON.partition(',')[0]
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import math
 import numpy as np
 
 from ... import rules
-from ..._jit import call_back, inlined, inner
 from ...closed_form.nearest import nearest_solutions
 from ...collision.rows import deepest
 from ...collision.rows import is_free as is_free_at
+from ...kernels.jit import call_back, inline_kernel, kernel
 from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
@@ -83,7 +83,7 @@ SAME_POINT = 1e-6
 """Points within this distance [rad or m] count as one."""
 
 
-@inner
+@kernel
 def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
     """Decide about the new point of a lane; attempts after `last` wait for a later call."""
     if lanes.phase[w] == CHECK:
@@ -112,7 +112,7 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
 # --- a step --------------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _begin_descent(problem: Record, lanes: Record, w: int) -> int:
     """Set the damping where an attempt begins; return REACHED or RUNNING."""
     cost = lanes.cost[1 - lanes.here, w]
@@ -123,7 +123,7 @@ def _begin_descent(problem: Record, lanes: Record, w: int) -> int:
     return REACHED if _is_solved(problem, lanes, w) else RUNNING
 
 
-@inlined
+@inline_kernel
 def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
     """Keep the new point or go back, and adapt the damping; return the attempt's status."""
     before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
@@ -156,7 +156,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
     return ended
 
 
-@inlined
+@inline_kernel
 def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
     """Whether a step moved all variables by less than `relative_change` of the largest one."""
     largest, there = 0.0, 1 - lanes.here
@@ -167,7 +167,7 @@ def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
     return has_stalled(lanes.largest[w], 0.0, largest, problem.relative_change)
 
 
-@inlined
+@inline_kernel
 def _try_further(problem: Record, lanes: Record, w: int) -> int:
     """After a failed step off a saddle: try a shorter one, or another direction, or end."""
     lanes.leaving[w] += 1
@@ -180,14 +180,14 @@ def _try_further(problem: Record, lanes: Record, w: int) -> int:
     return CLOSEST
 
 
-@inlined
+@inline_kernel
 def _go_back(lanes: Record, w: int) -> None:
     """Replace the new point by the last one."""
     here = lanes.here
     copy_point(lanes, here, w, lanes, 1 - here, w)
 
 
-@inner
+@kernel
 def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -> None:
     """Copy point a of lane v in one record to point b of lane w in another, or the same."""
     target.cost[b, w] = source.cost[a, v]
@@ -203,7 +203,7 @@ def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -
             target.columns[b, j, i, w] = columns[a, j, i, v]
 
 
-@inlined
+@inline_kernel
 def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
     """Whether the attempt has ended, stagnates, or has used its steps; counts stagnant ones."""
     cost = lanes.cost[1 - lanes.here, w]
@@ -216,7 +216,7 @@ def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
     return lanes.phase[w] == DESCEND and lanes.stagnant[w] >= problem.patience
 
 
-@inlined
+@inline_kernel
 def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
     """Turn joints that a limit blocks by a whole turn, inside the limits; return whether any.
 
@@ -236,7 +236,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
     return turned
 
 
-@inlined
+@inline_kernel
 def _note_exact(problem: Record, lanes: Record, w: int) -> None:
     """Mark the lane if its next step needs the Hessian or leaves a saddle."""
     slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
@@ -245,7 +245,7 @@ def _note_exact(problem: Record, lanes: Record, w: int) -> None:
     lanes.exact[w] = exact
 
 
-@inlined
+@inline_kernel
 def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop: float) -> bool:
     """Whether a followed attempt is unlikely to end below the best one followed so far."""
     i = lanes.search[w]
@@ -260,21 +260,21 @@ def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop:
 # --- a point -------------------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
     """Whether the search ends at a lane's point."""
     tolerance = problem.tolerance
     return is_solved(lanes.errors[:, :, w], tolerance[0], tolerance[1], problem.weighed > 0)
 
 
-@inlined
+@inline_kernel
 def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
     """Whether there are goals and all are within their tolerances."""
     tolerance = problem.tolerance
     return are_within(lanes.errors[:, :, w], tolerance[0], tolerance[1])
 
 
-@inlined
+@inline_kernel
 def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
     """Whether the cost falls nowhere inside the limits."""
     there = 1 - lanes.here
@@ -287,7 +287,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
     )
 
 
-@inlined
+@inline_kernel
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
     """The sign of `descent_along` a variable at a lane's point."""
     there, bounds = 1 - lanes.here, problem.bounds
@@ -304,7 +304,7 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
 # --- what is to be avoided -----------------------------------------------------------------------
 
 
-@inner
+@kernel
 def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
     """Whether search i may answer x: the robot is free of collisions there, and the user's own
     check accepts it."""
@@ -321,7 +321,7 @@ def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) 
     return problem.is_valid != 0
 
 
-@inlined
+@inline_kernel
 def _set_row(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> None:
     """Fill all joints of search i, with its variables at x."""
     row, columns = lanes.row, problem.columns
@@ -330,7 +330,7 @@ def _set_row(problem: Record, searches: Record, lanes: Record, i: int, x: Array)
         row[columns[j]] = x[j]
 
 
-@inner
+@kernel
 def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Whether links collide where the goals put them, so that all solutions do."""
     if problem.settled == 0:
@@ -344,13 +344,13 @@ def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> boo
     return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 
 
-@inlined
+@inline_kernel
 def avoids(problem: Record) -> bool:
     """Whether there is anything to avoid."""
     return problem.collisions != 0 or problem.valid != 0
 
 
-@inner
+@kernel
 def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Whether a lane's point may be an answer."""
     if not avoids(problem):
@@ -364,7 +364,7 @@ def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     return is_free(problem, searches, lanes, lanes.search[w], x)
 
 
-@inlined
+@inline_kernel
 def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> int:
     """COLLIDED in place of REACHED where the robot collides."""
     if ended == REACHED and not _is_free(problem, searches, lanes, w):
@@ -372,7 +372,7 @@ def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, e
     return ended
 
 
-@inlined
+@inline_kernel
 def _note_collided(searches: Record, lanes: Record, w: int) -> None:
     """Count an attempt that reached the goals where the robot collides; keep the first ones."""
     i, k = lanes.search[w], lanes.attempt[w]
@@ -392,7 +392,7 @@ def _note_collided(searches: Record, lanes: Record, w: int) -> None:
 # --- the end of an attempt -----------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> None:
     """Record the status and the point of a finished attempt."""
     i, k = lanes.search[w], lanes.attempt[w]
@@ -429,14 +429,14 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
                 searches.blocked[i, j] = lanes.x[1 - lanes.here, j, w]
 
 
-@inlined
+@inline_kernel
 def _shares_search(lanes: Record, w: int, other: int) -> bool:
     """Whether another lane makes an attempt of the same search."""
     same = lanes.search[other] == lanes.search[w]
     return other != w and same and lanes.phase[other] == DESCEND
 
 
-@inlined
+@inline_kernel
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
     """Cancel all attempts after one that reached the goals, or showed that none can.
 
@@ -463,7 +463,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
     searches.begun[i] = searches.needed[i] = k + 1
 
 
-@inlined
+@inline_kernel
 def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int) -> None:
     """Store a lane's point as the best of its search."""
     i, there = lanes.search[w], 1 - lanes.here
@@ -474,13 +474,13 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
         points[i, j] = x[there, j, w]
 
 
-@inlined
+@inline_kernel
 def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
     """The order of attempts that were left, whatever the order in which lanes left them."""
     return cost < other_cost or (cost == other_cost and attempt < other)
 
 
-@inner
+@kernel
 def _pool(searches: Record, lanes: Record, w: int) -> None:
     """Insert a lane's point into the pool of its search, sorted by cost, then by attempt."""
     i, there, attempt = lanes.search[w], 1 - lanes.here, lanes.attempt[w]
@@ -513,7 +513,7 @@ def _pool(searches: Record, lanes: Record, w: int) -> None:
 # --- from one attempt to the next ----------------------------------------------------------------
 
 
-@inner
+@kernel
 def next_task(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
     """Give a lane whose attempt is over the next task of its search, or release it."""
     i = lanes.search[w]
@@ -536,7 +536,7 @@ def next_task(problem: Record, searches: Record, lanes: Record, w: int, last: in
         _finish(problem, searches, lanes, w)
 
 
-@inlined
+@inline_kernel
 def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     """Begin the next attempt: at its given start, in closed form, or at random."""
     i, bounds, point = lanes.search[w], problem.bounds, lanes.point
@@ -557,7 +557,7 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
     _begin_at(searches, lanes, w, point.x, FOLLOW if problem.restarts == 0 else DESCEND)
 
 
-@inner
+@kernel
 def _stay(
     plan: IntArray,
     numbers: Array,
@@ -574,7 +574,7 @@ def _stay(
 nearest_guess = nearest_solutions if HAS_LANES else _stay
 
 
-@inner
+@kernel
 def _guess_restart(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Put the initial guess of restart 1 into `POINT`, at the nearest closed-form solution.
 
@@ -592,7 +592,7 @@ def _guess_restart(problem: Record, searches: Record, lanes: Record, w: int) -> 
     return apart > SAME_POINT
 
 
-@inner
+@kernel
 def _guess(problem: Record, searches: Record, lanes: Record, i: int, numbers: Array) -> None:
     """Find the closed-form solution of search i nearest to `starts` of `POINT`: its `answers`."""
     point = lanes.point
@@ -602,7 +602,7 @@ def _guess(problem: Record, searches: Record, lanes: Record, i: int, numbers: Ar
     )
 
 
-@inlined
+@inline_kernel
 def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
     """Begin to follow the next attempt of the pool to its end; return False without one."""
     i = lanes.search[w]
@@ -617,7 +617,7 @@ def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
     return True
 
 
-@inner
+@kernel
 def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> None:
     """Put a lane's next evaluation at x."""
     there = 1 - lanes.here
@@ -631,7 +631,7 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
         searches.evaluations[lanes.search[w]] += 1
 
 
-@inlined
+@inline_kernel
 def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     """Turn the best point next to the start, and have it evaluated again if that moved it."""
     i, best = lanes.search[w], lanes.point.x
@@ -648,7 +648,7 @@ def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     _begin_at(searches, lanes, w, answer, CHECK)
 
 
-@inlined
+@inline_kernel
 def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None:
     """Record cost, errors and status of an answer that was evaluated again."""
     i = lanes.search[w]
@@ -664,7 +664,7 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     _write(searches, lanes, w, status)
 
 
-@inner
+@kernel
 def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
     """Write the result of a search, and end it."""
     i = lanes.search[w]
@@ -680,7 +680,7 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
 # --- lanes and searches --------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
     """Give an idle lane the next search, or an attempt of the one that has begun the fewest."""
     if lanes.next < searches.count:
@@ -700,7 +700,7 @@ def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         next_task(problem, searches, lanes, w, last)
 
 
-@inner
+@kernel
 def begin_search(problem: Record, searches: Record, i: int) -> None:
     """Reset the state of a search."""
     searches.status[i], searches.slot[i] = RUNNING, -1
@@ -714,7 +714,7 @@ def begin_search(problem: Record, searches: Record, i: int) -> None:
         put_inside(searches.points[i], problem.bounds)
 
 
-@inner
+@kernel
 def join(problem: Record, searches: Record, lanes: Record, w: int, i: int) -> None:
     """Assign a lane to a search, with its targets."""
     geometry, frozen, offset, target = problem.geometry, problem.frozen, lanes.offset, lanes.target
@@ -729,7 +729,7 @@ def join(problem: Record, searches: Record, lanes: Record, w: int, i: int) -> No
         offset[frozen[k], w] = searches.angles[i, k]
 
 
-@inner
+@kernel
 def load_search(problem: Record, searches: Record, i: int, point: Record) -> None:
     """Copy the targets of a search, and its joints that do not move, to `POINT`."""
     geometry, frozen = problem.geometry, problem.frozen
@@ -741,14 +741,14 @@ def load_search(problem: Record, searches: Record, i: int, point: Record) -> Non
         point.offset[frozen[k]] = searches.angles[i, k]
 
 
-@inner
+@kernel
 def _release(searches: Record, lanes: Record, w: int) -> None:
     """Detach a lane from its search."""
     searches.lanes[lanes.search[w]] -= 1
     free(lanes, w)
 
 
-@inner
+@kernel
 def free(lanes: Record, w: int) -> None:
     """Make a lane idle."""
     lanes.phase[w], lanes.fresh[w] = IDLE, 1.0

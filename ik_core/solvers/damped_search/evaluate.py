@@ -9,7 +9,7 @@ straight-line code (`_evaluate_pose`); goals of every other kind go by `tasks.ke
 
 from __future__ import annotations
 
-from ..._jit import inlined, inner
+from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import (
     bounded_steps,
     cap_step,
@@ -35,7 +35,7 @@ from .model import (
 from .second_order import exact_step
 
 
-@inner
+@kernel
 def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
     """Make the next point of every lane, and the model there.
 
@@ -60,7 +60,7 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
     lanes.factor = damping_factor(before - lanes.cost[there], lanes.decrease)
 
 
-@inlined
+@inline_kernel
 def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> None:
     """dx = the minimiser of the damped linear model inside the bounds, at most max_step long."""
     columns, gradient, dx = lanes.columns[here], lanes.gradient[here], lanes.dx
@@ -82,7 +82,7 @@ def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> No
     lanes.decrease = predicted_decrease(columns, gradient, dx)
 
 
-@inlined
+@inline_kernel
 def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) -> Number:
     """trial = x + dx, inside the bounds to the last bit, or x if fresh; the largest move."""
     largest = 0.0
@@ -96,7 +96,7 @@ def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) 
 # --- the pose of a chain -------------------------------------------------------------------------
 
 
-@inlined
+@inline_kernel
 def _evaluate_pose(
     problem: Record, lanes: Record, there: int, before: Number, fresh: Number
 ) -> None:
@@ -112,7 +112,7 @@ def _evaluate_pose(
         _pose_jacobian(problem, lanes, there, tip)
 
 
-@inlined
+@inline_kernel
 def _place_joints(problem: Record, lanes: Record, x: Array) -> Frame:
     """Fill the axes and origins of all joints at x; return the tip's frame."""
     tree, geometry, axis, origin = problem.tree, problem.geometry, lanes.axis, lanes.origin
@@ -137,7 +137,7 @@ def _place_joints(problem: Record, lanes: Record, x: Array) -> Frame:
     return compose(frame, frame_at(problem.tools, 0))
 
 
-@inlined
+@inline_kernel
 def _pose_residual(
     tools: Array, targets: Array, tip: Frame, residual: Array, errors: Array
 ) -> Number:
@@ -154,7 +154,7 @@ def _pose_residual(
     return x * x + y * y + z * z + u * u + v * v + w * w
 
 
-@inlined
+@inline_kernel
 def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> None:
     """Fill columns (angular velocities in the target's axes), gradient and squares."""
     tree, tools, axis, origin = problem.tree, problem.tools, lanes.axis, lanes.origin
@@ -192,7 +192,7 @@ def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> No
 # --- goals of all kinds --------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int) -> None:
     """Fill residual, cost and model for goals of any kind."""
     x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
@@ -205,7 +205,7 @@ def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int)
     slopes(problem, x, residual, columns, lanes.gradient[there], lanes.squares[there])
 
 
-@inner
+@kernel
 def _ask_in_lanes(problem: Record, lanes: Record, wanted: int) -> None:
     """Fill the rows of tasks without a kernel, in all lanes that keep their points."""
     there, asked, found, first = 1 - lanes.here, problem.asked, problem.found, problem.goal_rows

@@ -8,8 +8,8 @@ one point of one lane, with the Hessian there.
 
 from __future__ import annotations
 
-from ..._records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
 from ...closed_form import records as closed_form
+from ...kernels.records import FLOAT, INT, LANE, RECORD, WIDTH, Layout
 from ...optim.layouts import JACOBIAN, PROBLEM, RESIDUAL, Record
 from ...rules import CLOSEST, COLLIDED, EXHAUSTED, FAILED, REACHED, RUNNING, STALLED
 from ...tasks.kernels import COMPONENTS

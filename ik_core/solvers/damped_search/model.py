@@ -6,8 +6,8 @@ For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.
 
 from __future__ import annotations
 
-from ..._jit import call_back, inlined, inner
-from ..._records import eights_of
+from ...kernels.jit import call_back, inline_kernel, kernel
+from ...kernels.records import as_vectors8
 from ...maths.lanes import Number, wave
 from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
 from ...robot.kinematics import (
@@ -23,18 +23,18 @@ from ...tasks.kernels import goal_residuals, packed_of
 from .layouts import Record
 
 
-@inlined
+@inline_kernel
 def set_angles(problem: Record, place: Record, x: Array) -> None:
     """Fill the position of each body's joint, with its cosine and sine."""
     tree, geometry, angle, offset = problem.tree, problem.geometry, place.angle, place.offset
     for k in range(tree.shape[0]):
         angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
-    angles, cosines, sines = eights_of(angle), eights_of(place.cosine), eights_of(place.sine)
+    angles, cosines, sines = as_vectors8(angle), as_vectors8(place.cosine), as_vectors8(place.sine)
     for i in range(angles.shape[0]):
         cosines[i], sines[i] = wave(angles[i])
 
 
-@inlined
+@inline_kernel
 def lifted(f: Frame, like: Number) -> Frame:
     """One frame for all lanes, in registers."""
     o = 0.0 * like
@@ -44,7 +44,7 @@ def lifted(f: Frame, like: Number) -> Frame:
     )  # fmt: skip
 
 
-@inlined
+@inline_kernel
 def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
     """Place all bodies at x, and fill the goals' rows of the residual; the cost of all rows."""
     tree, geometry, frames = problem.tree, problem.geometry, place.frames
@@ -62,7 +62,7 @@ def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
     return cost
 
 
-@inlined
+@inline_kernel
 def slopes(
     problem: Record, x: Array, residual: Array, columns: Array, gradient: Array, squares: Array
 ) -> None:
@@ -79,7 +79,7 @@ def slopes(
     lengthen(squares)
 
 
-@inner
+@kernel
 def ask(problem: Record, wanted: int) -> None:
     """Call the tasks without a kernel: they fill `found`, for the variables in `asked`."""
     problem.wanted = wanted
@@ -87,7 +87,7 @@ def ask(problem: Record, wanted: int) -> None:
         problem.failed = 1
 
 
-@inlined
+@inline_kernel
 def joint_cost(problem: Record, x: Array) -> Number:
     """Cost of the joint tasks at x."""
     weights, rests = problem.weights, problem.rests
@@ -98,7 +98,7 @@ def joint_cost(problem: Record, x: Array) -> Number:
     return cost
 
 
-@inlined
+@inline_kernel
 def add_joint_slopes(problem: Record, x: Array, gradient: Array, squares: Array) -> None:
     """Add the joint tasks to half the gradient, and to the squares."""
     weights, rests = problem.weights, problem.rests

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._jit import inlined, inner, njit, slot, with_kernels
+from ...kernels.jit import inline_kernel, kernel, placeholder, with_kernels
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
@@ -53,15 +53,15 @@ attempts need few."""
 NOT_FINITE = -1
 """Status of a start that is not finite, or too large."""
 
-searches_at = layouts.SEARCHES.lanes()
-problem_at = layouts.PROBLEM.lanes()
-one_lane, one_number = layouts.LANES.lanes(1), layouts.LANES.numbers(1)
-few_lanes, few_numbers = layouts.LANES.lanes(FEW), layouts.LANES.numbers(FEW)
-many_lanes = many_numbers = slot
+searches_at = layouts.SEARCHES.vector_view()
+problem_at = layouts.PROBLEM.vector_view()
+one_lane, one_number = layouts.LANES.vector_view(1), layouts.LANES.scalar_view(1)
+few_lanes, few_numbers = layouts.LANES.vector_view(FEW), layouts.LANES.scalar_view(FEW)
+many_lanes = many_numbers = placeholder
 """Kernels for as many lanes as the copy of `_solve_batch` has."""
 
 
-@inner
+@kernel
 def run(
     problem: Record, searches: Record, lanes: Record, numbers: Record, last: int, steps: int
 ) -> bool:
@@ -106,7 +106,7 @@ Outcome = tuple[int, float, int, int, int, int]
 """Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search."""
 
 
-@njit
+@kernel
 def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     """Begin or continue a single search, for at most so many steps after the first few.
 
@@ -163,7 +163,7 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
     )
 
 
-@inner
+@kernel
 def set_start(problem: Record, searches: Record, q: Array) -> bool:
     """Begin at joints q (n,) of the whole robot; return whether they are finite, and not large."""
     for j in range(q.shape[0]):
@@ -175,7 +175,7 @@ def set_start(problem: Record, searches: Record, q: Array) -> bool:
     return True
 
 
-@njit
+@kernel
 def check_start(address: int, q: Array, errors: Array) -> tuple[int, float]:
     """Evaluate joints q (n,) of the whole robot, put inside the limits.
 
@@ -194,7 +194,7 @@ def check_start(address: int, q: Array, errors: Array) -> tuple[int, float]:
     return status, float(point.cost)
 
 
-@inlined
+@inline_kernel
 def begin_single(problem: Record, searches: Record, one: Record) -> None:
     """Choose the initial guess of attempt 0: the start, or the nearest closed-form solution."""
     starts = searches.starts
@@ -217,7 +217,7 @@ def begin_single(problem: Record, searches: Record, one: Record) -> None:
     searches.status[0] = RUNNING
 
 
-@inner
+@kernel
 def reset(lanes: Record, following: int) -> None:
     """Make all lanes idle: a search may have been interrupted. following: the next search."""
     for w in range(lanes.phase.shape[0]):
@@ -226,7 +226,7 @@ def reset(lanes: Record, following: int) -> None:
     lanes.special, lanes.next, lanes.follows = 0, following, 1
 
 
-@inner
+@kernel
 def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Record) -> None:
     """Continue a single search, at the same point, in the first of several lanes."""
     is_under_way = one.phase[0] == DESCEND
@@ -242,7 +242,7 @@ def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Reco
     free(one, 0)
 
 
-@njit
+@kernel
 def conclude(address: int) -> int:
     """Evaluate the best point so far of a running search, turned next to the start: fill
     `answers`, errors and cost of its `POINT`; return REACHED or RUNNING."""
@@ -271,7 +271,7 @@ def conclude(address: int) -> int:
     return answer_status(RUNNING, is_reached, True)
 
 
-@inlined
+@inline_kernel
 def put_starts(problem: Record, searches: Record) -> None:
     """Set the reference for full turns to the start, inside the limits."""
     copy_to(searches.starts[0], searches.references[0])
@@ -297,8 +297,8 @@ def solve_batch_in(count: int) -> Any:
     return with_kernels(
         _solve_batch,
         f'solve_batch_{count}',
-        many_lanes=layouts.LANES.lanes(count),
-        many_numbers=layouts.LANES.numbers(count),
+        many_lanes=layouts.LANES.vector_view(count),
+        many_numbers=layouts.LANES.scalar_view(count),
     )
 
 

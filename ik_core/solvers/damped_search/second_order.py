@@ -7,7 +7,7 @@ Stationary points that are no minima are arms stretched out towards or away from
 
 from __future__ import annotations
 
-from ..._jit import inlined, inner
+from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import cap_step, predicted_decrease
 from ...maths.linalg import (
     bounded_newton_step,
@@ -38,7 +38,7 @@ SADDLE_TRIALS = 16
 """Steps off a saddle, to one side and the other, ever shorter."""
 
 
-@inner
+@kernel
 def exact_step(problem: Record, lanes: Record, w: int) -> None:
     """Replace a lane's step by one with the Hessian, or one off a saddle."""
     point = lanes.point
@@ -75,7 +75,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     lanes.extra[w] += point.evaluations
 
 
-@inner
+@kernel
 def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
     """Copy one of a lane's two points to `POINT`, with the rows of tasks, and its model."""
     point, first = lanes.point, problem.goal_rows
@@ -101,7 +101,7 @@ def load_lane(problem: Record, lanes: Record, w: int, at: int) -> None:
     slopes(problem, x, residual, columns, point.gradient, point.squares)
 
 
-@inner
+@kernel
 def evaluate_point(problem: Record, point: Record) -> None:
     """Fill cost and model at the point."""
     x, residual, columns = point.x, point.residual, point.columns
@@ -122,7 +122,7 @@ def evaluate_point(problem: Record, point: Record) -> None:
     slopes(problem, x, residual, columns, point.gradient, point.squares)
 
 
-@inner
+@kernel
 def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
     """hessian = that of half the cost, exact or of the Gauss-Newton model."""
     hessian, weights = point.hessian, problem.weights
@@ -133,7 +133,7 @@ def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
         hessian[j, j] += weights[j]
 
 
-@inner
+@kernel
 def _fill_true_hessian(problem: Record, point: Record) -> None:
     """hessian = the exact one; by differences if `add_curvature` leaves a part out."""
     table = problem.table
@@ -148,7 +148,7 @@ def _fill_true_hessian(problem: Record, point: Record) -> None:
     _fill_hessian(problem, point, True)
 
 
-@inner
+@kernel
 def _fill_by_differences(problem: Record, point: Record) -> None:
     """hessian = central differences of the gradient."""
     x, above, gradient = point.x, point.dx, point.gradient
@@ -168,7 +168,7 @@ def _fill_by_differences(problem: Record, point: Record) -> None:
     evaluate_point(problem, point)
 
 
-@inlined
+@inline_kernel
 def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
     """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
     linear, quadratic = 0.0, 0.0
@@ -183,7 +183,7 @@ def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
 # --- saddles -------------------------------------------------------------------------------------
 
 
-@inner
+@kernel
 def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
     """At a stationary point of a lane: `descent` = a descent direction of negative curvature.
 
@@ -212,7 +212,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     return True
 
 
-@inner
+@kernel
 def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     """Find a descent direction away from limits that the slope does not press against."""
     point = lanes.point
@@ -229,14 +229,14 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     return True
 
 
-@inner
+@kernel
 def _keep_descent(lanes: Record, w: int) -> None:
     way = lanes.point.descent
     for j in range(way.shape[0]):
         lanes.descent[j, w] = way[j]
 
 
-@inner
+@kernel
 def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
     x, bounds, gradient, squares = point.x, problem.bounds, point.gradient, point.squares
     for j in range(x.shape[0]):

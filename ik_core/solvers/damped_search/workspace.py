@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._records import Record
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
 from ...collision.rows import free_rows
 from ...display import joined
+from ...kernels.records import Record
 from ...maths.lanes import LANES
 from ...maths.rotations import Array
 from ...optim.records import ProblemRecords

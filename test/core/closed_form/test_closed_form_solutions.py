@@ -268,9 +268,9 @@ SOLVE = """
 import json
 import numpy as np
 import ik_core as ik
-from ik_core import _jit
+from ik_core.kernels import jit
 from support import closed_form_chains as chains
-found = {'compiled': _jit.COMPILED}
+found = {'compiled': jit.COMPILED}
 names = list(chains.FAMILIES)
 for name in names[::5]:
     rng = np.random.default_rng(24)

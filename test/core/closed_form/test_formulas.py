@@ -4,45 +4,45 @@
 import numpy as np
 import pytest
 
-from ik_core._jit import njit
 from ik_core.closed_form import formulas
+from ik_core.kernels.jit import kernel
 from ik_core.maths import lanes
 
 FREE = np.cos(0.7), np.sin(0.7)
 SIGNS = 1.0, -1.0
 
 
-@njit
+@kernel
 def turn(h, a, b, free):
     return formulas.turn(h, a, b, free, formulas.FINE)
 
 
-@njit
+@kernel
 def line(x, y, d, gap, free):
     return formulas.line(x, y, d, gap, free, formulas.FINE)
 
 
-@njit
+@kernel
 def cone(h, a, f, f0, w):
     return formulas.cone(h, a, f, f0, w)
 
 
-@njit
+@kernel
 def sphere(h, a, g, w):
     return formulas.sphere(h, a, g, w, formulas.FINE)
 
 
-@njit
+@kernel
 def shift(h, u, w, sign):
     return formulas.line_of_shift(h, u, w, sign)
 
 
-@njit
+@kernel
 def quartic(p, size, signs, free):
     return formulas.quartic(p, size, signs, free)
 
 
-@njit
+@kernel
 def angle_of(x, y):
     return lanes.angle_of(x, y)
 

@@ -27,7 +27,7 @@ MACHINES = {
 }
 """For each library the compiler, and what runs programs of that processor."""
 
-needs_library = pytest.mark.skipif(library.WAY != 'library', reason='there is no library here')
+needs_library = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
 
 
 @pytest.fixture(scope='module')
@@ -101,7 +101,9 @@ def test_program_in_c_has_the_bits_of_python(built, cpu):
 @needs_library
 def test_program_in_c_refuses_a_robot_of_other_records(built, tmp_path):
     folder, text, *_ = built
-    run(folder, text.partition('\n')[0], cpu := Path(library.WHY.split(',')[0]).stem[3:])
+    run(
+        folder, text.partition('\n')[0], cpu := Path(library.BACKEND_REASON.split(',')[0]).stem[3:]
+    )
     other = bytearray((folder / 'panda.ik').read_bytes())
     other[0] ^= 1
     (tmp_path / 'other.ik').write_bytes(other)
@@ -115,7 +117,9 @@ def test_program_in_c_refuses_a_robot_of_other_records(built, tmp_path):
 @needs_library
 def test_program_in_c_refuses_damaged_robots_and_targets_that_are_not_finite(built, tmp_path):
     folder, text, *_ = built
-    run(folder, text.partition('\n')[0], cpu := Path(library.WHY.split(',')[0]).stem[3:])
+    run(
+        folder, text.partition('\n')[0], cpu := Path(library.BACKEND_REASON.split(',')[0]).stem[3:]
+    )
     whole, rng = (folder / 'panda.ik').read_bytes(), np.random.default_rng(3)
 
     def program(content, poses=''):

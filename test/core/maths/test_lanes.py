@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from ik_core._jit import COMPILED, njit
+from ik_core.kernels.jit import COMPILED, kernel
 from ik_core.maths.lanes import (
     HAS_LANES,
     Rows,
@@ -28,7 +28,7 @@ as_lanes = in_lanes[8]
 """numba has to find it as a global of its own."""
 
 
-@njit
+@kernel
 def _functions(x, y, out):
     out[0], out[1] = wave(x[0])
     out[2] = angle_of(x[0], y[0])
@@ -41,12 +41,12 @@ def _functions(x, y, out):
     out[6] = 7.0
 
 
-@njit
+@kernel
 def _in_lanes(x, y, out):
     _functions(as_lanes(x), as_lanes(y), as_lanes(out))
 
 
-@njit
+@kernel
 def _bits(x):
     lanes = as_lanes(x)
     return bits(lanes[0] > 0.0), bits((lanes[0] != lanes[0]) & (lanes[0] == lanes[0]))

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.maths.linalg import (
     WELL_CONDITIONED,
     cholesky_solve,
@@ -101,12 +101,12 @@ def test_a_zero_jacobian_gives_no_step():
 # --- the kernels of damped steps ---------------------------------------------------------------
 
 
-@njit
+@kernel
 def enter_damped_solve(columns, error, square, wary, normal, rhs, dx):
     return damped_solve(columns, error, square, wary, normal, rhs, dx)
 
 
-@njit
+@kernel
 def enter_is_above(columns, threshold, normal, rhs):
     return is_above(columns, threshold, normal, rhs)
 

@@ -4,14 +4,14 @@
 import numpy as np
 import pytest
 
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.maths.svd import decompose, falling
 
 RNG = np.random.default_rng(31)
 SHAPES = [(3, 7), (6, 6), (7, 3), (12, 16), (16, 5), (1, 1), (1, 4), (4, 1)]
 
 
-@njit
+@kernel
 def enter(columns, basis, work, squares, in_order):
     decompose(columns, basis, work, squares)
     for place in range(squares.shape[0]):

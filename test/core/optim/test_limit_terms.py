@@ -8,7 +8,7 @@ from support.kernel_searches import StandingSearch
 from support.optimiser_problems import behind_limits, best_known, pose_of
 
 from ik_core import IkProblem, IkStatus, make_solver
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.optim.layouts import search_at
 from ik_core.optim.limit_terms import (
     FREE,
@@ -25,25 +25,25 @@ from ik_core.optim.limit_terms import (
 from ik_core.solvers.augmented_lagrangian import next_multipliers
 
 
-@njit
+@kernel
 def begin(address):
     """The method's start."""
     start(search_at(address))
 
 
-@njit
+@kernel
 def note(address):
     """phi and its gradient."""
     note_terms(search_at(address))
 
 
-@njit
+@kernel
 def find_step(address):
     """The step of the model."""
     newton_step(search_at(address))
 
 
-@njit
+@kernel
 def choose_multipliers(address):
     """The next terms of the augmented Lagrangian."""
     next_multipliers(search_at(address))

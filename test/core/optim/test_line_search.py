@@ -8,12 +8,12 @@ from support.kernel_searches import Bowl, StandingSearch, in_a_box, random_defin
 
 import ik_core as ik
 from ik_core import IkProblem, PoseTask
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.optim.layouts import search_at
 from ik_core.optim.line_search import LineSearchOptions, armijo
 
 
-@njit
+@kernel
 def search_along(address, tau):
     """Whether the line search found a better point along the first own vector."""
     search = search_at(address)

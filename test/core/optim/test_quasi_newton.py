@@ -7,7 +7,7 @@ from support import robots
 from support.kernel_searches import StandingSearch, random_definite
 
 from ik_core import IkProblem, PoseTask
-from ik_core._jit import inner, njit, with_kernels
+from ik_core.kernels.jit import kernel, with_kernels
 from ik_core.optim.layouts import search_at
 from ik_core.optim.quasi_newton import (
     MOVED,
@@ -118,7 +118,7 @@ def test_the_first_model_is_half_the_hessian_of_the_linear_models_cost():
     )
 
 
-@inner
+@kernel
 def scaled_gradient(search):
     """DX = -g / B_00."""
     for j in range(search.joints):
@@ -128,13 +128,13 @@ def scaled_gradient(search):
 descend_scaled = with_kernels(descend, 'descend_scaled', model_step=scaled_gradient)
 
 
-@njit
+@kernel
 def begin(address):
     """With the linear model."""
     begin_model(search_at(address))
 
 
-@njit
+@kernel
 def descend_once(address):
     """Whether a line search along the scaled gradient found a better point."""
     return descend_scaled(search_at(address))

@@ -11,7 +11,7 @@ from support.stepping import Stepping
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, PoseTask, PositionTask, PostureTask, make_solver
-from ik_core._jit import njit
+from ik_core.kernels.jit import kernel
 from ik_core.optim.layouts import search_at
 from ik_core.optim.second_order import half_hessian
 from ik_core.tasks.base import Task
@@ -55,7 +55,7 @@ every_solver = pytest.mark.parametrize('solver', list(ik.SOLVERS))
 # --- the Hessian -------------------------------------------------------------------------------
 
 
-@njit
+@kernel
 def enter(address):
     half_hessian(search_at(address))
 

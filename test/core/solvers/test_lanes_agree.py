@@ -11,7 +11,7 @@ import pytest
 from support import fresh_python
 
 import ik_core as ik
-from ik_core._jit import COMPILED, with_kernels
+from ik_core.kernels.jit import COMPILED, with_kernels
 from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES
 from ik_core.optim.layouts import FOREVER
@@ -43,8 +43,8 @@ def in_other_lanes(count):
     """The kernel with so many lanes, which are not those that this machine has."""
     source = getattr(run.solve_batch, 'py_func', run.solve_batch)
     views = {
-        'many_lanes': layouts.LANES.lanes(count),
-        'many_numbers': layouts.LANES.numbers(count),
+        'many_lanes': layouts.LANES.vector_view(count),
+        'many_numbers': layouts.LANES.scalar_view(count),
     }
     return with_kernels(source, f'solve_in_{count}_lanes', **views)
 
@@ -196,7 +196,7 @@ def test_plain_python_gives_the_same_to_a_billionth():
 
 ALONE = """
 import sys
-sys.modules['ik_core._lanes'] = None  # as with a numba that lacks what it needs
+sys.modules['ik_core.kernels.numba_lanes'] = None  # as with a numba that lacks what it needs
 from ik_core.maths.boxed_step import bounded_step
 from ik_core.maths.lanes import HAS_LANES, LANES
 from test_lanes_agree import steps

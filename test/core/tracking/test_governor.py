@@ -31,8 +31,8 @@ from support.motion_checks import (
     unbounded,
 )  # fmt: skip
 
-from ik_core import _jit
 from ik_core.exceptions import InvalidConfiguration, InvalidOption
+from ik_core.kernels import jit
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.motion_limits import MotionLimits
 
@@ -472,7 +472,7 @@ print(json.dumps(states))
 """
 
 
-@pytest.mark.skipif(not _jit.COMPILED, reason='kernels are not compiled here')
+@pytest.mark.skipif(not jit.COMPILED, reason='kernels are not compiled here')
 def test_steps_are_the_same_compiled_or_not():
     places = [str(ROOT), str(ROOT / 'test')]
     environment = os.environ | {'PYTHONPATH': os.pathsep.join(places)}

@@ -9,9 +9,9 @@ numbers of the record, or has constants:
     record = LANES.make({'joints': 7}, width=8)
 
 A field of kind LANE has a value for each of the `width` lanes; its arrays are aligned and padded
-to whole registers. Kernels have two views of the same memory: in `LANES.lanes(8)` x[0, j] is eight
-numbers in a register, in `LANES.numbers(8)` x[0, j, w] is the number of lane w. With one lane the
-former are floats.
+to whole registers. Kernels have two views of the same memory: in `LANES.vector_view(8)` x[0, j] is
+eight numbers in a register, in `LANES.scalar_view(8)` x[0, j, w] is the number of lane w. With one
+lane the former are floats.
 
 Numbers, and arrays of constant shape, are in the record itself. It has the addresses of the other
 arrays, which may be anywhere and have exactly the length that they need. Passing a record costs
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import COMPILED, Lazy
+from .jit import COMPILED, NumbaProxy
 
 INT, FLOAT, LANE, RECORD = 'int', 'float', 'lane', 'record'
 WIDTH = 'width'
@@ -117,19 +117,19 @@ class Layout:
         """A record of zeros for so many lanes; `arrays` (C order) are used where they are."""
         return Record(self, width, sizes, arrays or {})
 
-    def lanes(self, width: int = 1) -> Any:
-        """Return the record at an address, as lanes side by side, to kernels."""
+    def vector_view(self, width: int = 1) -> Any:
+        """Return the view of a record at an address for kernels: its lanes side by side."""
         return self._view(True, width)
 
-    def numbers(self, width: int = 1) -> Any:
-        """Return the record at an address, with a number for each lane, to kernels."""
+    def scalar_view(self, width: int = 1) -> Any:
+        """Return the view of a record at an address for kernels: a number for each lane."""
         return self._view(False, width)
 
-    def _view(self, together: bool, width: int) -> Any:
-        key = together, width
+    def _view(self, is_vector: bool, width: int) -> Any:
+        key = is_vector, width
         if key not in self._views:
             make = View if COMPILED else _plain_view
-            self._views[key] = make(self, together, width)
+            self._views[key] = make(self, is_vector, width)
         return self._views[key]
 
 
@@ -224,13 +224,13 @@ _RECORDS: weakref.WeakValueDictionary[int, Record] = weakref.WeakValueDictionary
 class _Plain:
     """The fields of a record as attributes, for kernels that run as plain Python."""
 
-    def __init__(self, record: Record, together: bool) -> None:
+    def __init__(self, record: Record, is_vector: bool) -> None:
         own = self.__dict__
-        own['_record'], own['_together'] = record, together
+        own['_record'] = record
         for name, (kind, *shape) in record.layout.fields.items():
             if kind == RECORD:
                 own[name] = _Plain(record.part(name), True)
-            elif kind == LANE and together:
+            elif kind == LANE and is_vector:
                 if shape:
                     own[name] = _side_by_side(record[name])
             elif shape or kind == LANE:
@@ -247,54 +247,70 @@ class _Plain:
 
 def _side_by_side(array: NDArray[Any]) -> Any:
     """An array (..., width) as one (...) of lanes, or of numbers where there is but one."""
-    from .maths.lanes import Rows
-
     return array[..., 0] if array.shape[-1] == 1 else Rows(array)
 
 
-def _plain_view(layout: Layout, together: bool, width: int) -> Any:
+class Rows:
+    """A float array (..., L) as an array (...) of lanes, in plain Python."""
+
+    def __init__(self, array: NDArray[np.float64]) -> None:
+        self.array, self.shape = array, array.shape[:-1]
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.array[place]
+        return found.copy() if found.ndim == 1 else Rows(found)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self.array[place] = value
+
+    def reshape(self, *shape: int) -> Rows:
+        """View lanes in another shape."""
+        return Rows(self.array.reshape(*shape, self.array.shape[-1]))
+
+
+def _plain_view(layout: Layout, is_vector: bool, width: int) -> Any:
     def view(address: int) -> Any:
-        return _Plain(_RECORDS[address], together)
+        return _Plain(_RECORDS[address], is_vector)
 
     return view
 
 
-class View(Lazy):
+class View(NumbaProxy):
     """The record at an address, for compiled kernels."""
 
-    def __init__(self, layout: Layout, together: bool, width: int) -> None:
-        self.name = f'{layout.name}, {width} {"together" if together else "apart"}'
-        self.fields = tuple(fields_of(layout, together, width))
+    def __init__(self, layout: Layout, is_vector: bool, width: int) -> None:
+        self.name = f'{layout.name}, {width} {"vector" if is_vector else "scalar"}'
+        self.fields = tuple(fields_of(layout, is_vector, width))
 
     def for_numba(self) -> Any:
         """Return numba's intrinsic."""
         if self._made is None:
-            from . import _record_types
+            from . import numba_records
 
-            self._made = _record_types.view(self.name, self.fields)
+            self._made = numba_records.view(self.name, self.fields)
         return self._made
 
 
-class _Eights(Lazy):
+class _Eights(NumbaProxy):
     def for_numba(self) -> Any:
         """Return numba's intrinsic."""
-        from . import _record_types
+        from . import numba_records
 
-        return _record_types.eights_of
+        return numba_records.as_vectors8
 
 
 def _as_it_is(array: Any) -> Any:
     return array
 
 
-eights_of: Any = _Eights() if COMPILED else _as_it_is
+as_vectors8: Any = _Eights() if COMPILED else _as_it_is
 """All numbers of an array of lanes, eight in a register, whatever the number of lanes.
 
 In plain Python as they are.
 """
 
 
-def fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any, ...]]:
+def fields_of(layout: Layout, is_vector: bool, width: int) -> Iterator[tuple[Any, ...]]:
     """Name, offset, kind, shape (sizes by their offsets) of each field, and whether inside."""
     places, _ = layout.places(width)
     for name, (kind, *shape) in layout.fields.items():
@@ -309,7 +325,7 @@ def fields_of(layout: Layout, together: bool, width: int) -> Iterator[tuple[Any,
         ]
         lanes = 0
         if kind == LANE:
-            lanes = width if together and width > 1 else 0
-            if not together:
+            lanes = width if is_vector and width > 1 else 0
+            if not is_vector:
                 sizes.append(width)
         yield name, places[name], (INT if kind == INT else FLOAT, lanes), tuple(sizes), inside

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`njit` and its like: kernels from the compiled library, by numba, or as plain Python.
+"""`kernel`: kernels run from the compiled library, by numba, or as plain Python.
 
 A kernel that Python calls, if it is in the table of `kernels.entries`, is a builtin of the library
 that was compiled when this package was built. numba compiles all others, and what they call, when
 they are first called: those of users' own solvers and tasks, and ours if there is no library. It
 is imported only then. Without either, kernels run as they are written.
 
-`with_kernels` and `variant` make several kernels of one source; `Callback` lets them call Python.
+`with_kernels` and `substitute` make several kernels of one source; a `Callback` lets them call
+Python.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .kernels import library
-from .kernels.library import source_of
+from . import library
+from .library import source_of
 
 F = TypeVar('F', bound=Callable[..., Any])
 
-COMPILED: bool = library.WAY != 'python'
+COMPILED: bool = library.BACKEND != 'python'
 """Whether kernels are compiled in this process."""
 
 
-class Lazy:
+class NumbaProxy:
     """A function of kernels for which numba has its own once it compiles a caller: `for_numba`."""
 
     _made: Any = None
@@ -38,12 +39,12 @@ class Lazy:
     @property
     def _numba_type_(self) -> Any:
         """numba asks a global name of a kernel for this."""
-        from .kernels import numba_way
+        from . import numba_backend
 
-        return numba_way.type_of(self.for_numba())
+        return numba_backend.type_of(self.for_numba())
 
 
-class Kernel(Lazy):
+class Kernel(NumbaProxy):
     """A function that numba compiles when Python calls it, and as a part of kernels that call it.
 
     py_func : its source
@@ -62,20 +63,20 @@ class Kernel(Lazy):
 
     def _compiled(self) -> Any:
         try:
-            from .kernels import numba_way
+            from . import numba_backend
         except ImportError as error:
             raise ImportError(
                 f'{self.__name__} is not in the compiled library and needs numba ({error}): '
                 'pip install numba; or NUMBA_DISABLE_JIT=1 runs all kernels as plain Python'
             ) from None
-        return numba_way.entry(self)
+        return numba_backend.entry(self)
 
     def for_numba(self) -> Any:
         """Return numba's dispatcher for callers that are kernels."""
         if self._made is None:
-            from .kernels import numba_way
+            from . import numba_backend
 
-            self._made = numba_way.part(self)
+            self._made = numba_backend.part(self)
         return self._made
 
     def __getattr__(self, name: str) -> Any:
@@ -92,18 +93,15 @@ def _kernel_named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def njit(function: F) -> F:
-    """Return a function of arrays and numbers as a kernel."""
+def kernel(function: F) -> F:
+    """Return a function of arrays and numbers as a kernel; LLVM decides where it is inlined."""
     if not COMPILED:
         return function
-    kernel = Kernel(function)
-    return library.builtin_of(kernel) or kernel  # type: ignore[return-value]
+    made = Kernel(function)
+    return library.builtin_of(made) or made  # type: ignore[return-value]
 
 
-inner = small = njit
-
-
-def inlined(function: F) -> F:
+def inline_kernel(function: F) -> F:
     """Return a kernel that is compiled into all its callers.
 
     For kernels of lanes with few callers: a call passes lanes through memory, so that batches of
@@ -124,7 +122,7 @@ def with_kernels(template: Callable[..., Any], name: str, **kernels: Any) -> Any
     return Kernel(copy) if COMPILED else copy
 
 
-def variant(kernel: Any, suffix: str, instead: Mapping[Any, Any]) -> Any:
+def substitute(kernel: Any, suffix: str, instead: Mapping[Any, Any]) -> Any:
     """Return a kernel where, in it and in all that it calls, kernels are replaced: `instead`.
 
     A kernel that calls none of them is not copied.
@@ -151,10 +149,10 @@ def is_kernel(value: Any) -> bool:
         source = source_of(value)
     except TypeError:  # it has no hash, so it is none
         return False
-    return isinstance(source, FunctionType) and source.__module__.startswith(f'{__package__}.')
+    return isinstance(source, FunctionType) and source.__module__.startswith('ik_core.')
 
 
-def slot(*arguments: Any) -> Any:
+def placeholder(*arguments: Any) -> Any:
     """Placeholder in a template that `with_kernels` replaces by a kernel."""
     raise NotImplementedError
 
@@ -222,13 +220,13 @@ def _call_back(address: int) -> int:
     return 1 if call is None else call()
 
 
-class _CallBack(Lazy):
+class _CallBack(NumbaProxy):
     """Call the function of a `Callback`; return 1 if it raised, else 0."""
 
     def for_numba(self) -> Any:
-        from .kernels import numba_way
+        from . import numba_backend
 
-        return numba_way.call_back
+        return numba_backend.call_back
 
 
 call_back: Any = _CallBack() if COMPILED else _call_back

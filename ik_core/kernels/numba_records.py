@@ -29,14 +29,14 @@ class RecordType(types.Type):
             return None
         _, kind, shape, inside = self.fields[name]
         if kind == RECORD:
-            return RecordType(f'{inside}, 1 together', shape)
+            return RecordType(f'{inside}, 1 vector', shape)
         number = _number_type(*kind)
         return types.Array(number, len(shape), 'C', aligned=kind[1] == 0) if shape else number
 
 
 def _number_type(kind: str, lanes: int) -> Any:
     if lanes:
-        from ._lanes import Lanes
+        from .numba_lanes import Lanes
 
         return Lanes(lanes)
     return types.int64 if kind == INT else types.float64
@@ -120,8 +120,8 @@ def view(name: str, fields: tuple[Any, ...]) -> Any:
     return record_at
 
 
-def _eights() -> Any:
-    from ._lanes import Lanes
+def _as_vectors8() -> Any:
+    from .numba_lanes import Lanes
 
     kind = types.Array(Lanes(8), 1, 'C', aligned=False)
 
@@ -146,8 +146,8 @@ def _eights() -> Any:
 
 
 try:
-    eights_of = _eights()
+    as_vectors8 = _as_vectors8()
 except (ImportError, AttributeError):  # then there are no lanes
-    eights_of = intrinsic(
+    as_vectors8 = intrinsic(
         lambda typing_context, array: (array(array), lambda c, b, s, arguments: arguments[0])
     )

@@ -74,7 +74,7 @@ PART = {'no_cpython_wrapper': True, 'pipeline_class': PartCompiler}
 
 def part(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that kernels call."""
-    _teach()
+    _register()
     made = numba.njit(**OPTIONS, **PART, forceinline=kernel.is_inlined)(kernel.py_func)
     _ignore_literals(made)
     return made
@@ -82,7 +82,7 @@ def part(kernel: Any) -> Any:
 
 def entry(kernel: Any) -> Any:
     """Return numba's dispatcher of a kernel that Python calls, whose results numba keeps."""
-    _teach()
+    _register()
     source, place = kernel.py_func, folder()
     copy = FunctionType(source.__code__, source.__globals__, source.__name__, source.__defaults__)
     copy.__module__, copy.__qualname__ = source.__module__, source.__qualname__
@@ -103,9 +103,9 @@ def entry(kernel: Any) -> Any:
 
 
 @cache
-def _teach() -> None:
-    for lesson in library.LESSONS:
-        lesson()
+def _register() -> None:
+    for register in library.REGISTRATIONS:
+        register()
 
 
 def type_of(made: Any) -> Any:

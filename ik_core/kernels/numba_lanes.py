@@ -170,7 +170,7 @@ def _compared(builder: Any, sign: str, a: Any, b: Any) -> Any:
     return compare(sign, a, b)
 
 
-def _teach_operators() -> None:
+def _register_operators() -> None:
     for name, functions in COMPUTED.items():
         for function in functions:
             _operation(
@@ -191,7 +191,7 @@ def _teach_operators() -> None:
         )
 
 
-def _teach_choice(function: Any, sign: str) -> None:
+def _register_choice(function: Any, sign: str) -> None:
     """`least` and `most`, as min and max choose between two floats: the first where equal."""
 
     def choose(builder: Any, a: Any, b: Any) -> Any:
@@ -200,7 +200,7 @@ def _teach_choice(function: Any, sign: str) -> None:
     _operation(function, 2, _either, choose)
 
 
-def _teach_select(function: Any) -> None:
+def _register_select(function: Any) -> None:
     @type_callable(function)
     def typed(context: Any) -> Any:
         def typer(condition: Any, a: Any, b: Any) -> Any:
@@ -223,14 +223,14 @@ def _teach_select(function: Any) -> None:
         lower_builtin(function, condition, types.Any, types.Any)(lowered)
 
 
-def teach(root: Any, floor: Any, least: Any, most: Any, select: Any, bits: Any) -> None:
+def register(root: Any, floor: Any, least: Any, most: Any, select: Any, bits: Any) -> None:
     """Teach numba the operators, and these functions of `maths.lanes`, for lanes."""
-    _teach_operators()
+    _register_operators()
     _operation(root, 1, _either, _called('sqrt'))
     _operation(floor, 1, _either, _called('floor'))
-    _teach_choice(least, '<')
-    _teach_choice(most, '>')
-    _teach_select(select)
+    _register_choice(least, '<')
+    _register_choice(most, '>')
+    _register_select(select)
 
     @type_callable(bits)
     def typed(context: Any) -> Any:
