@@ -39,6 +39,18 @@ def test_the_readme_begins_with_the_robot_in_motion():
     assert (ROOT / shown[0]).stat().st_size < 3e6
 
 
+@pytest.mark.parametrize(
+    'word',
+    [
+        *('Cartesian', 'waypoint', 'joystick', 'game pad', 'action server', 'QoS', 'planner'),
+        *('TRAC-IK', 'pick_ik', 'KDL', 'IKFast', 'MoveIt', 'Servo', 'pink', 'mink'),
+        *('Robotics Toolbox', 'ikpy', 'lerobot', 'ssik', 'singular start', 'soft robots'),
+    ],
+)
+def test_a_word_that_users_search_is_found(word):
+    assert any(word in prose(page) for page in PAGES)
+
+
 def test_every_picture_is_shown():
     shown = {link.rpartition('/')[2] for page in PAGES for link in links(page)}
     assert {path.name for path in (ROOT / 'docs' / 'pictures').iterdir()} <= shown
