@@ -48,6 +48,7 @@ KEYS = {
 }
 UNDECLARED = {
     'argcomplete',
+    'typing_extensions',  # for type checkers, which know it
     'matplotlib',
     'distributed',
     'pinocchio',
