@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from ..robot.cone_kernels import INWARD
 from ..robot.reach_cones import cone_record
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
-from . import avoiding, constrained
+from . import avoiding, constrained, loop
 from .layouts import NEW, STEP
-from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
+from .loop import Kernel
 from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
@@ -33,28 +33,28 @@ NO_COST = 1e-24
 class MethodWorkspace(SearchRecords, Workspace):
     """The records of a method's search for one problem.
 
-    `own` : the method's options, as numbers; `prepare` fills the method's own fields where a
-    search begins; `integers` are further numbers of the method's
+    run_loop : the method's loop, which suits this kind of search
+    own : the method's options, as numbers
+    prepare : fills the method's own fields where a search begins
+    integers : further numbers of the method's
     """
+
+    _settle: ClassVar[Kernel] = staticmethod(loop.settle)
+    _conclude: ClassVar[Kernel] = staticmethod(loop.conclude)
 
     def __init__(
         self,
         problem: IkProblem,
         options: SearchOptions,
-        name: str,
-        start: Kernel,
-        step: Kernel,
+        run_loop: Kernel,
         own: tuple[float, ...] = (),
         prepare: Callable[[MethodWorkspace], None] = lambda workspace: None,
         integers: IntArray | None = None,
     ) -> None:
         self._prepare = prepare
         self._own = own
-        self._use_kernels(name, start, step)
+        self.loop = run_loop
         super().__init__(problem, options, integers)
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
@@ -150,10 +150,8 @@ class ConstrainedWorkspace(MethodWorkspace):
     """The records of a method's search between linear constraints, and the kernels for it."""
 
     keeps_constraints = True
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = constrained.constrained_loop(name, start, step)
-        self._settle, self._conclude = constrained.settle, constrained.conclude
+    _settle = staticmethod(constrained.settle)
+    _conclude = staticmethod(constrained.conclude)
 
     def load(self, q0: VectorLike | None) -> Array:
         """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
@@ -176,10 +174,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     _state: Record | None = None
     _version = -1
     _is_outside = False
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = avoiding.free_loop(name, start)
-        self._settle, self._conclude = avoiding.settle, avoiding.conclude
+    _settle = staticmethod(avoiding.settle)
+    _conclude = staticmethod(avoiding.conclude)
 
     def _make_records(self, other_rows: int) -> None:
         self._load_world(self._is_outside)
@@ -308,9 +304,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.method = method
         self.state: StateT | None = None
         self._last: StateT | None = None
-        super().__init__(
-            problem, method.options, 'python', call_start, call_step, prepare=self._begin
-        )
+        super().__init__(problem, method.options, loop.run_python, prepare=self._begin)
 
     def _begin(self, workspace: MethodWorkspace) -> None:
         self.call_back_by(self._continue)
@@ -319,7 +313,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
     def _continue(self) -> None:
         """Callback of the kernel: begin the method, or take its step."""
         search = self.search
-        if search['method_wanted'] == STARTING or self.state is None:
+        if search['method_wanted'] == loop.STARTING or self.state is None:
             at = self.problem.at(search['x'].copy())
             self.state = self.method.start(self.problem, at)
             if self._last is not None:
