@@ -23,6 +23,9 @@ DEPTH = 0.01
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
+Valid = Callable[[Array], bool | np.bool_]
+"""A check of the user's: whether a configuration (n,) may be used."""
+
 
 class Avoidance:
     """Collisions, reach cones and a check of the user's: an answer has to be free of all three.
@@ -44,7 +47,7 @@ class Avoidance:
         variables: IntArray,
         goals: Sequence[GoalTask],
         collisions: Collisions | None,
-        valid: Callable[[Array], bool] | None,
+        valid: Valid | None,
         cones: Sequence[ReachCone],
     ) -> None:
         self.robot, self.variables, self.goals = robot, variables, goals

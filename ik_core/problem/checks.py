@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..collision.collisions import Collisions
 from ..exceptions import InvalidConfiguration, InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 from ..options import exact_number
 from ..robot.linear_constraints import ConstraintRows, LinearConstraint
 from ..robot.robot import Robot
 from ..tasks import Task
+from .avoidance import Valid
 
 
 class _Fixed:
@@ -105,13 +106,13 @@ def collisions(avoid: Collisions | None, robot: Robot, box: Array) -> Collisions
     return avoid
 
 
-def valid(valid: Callable[[Array], bool] | None) -> Callable[[Array], bool] | None:
+def valid(valid: Valid | None) -> Valid | None:
     if valid is not None and not callable(valid):
         raise InvalidOption(f'valid = {valid!r}: a function of q (n,) is needed')
     return valid
 
 
-def box(robot: Robot, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:
+def box(robot: Robot, lower: VectorLike | None, upper: VectorLike | None) -> Array:
     """Return the limits (2, n): given ones in place of the robot's."""
     limits = np.array([robot.lower, robot.upper])
     for row, (given, name) in enumerate([(lower, 'lower'), (upper, 'upper')]):
@@ -125,7 +126,7 @@ def box(robot: Robot, lower: ArrayLike | None, upper: ArrayLike | None) -> Array
     return limits
 
 
-def _row(robot: Robot, given: ArrayLike, name: str) -> Array:
+def _row(robot: Robot, given: VectorLike, name: str) -> Array:
     try:
         row = np.asarray(given, float)
     except (TypeError, ValueError):

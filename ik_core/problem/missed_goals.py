@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..display import counted, joined, length, listed
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 from ..result import IkResult
 from ..robot.limits import JointLimits
@@ -81,7 +82,7 @@ class MissedGoals:
 
     def advice(
         self,
-        q: ArrayLike,
+        q: VectorLike,
         position_errors: Array,
         orientation_errors: Array,
         tolerances: tuple[float, float],
@@ -196,7 +197,7 @@ class MissedGoals:
         """Return the joints, as indices into q, that are not frozen and move a goal's link."""
         return sorted(set(self._chains[goal]) & set(self.variables.tolist()))
 
-    def why_unmoved(self, goal: int, q: ArrayLike, point: Array, tolerance: float) -> str:
+    def why_unmoved(self, goal: int, q: VectorLike, point: Array, tolerance: float) -> str:
         """Say that no joint moves a goal's link in a direction to its point (3,) [m]; '' else.
 
         goal : index of the goal

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..collision.collisions import Collisions
 from ..display import angle, counted, joined, length
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.argument_types import Names, VectorLike
 from ..maths.rotations import Array, IntArray
 from ..result import IkResult, IkStatus
 from ..robot.limits import JointLimits
@@ -29,7 +29,7 @@ from ..tasks.goals import IN_PYTHON, GoalTask, Words
 from ..tasks.jacobian_check import check_task
 from ..tasks.packing import PackedGoals
 from . import checks
-from .avoidance import Avoidance
+from .avoidance import Avoidance, Valid
 from .missed_goals import MissedGoals
 from .task_rows import TaskRows
 
@@ -88,7 +88,7 @@ class IkProblem:
     constraints: ConstraintRows = checks.fixed('constraints=')
     cones: tuple[ReachCone, ...] = checks.fixed('constraints=')
     avoid: Collisions | None = checks.fixed('avoid=')
-    valid: Callable[[Array], bool] | None = checks.fixed('valid=')
+    valid: Valid | None = checks.fixed('valid=')
     orientation_length: float = checks.fixed('orientation_length=')
     position_tolerance: float = checks.tolerance('m')
     orientation_tolerance: float = checks.tolerance('rad')
@@ -100,13 +100,13 @@ class IkProblem:
         robot: Robot,
         tasks: Sequence[Task],
         *,
-        secondary: Sequence[Task] | Sequence[Sequence[Task]] = (),
-        frozen_joints: Sequence[str] = (),
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        secondary: Sequence[Task | Sequence[Task]] = (),
+        frozen_joints: Names = (),
+        lower: VectorLike | None = None,
+        upper: VectorLike | None = None,
         constraints: Sequence[LinearConstraint | ReachCone] = (),
         avoid: Collisions | None = None,
-        valid: Callable[[Array], bool] | None = None,
+        valid: Valid | None = None,
         position_tolerance: float = 1e-5,
         orientation_tolerance: float = 1e-4,
         orientation_length: float = 0.2,
@@ -320,7 +320,7 @@ class IkProblem:
                 'bfgs and sqp do'
             )
 
-    def start(self, q0: ArrayLike | None = None) -> tuple[Array, Array]:
+    def start(self, q0: VectorLike | None = None) -> tuple[Array, Array]:
         """Read the targets; return the start (n,) and its variables inside the limits.
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
@@ -328,7 +328,7 @@ class IkProblem:
         q = self.load(q0)
         return q, self.limits.project(q[self.variables])
 
-    def load(self, q0: ArrayLike | None = None) -> Array:
+    def load(self, q0: VectorLike | None = None) -> Array:
         """Read the targets and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
@@ -339,7 +339,7 @@ class IkProblem:
             self.task_rows.q = q.copy()
         return q
 
-    def load_numbers(self, q0: ArrayLike | None = None) -> Array:
+    def load_numbers(self, q0: VectorLike | None = None) -> Array:
         """Load the start as `load` does, without a check that it is finite.
 
         The kernels of the default solver check that themselves.
@@ -384,11 +384,11 @@ class IkProblem:
         """
         return self.task_rows.both(self.secondary, x, begins)
 
-    def evaluate(self, q: ArrayLike) -> Evaluation:
+    def evaluate(self, q: VectorLike) -> Evaluation:
         """Evaluate at q (n,), which may break the limits, with the current targets."""
         return self.at(self.load(q)[self.variables])
 
-    def errors(self, q: ArrayLike) -> tuple[Array, Array]:
+    def errors(self, q: VectorLike) -> tuple[Array, Array]:
         """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
         vector = self.robot.checked(q)
         self.packed.load(vector)
