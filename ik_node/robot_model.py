@@ -296,8 +296,10 @@ class Model:
         return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
 
     def why_unmoved(self, tip: int, point: Array) -> str:
-        """Text: no joint moves a tip in a direction to a point (3,) [m]; '' if one may."""
-        return self.problem(self._goals()).why_unmoved(tip, self.tracker.q, point)
+        """Say that no joint moves a tip in a direction to a point (3,) [m]; '' if one may."""
+        problem = self.problem(self._goals())
+        tolerance = problem.position_tolerance
+        return problem.missed.why_unmoved(tip, self.tracker.q, point, tolerance)
 
     def joints_of(self, tip_link: str) -> int:
         """Number of the joints that move a tip."""

@@ -190,7 +190,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if avoid is None or known == (avoid.world.version, is_outside):
             return False
         self._version, self._is_outside = avoid.world.version, is_outside
-        self._model = avoid.moved_model(self.problem.groups, is_outside)
+        self._model = avoid.moved_model(self.problem.avoidance.groups, is_outside)
         self._state = avoid.workspace_of(self._model)
         return self.constraint_rows != rows
 
@@ -205,7 +205,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         """See Workspace."""
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
-        if self._load_world(q0 is not None and problem.start_at(q0)[0]):
+        if self._load_world(q0 is not None and problem.avoidance.start_at(q0)[0]):
             self._make_records(len(self.constants['found']))
         return super().load(q0)
 
@@ -231,7 +231,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     ) -> IkResult:
         """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
-        start = self.problem.start_at(result.q)[1]
+        start = self.problem.avoidance.start_at(result.q)[1]
         result.note = joined(self._note(result), start)
         return result
 
@@ -241,12 +241,12 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if result.success:
             return ''
         if result.status is not IkStatus.COLLISION:
-            return problem.what_holds(result.q)
+            return problem.avoidance.active_obstacles(result.q)
         q = result.q.copy()
         if count == 0:
-            return f'nothing free was found from the start: {problem.why_not_free_at(q)}'
+            return f'nothing free was found from the start: {problem.avoidance.why_not_free(q)}'
         q[problem.columns] = self._avoided['colliding']
-        return problem.why_not_free(q[np.newaxis], count)
+        return problem.avoidance.why_no_solution(q[np.newaxis], count)
 
 
 def judged(

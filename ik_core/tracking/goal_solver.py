@@ -486,8 +486,10 @@ class GoalSolver:
     def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
         """Whether goals at points (G, 3) are missed by these errors (G,) for lack of joints."""
         problem, tolerances = self.problem, self._tolerances
-        few = problem.short_goals.any()
-        return bool(few and problem.lacks_joints(position, orientation, points, tolerances))
+        few = problem.missed.short_goals.any()
+        return bool(
+            few and problem.missed.are_joints_missing(position, orientation, points, tolerances)
+        )
 
     @property
     def _reaches_closely(self) -> bool:
