@@ -36,8 +36,7 @@ from .results import Row
 ROBOTS = ('panda', 'ur5e', 'iiwa14')
 TOLERANCE = 1e-5
 NEAR = 0.2
-REPEATS = 10
-"""A batch has this many times the goals of the single solves: it is that much faster."""
+REPEATS = 10  # a batch has this many times the goals of the single solves: it is that much faster
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

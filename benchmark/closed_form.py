@@ -41,14 +41,12 @@ from ik_core.tasks import PoseTask
 from .results import Row
 from .robots import arm, kr
 
-NEAR = 1e-6
-"""Two configurations no further apart in any joint are the same [rad or m]."""
-SEARCHED = 20
-"""One pose in so many is also searched, which is slow."""
-ASIDE = 0.2
-"""[rad]"""
+NEAR = 1e-6  # two configurations no further apart in any joint are the same [rad or m]
+SEARCHED = 20  # one pose in so many is also searched, which is slow
+ASIDE = 0.2  # [rad]
 BATCHES = 5
 ALIGNED = 1e-9
+# Columns that only some arms have.
 SOME = (
     'solve_all_us',
     'search_us',
@@ -58,7 +56,6 @@ SOME = (
     'eaik_us',
     'ik_geo_us',
 )
-"""Columns that only some arms have."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

@@ -54,27 +54,20 @@ from ik_core.tasks import PoseTask
 from .results import Row
 from .robots import arm, bent_wrist, calibrated, crx, gantry, kr, pairs, random_arm, six
 
+# One pose in so many for those that take long. Odd: so singular ones are among them.
 EVERY = {'search': 51, 'ssik': 21}
-"""One pose in so many for those that take long. Odd: so singular ones are among them."""
-EVERY_HELD = 11
-"""One pose in so many for arms of seven: others are made anew for each."""
-PATIENCE = 0.2
-"""Peers that take longer for a pose [s] are left out: some search."""
-ROUND = 500
-"""Poses that a process judges before it takes others."""
+EVERY_HELD = 11  # one pose in so many for arms of seven: others are made anew for each
+PATIENCE = 0.2  # peers that take longer for a pose [s] are left out: some search
+ROUND = 500  # poses that a process judges before it takes others
 ONE_THREAD = 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'
-WRONG = 1e-8
-"""Errors [m, rad] of a solution that is none."""
-CLOSE = 1e-6
-"""Errors [m, rad] of a peer's solution that is one."""
-ON_LIMIT = 1e-7
-"""A joint of a peer's solution this far beyond a limit [rad or m] is on it."""
-NEAR = 1e-3
-"""Two configurations no further apart in any joint are the same [rad or m]."""
-REGULAR = 2e-3
-"""Smallest singular value, as a share of the largest, of a regular Jacobian."""
+WRONG = 1e-8  # errors [m, rad] of a solution that is none
+CLOSE = 1e-6  # errors [m, rad] of a peer's solution that is one
+ON_LIMIT = 1e-7  # a joint of a peer's solution this far beyond a limit [rad or m] is on it
+NEAR = 1e-3  # two configurations no further apart in any joint are the same [rad or m]
+REGULAR = 2e-3  # smallest singular value, as a share of the largest, of a regular Jacobian
 
 
+# Arms by name. Of eight joints the first one is frozen; of seven, one is redundant.
 ARMS: dict[str, Callable[[], Robot]] = {
     'ur5e': lambda: arm('ur5e'),
     'ur5e as measured': lambda: calibrated('ur5e', 5),
@@ -91,17 +84,15 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'iiwa14': lambda: arm('iiwa14'),
     'pr2_like': lambda: arm('pr2_like'),
 }
-"""Arms by name. Of eight joints the first one is frozen; of seven, one is redundant."""
+# Arms that are made at random, with the structure of every family in turn; the fraction of poses
+# for each.
 RANDOM_ARMS, RANDOM_SHARE = 143, 0.01
-"""Arms that are made at random, with the structure of every family in turn; the fraction of poses
-for each."""
 RANDOM = {f'random arm {i}': partial(random_arm, i) for i in range(RANDOM_ARMS)}
 
-Solutions = Callable[[Array], Array]
-"""The solutions (k, 6) of a pose (4, 4) of the tip."""
+Solutions = Callable[[Array], Array]  # the solutions (k, 6) of a pose (4, 4) of the tip
 
+# Families of ik-geo that are no searches.
 RUST = ('three_parallel_two_intersecting', 'spherical_two_parallel', 'spherical_two_intersecting')
-"""Families of ik-geo that are no searches."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:

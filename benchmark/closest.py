@@ -33,22 +33,19 @@ from .results import Row
 
 ROBOTS = ('arm5', 'panda', 'ur5e', 'scara', 'buss_y', 'iiwa14')
 POSITIONS_ONLY = ('arm5', 'buss_y')
+# Distances of goals, in lengths of the stretched-out arm: hardly out of reach, and far out.
 BEYOND = (1.01, 4.0)
-"""Distances of goals, in lengths of the stretched-out arm: hardly out of reach, and far out."""
 
 NEAR = (1e-4, 1e-3, 1e-2)
-POINTS = 20
-"""Number of points tried at each distance [rad or m]."""
+POINTS = 20  # number of points tried at each distance [rad or m]
 
+# Share of the way to a lower point after which the cost may not have risen: beyond a ridge, as
+# that of joints which limits hold, is another minimum.
 HARDLY = 0.05
-"""Share of the way to a lower point after which the cost may not have risen: beyond a ridge, as
-that of joints which limits hold, is another minimum."""
 
-CLEARLY = 1e-6
-"""Share of the cost by which another point has to be lower."""
+CLEARLY = 1e-6  # share of the cost by which another point has to be lower
 
-SAME_BASIN = 0.1
-"""scipy may end so far away [rad or m]; farther off it left for another minimum."""
+SAME_BASIN = 0.1  # scipy may end so far away [rad or m]; farther off it left for another minimum
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

@@ -25,8 +25,8 @@ from ik_core.collision.piece import piece_of
 from ik_core.collision.shapes import Shape
 from ik_core.maths.rotations import Array
 
+# coal returns the least float where its search for a depth fails, even of pieces apart.
 NO_ANSWER = -1e300
-"""coal returns the least float where its search for a depth fails, even of pieces apart."""
 TOLERANCE, EPA_TOLERANCE, MOST_ITERATIONS = 1e-12, 1e-9, 1000
 
 

@@ -46,11 +46,11 @@ VAMP = {
     'panda': Arms('panda/panda.urdf', ('panda_hand',), ('panda',), 'panda/panda.srdf'),
     'ur5': Arms('ur5/ur5.urdf', ('ee_link',), ('ur5',), 'ur5/ur5.srdf', 'closed_form'),
 }
+# Of the G1: the meshes of both links are 2e-8 m deep in one another at every angle.
 TOUCHING_WRIST = (
     '<robot name="g1"><disable_collisions link1="left_elbow_link" link2="left_wrist_roll_link" '
     'reason="Adjacent"/></robot>'
 )
-"""Of the G1: the meshes of both links are 2e-8 m deep in one another at every angle."""
 PEERS = {
     'two_ur10e': Arms('ur_description/dual_ur10e.urdf', ('tool0', 'tool1')),
     'g1': Arms(

@@ -44,20 +44,15 @@ from ik_core.robot.robot_sources import load_robot
 
 from .coal_judge import NO_ANSWER, CoalJudge
 
-CLOSE = 1e-10
-"""[m] Differences of distances that are not looked at."""
-TOUCHING = 1e-9
-"""[m] Distances and depths up to this may be called touching or not."""
-ROUNDING = 1e-14
-"""[m] A point that is no farther from a solid is in it."""
-UNKNOWN = 1e3
-"""[m] coal gives a larger number where it finds no depth."""
-STEP = 1e-4
-"""[rad or m] Of central differences of fourth order."""
+CLOSE = 1e-10  # [m] differences of distances that are not looked at
+TOUCHING = 1e-9  # [m] distances and depths up to this may be called touching or not
+ROUNDING = 1e-14  # [m] a point that is no farther from a solid is in it
+UNKNOWN = 1e3  # [m] coal gives a larger number where it finds no depth
+STEP = 1e-4  # [rad or m] of central differences of fourth order
+# Gradients of a tenth of the configurations are compared; parts of the configurations.
 SLOPES, PARTS = 10, 64
-"""Gradients of a tenth of the configurations are compared; parts of the configurations."""
+# Differences with half the step agree so well unless the nearest points change their edges.
 STEADY = 1e-9
-"""Differences with half the step agree so well unless the nearest points change their edges."""
 
 
 @dataclass

@@ -46,18 +46,15 @@ from .coal_judge import CoalJudge
 from .collision_data import PEERS, VAMP, Arms, Problem, read_problems
 
 ROBOTS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0'}
-GOALS = 10
-"""Times `--count` goals of a batch."""
+GOALS = 10  # times `--count` goals of a batch
 JUDGED, ROUNDS, SINGLES, SINGLE_ROUNDS = 20_000, 5, 300, 4
-TENTH = 10
-"""Of `--count`: coal takes 30 ms for a configuration of a G1."""
+TENTH = 10  # of `--count`: coal takes 30 ms for a configuration of a G1
 COLUMNS = (
     *('robot', 'scene', 'pairs', 'free', 'free_ns', 'distance_us', 'goals', 'plain_per_s'),
     *('plain_free', 'avoid_per_s', 'reached', 'attempts', 'wrong', 'judge', 'single_ratio'),
     *('p50_us', 'p99_us', 'max_us', 'to_panda'),
 )
-TOUCHING = 1e-9
-"""[m] A pair that is deeper by coal is a collision."""
+TOUCHING = 1e-9  # [m] a pair that is deeper by coal is a collision
 
 
 def table() -> World:

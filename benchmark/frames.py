@@ -30,8 +30,7 @@ from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState
 from .rate.page_client import SCENE
 from .results import Row
 
-SECONDS = 10.0
-"""Time [s] for which each robot is shown."""
+SECONDS = 10.0  # time [s] for which each robot is shown
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

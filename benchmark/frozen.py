@@ -50,12 +50,9 @@ HISTORY = HERE / 'history.csv'
 PARTS = (
     'solves', 'batches', 'closed_forms', 'reachability', 'governor', 'recordings', 'node',
 )  # fmt: skip
-EFFORT = ('iterations',)
-"""Fields that are not judged where values may differ a little."""
-BRANCH = 1e-3
-"""[rad or m] Further apart, joint values are other solutions, not inaccurate ones."""
-LISTED = 20
-"""Exceptions that are printed of each group."""
+EFFORT = ('iterations',)  # fields that are not judged where values may differ a little
+BRANCH = 1e-3  # [rad or m] further apart, joint values are other solutions, not inaccurate ones
+LISTED = 20  # exceptions that are printed of each group
 Table = dict[str, np.ndarray]
 
 
@@ -176,11 +173,11 @@ def difference(field: str, x: np.ndarray, y: np.ndarray, within: float | None) -
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 ARMS = ('ur5e', 'kr', 'puma', 'panda', 'iiwa14', 'three parallel')
+# Kinds of blocks (`frozen_questions.seconds`), and the robots of each.
 TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), ROBOTS) | {
     'form': ARMS,
     'forms': ARMS,
 }
-"""Kinds of blocks (`frozen_questions.seconds`), and the robots of each."""
 START = """
 import time
 import ik_core as ik

@@ -52,8 +52,7 @@ from .problems import (
 from .results import Row
 from .robots import X, arm, planar_arm, puma, scaled
 
-SEARCHED_SHARE = 100
-"""One in this many of the cases that need a search for their truth is solved."""
+SEARCHED_SHARE = 100  # one in this many of the cases that need a search for their truth is solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +199,7 @@ def straight_start(rng: Random) -> Cases:
         yield Case(problem, np.array([angle, 0.0, 0.0]))
 
 
+# Joint positions at a singularity [rad]; the other joints are free.
 FIXED_JOINTS: dict[tuple[str, str], dict[int, float]] = {
     ('ur5e', 'wrist'): {4: 0.0},
     ('ur5e', 'elbow'): {2: 0.0},
@@ -209,7 +209,6 @@ FIXED_JOINTS: dict[tuple[str, str], dict[int, float]] = {
     ('iiwa14', 'elbow'): {3: 0.0},
     ('iiwa14', 'shoulder'): {1: 0.0, 2: 0.5 * math.pi},
 }
-"""Joint positions at a singularity [rad]; the other joints are free."""
 
 
 def singular_q(problem: IkProblem, name: str, kind: str, rng: Random) -> Array:
@@ -380,6 +379,7 @@ def conflicting(rng: Random) -> Cases:
         yield Case(problem, any_q(problem, rng), math.sqrt(2.0) * float(np.linalg.norm(away)))
 
 
+# Generators of cases, by difficulty and robot.
 CASES: dict[str, Callable[[Random], Cases]] = {
     'stretched: ur5e': partial(stretched, 'ur5e', (2,)),
     'stretched: iiwa14': partial(stretched, 'iiwa14', (3, 5)),
@@ -440,7 +440,6 @@ CASES: dict[str, Callable[[Random], Cases]] = {
     'conflicting goals: iiwa14': conflicting,
     'two tips: dual_arm': partial(random_poses, partial(load_robot, 'dual_arm'), TOLERANCE),
 }
-"""Generators of cases, by difficulty and robot."""
 
 
 # --- rows ----------------------------------------------------------------------------------------

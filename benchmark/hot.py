@@ -28,8 +28,8 @@ import numpy as np
 
 ROBOTS = ('panda', 'ur5e')
 STARTS = ('random', 'near')
+# [MB] written before each call, and by how much fewer the goals are.
 TOUCHED = {0: 1, 4: 4, 64: 20}
-"""[MB] written before each call, and by how much fewer the goals are."""
 BLOCK, CALLS = 50, 4
 TOLERANCE, NEAR = 1e-6, 0.1
 HERE = Path(__file__).resolve()

@@ -17,12 +17,10 @@ from ik_core.solvers import Solver
 from ik_core.tasks import AxisTask, PoseTask
 from ik_core.tasks.goals import GoalTask
 
-TOLERANCE = 1e-6
-"""[m], [rad] Within which goals count as reached."""
+TOLERANCE = 1e-6  # [m] , [rad] Within which goals count as reached
 
 REPEATS = 3
-SHORT, LONG = 2, 12
-"""Iterations of the two solves whose difference is timed."""
+SHORT, LONG = 2, 12  # iterations of the two solves whose difference is timed
 
 Random = np.random.Generator
 

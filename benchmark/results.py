@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Row = dict[str, Any]
-"""One line of a table by column; all rows have the same columns."""
+Row = dict[str, Any]  # one line of a table by column; all rows have the same columns
 
 
 class Claim(NamedTuple):
@@ -37,8 +36,7 @@ class Claim(NamedTuple):
         return 'yes' if self.holds else 'partly' if self.partly else 'no'
 
 
-TIMED = 'may change with the processor'
-"""In the range of claims that are `timed`."""
+TIMED = 'may change with the processor'  # in the range of claims that are `timed`
 
 
 def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
@@ -132,10 +130,9 @@ def without_comments(lines: Iterable[str]) -> Iterator[str]:
     return (line for line in lines if not line.startswith('#'))
 
 
+# The first line of a CSV file begins so, if it names the commit of the code that made it.
 COMMIT = '# commit '
-"""The first line of a CSV file begins so, if it names the commit of the code that made it."""
-SOURCES = ('*.py', '*.urdf')
-"""Files that results depend on."""
+SOURCES = ('*.py', '*.urdf')  # files that results depend on
 
 
 def commit_named_in(path: Path) -> str:

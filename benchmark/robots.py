@@ -69,6 +69,7 @@ def chain(n: int) -> Robot:
     return robot(f'chain {n}', [*parts, fixed(links[-1], 'tip', (0.0, 0.0, length))])
 
 
+# The links of `figure` that get a goal each.
 FIGURE_GOALS = (
     'left_hand',
     'right_hand',
@@ -79,7 +80,6 @@ FIGURE_GOALS = (
     'right_elbow',
     'pelvis',
 )
-"""The links of `figure` that get a goal each."""
 
 
 def figure() -> Robot:

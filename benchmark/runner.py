@@ -44,8 +44,7 @@ from .results import (
     write_csv,
 )
 
-MOCAP_VARIABLE = 'IK_MOCAP_DIR'
-"""The environment's word for `--mocap`."""
+MOCAP_VARIABLE = 'IK_MOCAP_DIR'  # the environment's word for `--mocap`
 
 CHECKOUT = Path(__file__).parents[1]
 

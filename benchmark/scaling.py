@@ -41,8 +41,8 @@ from .robots import FIGURE_GOALS, chain, figure
 JOINTS = (5, 10, 20, 40, 60, 80, 100)
 GOALS = (1, 2, 4, 6, 8, 10, 12, 16, 24)
 CROSSING_JOINTS = 24
+# Below, what does not grow with the joints (rotation logs, a 6 x 6 system) still counts.
 LINEAR_FROM = 10
-"""Below, what does not grow with the joints (rotation logs, a 6 x 6 system) still counts."""
 FRAME_RATE = 60.0
 
 

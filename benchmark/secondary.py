@@ -30,8 +30,7 @@ from .problems import TOLERANCE, Random, aim, any_q, pose_problem
 from .results import Row
 
 ROBOTS = ('panda', 'iiwa14')
-SHARE = 10
-"""SLSQP solves one goal in this many."""
+SHARE = 10  # SLSQP solves one goal in this many
 
 
 class Outcome(NamedTuple):
@@ -113,9 +112,9 @@ def _outcome(bare: IkProblem, problem: IkProblem, rng: Random, search: bool) -> 
     return outcome._replace(slsqp_time=time.perf_counter() - started, slsqp_cost=cost)
 
 
+# One for the bare problem, one for that with the secondary task: both stay packed, and begin at
+# the start, where a closed form would lead the bare one elsewhere.
 _solvers = make_solver(DEFAULT_SOLVER, closed_form=False), make_solver(DEFAULT_SOLVER)
-"""One for the bare problem, one for that with the secondary task: both stay packed, and begin at
-the start, where a closed form would lead the bare one elsewhere."""
 
 
 def _cost(problem: IkProblem, x: Array) -> float:

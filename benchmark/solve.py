@@ -33,8 +33,8 @@ ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 TOLERANCE = 1e-5
 RESTARTS = (0, 100)
 LIMIT = Budget(seconds=1.0)
+# The papers' methods, up to a hundred times slower than the default, take one goal in so many.
 SHARE = 4
-"""The papers' methods, up to a hundred times slower than the default, take one goal in so many."""
 
 Run = tuple[str, int]  # a solver and its restarts
 

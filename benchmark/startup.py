@@ -65,8 +65,8 @@ AIMS = {
     'ik solve': 0.4,
 }
 FIRST_ANSWER = 1.0
+# [s] What is aimed at, on a quiet machine; our launch file may add 0.2 s to the bare one.
 NODE_STARTS = 1.5
-"""[s] What is aimed at, on a quiet machine; our launch file may add 0.2 s to the bare one."""
 
 COMPLETION = {
     '_ARGCOMPLETE': '1',

@@ -44,18 +44,15 @@ from .results import Row
 from .robots import X, Y, Z, fixed, joint, robot
 
 ARMS = ('iiwa14', 'panda')
-RATE = 200.0
-"""Rate [Hz] of all experiments but `tick`, which runs at TICK_RATE."""
+RATE = 200.0  # rate [Hz] of all experiments but `tick`, which runs at TICK_RATE
 TICK_RATE = 1000.0
-RADIUS = 0.1
-"""Radius [m] of the circles."""
+RADIUS = 0.1  # radius [m] of the circles
+# Angular speed [rad/s] of a goal on its circle, except in the experiment on joint drift.
 TURN_RATE = 1.5
-"""Angular speed [rad/s] of a goal on its circle, except in the experiment on joint drift."""
 TICKS_PER_LOOP = 200
 SETTLING_TICKS = 2000
 MOST_LOOPS, MOST_STARTS, MOST_TICKS = 100, 5, 3000
-STARTING_TICKS = 400
-"""Ticks after a goal starts at full speed; they have a row of their own."""
+STARTING_TICKS = 400  # ticks after a goal starts at full speed; they have a row of their own
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

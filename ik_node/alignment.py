@@ -23,8 +23,8 @@ from ik_core.tracking.joint_motion import stopping_time
 from .joint_limits import limits_with_mimics, mimic_unit
 from .parameters.node_options import NodeParameters
 
+# [rad or m] A mimic joint this close to where its driver puts it need not move to it.
 IN_LINE = 1e-9
-"""[rad or m] A mimic joint this close to where its driver puts it need not move to it."""
 
 
 class Alignment:

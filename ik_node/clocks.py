@@ -9,14 +9,10 @@ from typing import NamedTuple
 
 from rclpy.node import Node
 
-SET = 10_000_000
-"""[ns] A clock that gains more on another one from tick to tick has been set."""
-UNDISTURBED = 5_000
-"""[ns] Two clocks that are read in so short a time were read together."""
-CLOCK_PATIENCE = 2.0
-"""[s] A simulated clock that does not advance for longer stands still."""
-SMOOTHING = 16
-"""Ticks over which what one clock gains on another is spread."""
+SET = 10_000_000  # [ns] a clock that gains more on another one from tick to tick has been set
+UNDISTURBED = 5_000  # [ns] two clocks that are read in so short a time were read together
+CLOCK_PATIENCE = 2.0  # [s] a simulated clock that does not advance for longer stands still
+SMOOTHING = 16  # ticks over which what one clock gains on another is spread
 
 
 class Moment(NamedTuple):

@@ -39,20 +39,17 @@ from .services.recording import RecordService
 from .texts import EVERY_MESSAGE
 from .ticker import SimulatedTicker, Ticker, Worker
 
-LONG_STOP = 1.0
-"""[s] A stop that takes longer is announced."""
-PATIENCE = 2.0
-"""[s] How long goals wait until a robot rests that somebody else moves."""
+LONG_STOP = 1.0  # [s] a stop that takes longer is announced
+PATIENCE = 2.0  # [s] how long goals wait until a robot rests that somebody else moves
+# Messages that are written for one tick where each is held up; then none is published.
 ATTEMPTS = 5
-"""Messages that are written for one tick where each is held up; then none is published."""
-HELD_UP = 2_000_000
-"""[ns] A message that takes longer was held up while it was written."""
+HELD_UP = 2_000_000  # [ns] a message that takes longer was held up while it was written
 MOVED_EXTERNALLY = Refused(
     'moved_externally',
     f'others move the robot, and it did not rest within {PATIENCE:g} s',
 )
+# How long an ending publisher waits until what it published last has arrived.
 DELIVERY = Duration(seconds=1.0)
-"""How long an ending publisher waits until what it published last has arrived."""
 
 
 class ControlLoop:

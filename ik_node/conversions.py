@@ -18,14 +18,14 @@ from sensor_msgs.msg import JointState
 from ik_core import IkError
 from ik_core.maths.rotations import Array, quaternion_from_matrix
 
+# Goals farther than this [m] are refused: squared distances would drown the robot's own size.
 MAX_DISTANCE = 1e6
-"""Goals farther than this [m] are refused: squared distances would drown the robot's own size."""
 
+# Twists faster than this [m/s, rad/s] are refused: no number that is made of them overflows.
 MAX_SPEED = 1e6
-"""Twists faster than this [m/s, rad/s] are refused: no number that is made of them overflows."""
 
+# A quaternion whose largest component is below this has no direction worth following.
 MIN_QUATERNION = 1e-9
-"""A quaternion whose largest component is below this has no direction worth following."""
 
 
 class Refused(IkError, ValueError):

@@ -11,8 +11,7 @@ import numpy as np
 
 from ik_core.tracking.goal_solver import SOLVING_SHARE
 
-WARNING_PERIOD = 2.0
-"""Seconds between two warnings of the same kind; what is left out is counted."""
+WARNING_PERIOD = 2.0  # seconds between two warnings of the same kind; what is left out is counted
 
 
 class Throttle:

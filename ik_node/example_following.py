@@ -19,8 +19,7 @@ from ik_core.tracking.instructions import SetGoal, SetRest
 
 from .parameters.node_options import ExampleOptions
 
-REST_RATE = 2.0
-"""[1/s] How fast joints are drawn to the example where `rest_rate` is 0."""
+REST_RATE = 2.0  # [1/s] how fast joints are drawn to the example where `rest_rate` is 0
 
 
 class ExampleFollowing:

@@ -15,8 +15,8 @@ from ik_core.tracking import MotionLimits
 
 from .parameters.node_options import Limits, NodeParameters
 
+# [rad or m] States of a robot at rest may differ this much, even with a tolerance of 0.
 LEAST_TOLERANCE = 1e-3
-"""[rad or m] States of a robot at rest may differ this much, even with a tolerance of 0."""
 
 
 def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from ik_core import Collisions, Robot
 from ik_core.locks import Lock
 
-MOST_MARGINS = 4
-"""Margins whose collisions are kept: the last ones."""
+MOST_MARGINS = 4  # margins whose collisions are kept: the last ones
 
 
 class KnownCollisions:

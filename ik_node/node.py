@@ -63,14 +63,12 @@ from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Gate, Housekeeping
 
+# [s] Period of the timer that takes messages and does housekeeping while there are no ticks.
 HOUSEKEEPING_PERIOD = 0.05
-"""[s] Period of the timer that takes messages and does housekeeping while there are no ticks."""
-HOUSEKEEPING_SHARE = 0.3
-"""Share of a tick's period after which no housekeeping begins."""
+HOUSEKEEPING_SHARE = 0.3  # share of a tick's period after which no housekeeping begins
 STATUS_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 1.0
-GARBAGE_PERIODS = (0.1, 1.0, 60.0)
-"""GC period [s] for generations 0, 1 and 2."""
+GARBAGE_PERIODS = (0.1, 1.0, 60.0)  # GC period [s] for generations 0, 1 and 2
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE

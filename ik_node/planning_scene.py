@@ -36,15 +36,15 @@ from ik_core.maths.rotations import Array
 
 from .conversions import pose_to_transform
 
+# Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type.
 PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
     1: (lambda sizes: Box((sizes[0], sizes[1], sizes[2])), 3),
     2: (lambda sizes: Sphere(sizes[0]), 1),
     3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
 }
-"""Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type."""
 MATRIX = 'allowed_collision_matrix'
+# Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type.
 UNSUPPORTED = {4: 'cone', 5: 'prism'}
-"""Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type."""
 
 
 class Operation(IntEnum):

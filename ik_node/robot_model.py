@@ -44,14 +44,12 @@ from .joint_limits import following_errors, missing_limits, motion_limits, state
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut
 
+# Tasks by the kind of goal; `auto` depends on the number of joints.
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-"""Tasks by the kind of goal; `auto` depends on the number of joints."""
-STOP_MARGIN = 0.9
-"""[s] Delay that a stop, and the answer that it is over, may have."""
-BLANK = '\ufeff \t\r\n'
-"""Characters that may come before XML."""
+STOP_MARGIN = 0.9  # [s] delay that a stop, and the answer that it is over, may have
+BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:

@@ -22,10 +22,9 @@ from .node import IkNode
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
 
+# [s] Longest wait of the executor: work that becomes ready just as it begins to wait may not wake
+# it.
 LONGEST_WAIT = 5.0
-"""[s] Longest wait of the executor: work that becomes ready just as it begins to wait may not wake
-it.
-"""
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:

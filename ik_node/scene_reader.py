@@ -14,8 +14,7 @@ from .known_collisions import MOST_MARGINS, KnownCollisions
 from .planning_scene import Missing, Moment, PlanningScene
 from .texts import explanation
 
-UNREAD = 'planning_scene'
-"""The kind of the flaw that a whole message is."""
+UNREAD = 'planning_scene'  # the kind of the flaw that a whole message is
 
 
 class _Made(NamedTuple):

@@ -11,23 +11,21 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from ik_core import IkError
 
-LONGEST = 600
-"""Characters that are shown of a sentence,"""
-LONGEST_TRACEBACK = 6000
-"""Longest traceback that is shown."""
+LONGEST = 600  # characters that are shown of a sentence,
+LONGEST_TRACEBACK = 6000  # longest traceback that is shown
+# The promise of joint_state and position_command, and when to use them.
 EVERY_MESSAGE = (
     'the limits hold from message to message, not from update to update of a controller that '
     'executes each message on arrival; it is for drivers that interpolate, for visualisation and '
     'for simulation'
 )
-"""The promise of joint_state and position_command, and when to use them."""
+# Errors of rclpy when a publisher, a subscription, a service or a node can't be made.
 MIDDLEWARE_ERRORS = (
     rclpy_implementation.RCLError,
     rclpy_implementation.RMWError,
     rclpy_implementation.UnknownROSArgsError,
     NameValidationException,
 )
-"""Errors of rclpy when a publisher, a subscription, a service or a node can't be made."""
 SOURCE_LINE = re.compile(r',? at \S+:\d+')
 
 

@@ -34,21 +34,16 @@ from rclpy.node import Node
 from .callback_groups import Forgetting
 from .counters import TickMeter
 
+# [s] sys.setswitchinterval: the longest time that the executor's thread may keep a tick from
+# running.
 SWITCH_INTERVAL = 1e-4
-"""[s] sys.setswitchinterval: the longest time that the executor's thread may keep a tick from
-running.
-"""
 
-LEAST_LEAD = 200_000
-"""[ns] The work of a tick begins at least this long before it is due,"""
+LEAST_LEAD = 200_000  # [ns] the work of a tick begins at least this long before it is due,
+# [ns] at most this long: longer work is an exception that does not come again soon,
 MOST_LEAD = 2_000_000
-"""[ns] at most this long: longer work is an exception that does not come again soon,"""
-LEAD_SHARE = 0.6
-"""and at most this share of the period: housekeeping needs the rest."""
-MARGIN = 100_000
-"""[ns] Time for waking up while the interpreter is busy."""
-FORGETTING = 2_000_000_000
-"""[ns] How long what took long is remembered: goals may come seldom."""
+LEAD_SHARE = 0.6  # and at most this share of the period: housekeeping needs the rest
+MARGIN = 100_000  # [ns] time for waking up while the interpreter is busy
+FORGETTING = 2_000_000_000  # [ns] how long what took long is remembered: goals may come seldom
 
 
 class Worker(Protocol):

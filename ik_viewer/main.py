@@ -28,8 +28,7 @@ NO_ROS = (
     "ik_viewer: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
 )
-NICENESS = 5
-"""Niceness of the process: with too little processor time, the node comes first."""
+NICENESS = 5  # niceness of the process: with too little processor time, the node comes first
 
 
 def main(argv: Sequence[str] | None = None) -> int:

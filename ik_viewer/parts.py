@@ -10,6 +10,7 @@ from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
+# The parts in the order of their tabs.
 ALL_PARTS: tuple[MakePart, ...] = (
     *PARTS,
     CollisionsPanel,
@@ -18,4 +19,3 @@ ALL_PARTS: tuple[MakePart, ...] = (
     ReachMap,
     KeyFramesPanel,
 )
-"""The parts in the order of their tabs."""

@@ -11,8 +11,8 @@ from ik_core import SOLVERS, make_solver
 
 from .arm import Setting
 
+# Options that name joints: they belong to the robot, and a preset keeps them.
 OF_THE_ROBOT = ('joint_stiffness',)
-"""Options that name joints: they belong to the robot, and a preset keeps them."""
 
 
 def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:

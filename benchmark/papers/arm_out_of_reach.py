@@ -20,10 +20,9 @@ from ik_core.problem import IkProblem
 from ik_core.robot.robot_sources import load_robot
 from ik_core.tasks import PositionTask
 
-UNIT = 0.1
-"""[m] One unit of the source."""
+UNIT = 0.1  # [m] one unit of the source
+# [units] The goal from the end effector; the least distance; the stretched arm.
 AWAY, OPTIMUM, REACH = 25.0, 2.0, 25.0
-"""[units] The goal from the end effector; the least distance; the stretched arm."""
 
 
 def cases(count: int, seed: int = 0) -> Iterator[tuple[IkProblem, Array]]:

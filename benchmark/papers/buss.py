@@ -46,24 +46,19 @@ from ..problems import per_iteration
 from ..results import Claim, Row, swept
 
 STEPS = 600
-STEP = 0.02
-"""Increment of the sinusoids' argument in each step [rad]."""
+STEP = 0.02  # increment of the sinusoids' argument in each step [rad]
 FIGURES = {'Y': 'buss_y', 'double Y': 'buss_double_y'}
-REST = math.pi / 6.0
-"""Rest angle of every joint [rad]."""
-SIZES = {'in reach': 0.15, 'in and out': 1.0}
-"""Amplitudes of the sinusoids [m]."""
-SHAKE, RARE = 0.05, 1.0
-"""Step that counts as shaking [rad]; percentage of such steps that is rare."""
+REST = math.pi / 6.0  # rest angle of every joint [rad]
+SIZES = {'in reach': 0.15, 'in and out': 1.0}  # amplitudes of the sinusoids [m]
+SHAKE, RARE = 0.05, 1.0  # step that counts as shaking [rad]; percentage of such steps that is rare
+# [m] Amplitudes of targets that move in and out of reach; that of SIZES is one of them.
 AMPLITUDES = (0.8, 0.9, 1.0, 1.1, 1.2)
-"""[m] Amplitudes of targets that move in and out of reach; that of SIZES is one of them."""
 DAMPINGS = tuple(float(d) for d in np.round(np.geomspace(0.05, 2.0, 17), 3))
+# How often the dampings about the best one are refined, and how many there are then.
 ZOOMS, FINER = 3, 9
-"""How often the dampings about the best one are refined, and how many there are then."""
-TRACE = 5
-"""A curve has a row for one step in so many."""
+TRACE = 5  # a curve has a row for one step in so many
+# Presets of damped least squares whose damping is to be found.
 SWEPT = {'DLS': 'buss_pure', "DLS'": 'buss_clamped'}
-"""Presets of damped least squares whose damping is to be found."""
 LOW = "DLS, damping of DLS'"
 LEAST = 'DLS, damping of the least error'
 SOLVED, CLAMPED = 'solved', "DLS'"
@@ -81,11 +76,11 @@ OURS: dict[str, tuple[str, Mapping[str, Any]]] = {
     'DLS, ours': (DAMPED, {}),
     'SDLS, ours': ('selectively_damped_least_squares', {}),
 }
+# Methods that are run with the usual and with the alternate Jacobian.
 BOTH_JACOBIANS = ('transpose', 'pseudoinverse', LOW)
-"""Methods that are run with the usual and with the alternate Jacobian."""
 OVER_AMPLITUDES = f'amplitude {AMPLITUDES[0]:g} to {AMPLITUDES[-1]:g} m, damping 0.05 to 2'
+# [us] The source's times of an update of the transpose and of DLS', on a 2.8 GHz Pentium.
 THEIRS = {'Y': (1.1, 2.2), 'double Y': (6.5, 18.5)}
-"""[us] The source's times of an update of the transpose and of DLS', on a 2.8 GHz Pentium."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
@@ -337,8 +332,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-Methods = Mapping[str, Mapping[str, Row]]
-"""The rows of a motion, by figure and method."""
+Methods = Mapping[str, Mapping[str, Row]]  # the rows of a motion, by figure and method
 
 
 def by_method(rows: Sequence[Row], motion: str) -> Methods:

@@ -80,12 +80,11 @@ def tracked(figure: str, size: float, solver: str, **options: Any) -> Row:
 
 LINKS, LINK = 4, 0.25
 STARTS, UPDATES = 100, 50
+# Distances of the target from the root over the length of the chain, which has to fold back to
+# reach the close ones.
 CLOSE, FAR = (0.05, 0.1, 0.2, 0.3), (0.7, 0.9)
-"""Distances of the target from the root over the length of the chain, which has to fold back to
-reach the close ones."""
 SHARES = (*CLOSE, 0.5, *FAR)
-JERKY = 1.5
-"""So many times the acceleration is jerky."""
+JERKY = 1.5  # so many times the acceleration is jerky
 JACOBIANS: Mapping[str, Mapping[str, Any]] = {'usual': {}, 'alternate': {'jacobian': 'target'}}
 NEAR_METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
@@ -125,10 +124,8 @@ def on_the_way(share: float, rng: Any, solver: str, options: Mapping[str, Any]) 
 # --- Dmax --------------------------------------------------------------------------------------
 
 
-SOME_AMPLITUDES = (0.8, 1.0, 1.2)
-"""[m] Of targets that move in and out of reach."""
-DMAX = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Over the length of a typical link."""
+SOME_AMPLITUDES = (0.8, 1.0, 1.2)  # [m] of targets that move in and out of reach
+DMAX = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # over the length of a typical link
 HALF = 0.5
 
 
@@ -165,13 +162,12 @@ def rarely_shaking(figure: str, size: float, dmax: float) -> tuple[float, Row]:
 # --- a single end effector ---------------------------------------------------------------------
 
 
-SIZES_OF_CHAINS = (2, 3, 5, 8)
-"""Numbers of links."""
+SIZES_OF_CHAINS = (2, 3, 5, 8)  # numbers of links
+# Amplitudes over the length of the chain; the last one is out of reach.
 WAYS = (0.05, 0.1, 0.2, 1.0)
-"""Amplitudes over the length of the chain; the last one is out of reach."""
+# Two measures of working well: less than so many times the error of DLS', the factor that is poor
+# in `buss`; an error of less than this share of the length.
 GOOD, SMALL = 2.0, 0.01
-"""Two measures of working well: less than so many times the error of DLS', the factor that is poor
-in `buss`; an error of less than this share of the length."""
 
 
 def single_rows() -> Iterator[Row]:
@@ -201,12 +197,9 @@ def chain_tracked(links: int, size: float, solver: str, **options: Any) -> Row:
 # --- clamped changes of angles -----------------------------------------------------------------
 
 
-CLAMPS = (0.05, 0.1, 0.2, 0.4, np.inf)
-"""[rad] Most that an angle changes in an update."""
-NO_WORSE = 1.1
-"""An error within this factor is no worse."""
-ALMOST = 0.9
-"""Almost always: in this share of all cases."""
+CLAMPS = (0.05, 0.1, 0.2, 0.4, np.inf)  # [rad] most that an angle changes in an update
+NO_WORSE = 1.1  # an error within this factor is no worse
+ALMOST = 0.9  # almost always: in this share of all cases
 CLAMPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),

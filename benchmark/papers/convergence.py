@@ -30,20 +30,18 @@ from .arm_out_of_reach import OPTIMUM, cases, in_units
 
 CASES = 50
 ITERATIONS = 1000
+# The iterations that have a row.
 STEPS = sorted({*range(21), *np.geomspace(20, ITERATIONS, 30).round().astype(int).tolist()})
-"""The iterations that have a row."""
 CLOSE = 1.01 * OPTIMUM
-FLOOR = 1e-6
-"""[units] No curve goes lower."""
-ROUNDING = 1e-9
-"""Relative: a rise by less is none."""
+FLOOR = 1e-6  # [units] no curve goes lower
+ROUNDING = 1e-9  # relative: a rise by less is none
 
+# The source's methods: solver and preset.
 PAPER = {
     'JI': ('pseudoinverse', 'buss_pure'),
     'CCD': ('cyclic_coordinate_descent', None),
     'BFGS': ('bfgs', 'state_of_the_art'),
 }
-"""The source's methods: solver and preset."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

@@ -42,48 +42,37 @@ from ..problems import unit_vector
 from ..results import Claim, Row, intervals, swept
 from .linkage import CLOSE, LENGTH, PATIENCE, REACH, RODS, distance, problem_at
 
-Field = Callable[[Array], Array]
-"""The velocity of the joints (n,) [rad/s] at q (n,)."""
+Field = Callable[[Array], Array]  # the velocity of the joints (n,) [rad/s] at q (n,)
 
+# [s] The error of J+e is 0.7 % of the first one after 5 s.
 DURATIONS = {'transpose': 5.0, 'pseudoinverse': 5.0, 'normalised': 20.0}
-"""[s] The error of J+e is 0.7 % of the first one after 5 s."""
-RATES = (4, 8, 20, 40, 80, 160)
-"""Evaluations of v for a second of motion; 20 is the source's."""
+RATES = (4, 8, 20, 40, 80, 160)  # evaluations of v for a second of motion; 20 is the source's
 OWN_RATE = 20
-EACH = {'Euler': 1, 'Verlet': 2, 'RK4': 4}
-"""Evaluations of v in a step."""
-REFERENCE_STEP = 1.0 / 800.0
-"""[s]"""
+EACH = {'Euler': 1, 'Verlet': 2, 'RK4': 4}  # evaluations of v in a step
+REFERENCE_STEP = 1.0 / 800.0  # [s]
 INSIDE, OUT = 'inside the boundary', 'out of reach'
+# Distances of goals from the root, in lengths of the linkage.
 PLACES = {'in reach': 0.6, INSIDE: 0.999, OUT: 1.2}
-"""Distances of goals from the root, in lengths of the linkage."""
 CASES = 6
-CAUSED = 0.1
-"""What is left of Euler's reversals by other methods, if these are Euler's fault."""
+CAUSED = 0.1  # what is left of Euler's reversals by other methods, if these are Euler's fault
+# The share of the way with slow-in and slow-out, and the least share of the speed in it.
 SLOW, LEAST = 0.2, 0.01
-"""The share of the way with slow-in and slow-out, and the least share of the speed in it."""
-RANK = 1e-6
-"""Singular values below this, relative to the largest, are 0 for J+."""
-APART = 1e-4
-"""[s] Step of the difference of v along itself."""
-LOST = 10.0
-"""[m] A difference of paths that is larger counts as this."""
+RANK = 1e-6  # singular values below this, relative to the largest, are 0 for J+
+APART = 1e-4  # [s] step of the difference of v along itself
+LOST = 10.0  # [m] a difference of paths that is larger counts as this
 
-DIFFERENCES = tuple(10.0**k for k in range(-12, 1))
-"""h of the central differences [rad]."""
+DIFFERENCES = tuple(10.0**k for k in range(-12, 1))  # h of the central differences [rad]
 FORMULA, WORDS, CENTRAL = 'Eq. 3.5', 'Eq. 3.5, to the target', 'Eq. 3.6'
 POINTS = 100
+# Reversals that are fewer count from this factor on: runs of one method differ by less.
 FEWER = 0.8
-"""Reversals that are fewer count from this factor on: runs of one method differ by less."""
-MORE = 5.0
-"""[%] Goals that are reached in addition count from this share on."""
+MORE = 5.0  # [%] goals that are reached in addition count from this share on
 STABILITY_CASES = 60
 METHODS = {'transpose': 'jacobian_transpose', 'pseudoinverse': 'pseudoinverse'}
 
 ARMS = (2, 3, 4, 5, 6)
 MOVES, SAMPLES = 50, 50
-AWAY = 0.1
-"""A path is not straight if it leaves the line by this share of its length."""
+AWAY = 0.1  # a path is not straight if it leaves the line by this share of its length
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

@@ -41,40 +41,35 @@ ENDS = ('lhand', 'rhand', 'lfoot', 'rfoot')
 SHOULDER = 'rhumerus/z'
 BETAS = (1.0, 0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 0.0)
 SOLVERS = ('levenberg_marquardt', 'sqp', 'augmented_lagrangian')
+# Bones of an arm or a leg; their names in a file of CMU have an l or an r before.
 LIMBS = ('femur', 'tibia', 'humerus', 'radius')
-"""Bones of an arm or a leg; their names in a file of CMU have an l or an r before."""
 TORSO = ('lowerback', 'upperback', 'thorax')
+# Limbs and torso, as many times as long as Norman's.
 ABNORMANS = {'Abnorman-1': (1.2, 0.8), 'Abnorman-2': (0.4, 1.6)}
-"""Limbs and torso, as many times as long as Norman's."""
 SUBJECTS = ('141', 'backflip')
-SNAPSHOTS = (0, 100, 112, 120)
-"""Frames at 30 Hz: standing, and three around the release."""
+SNAPSHOTS = (0, 100, 112, 120)  # frames at 30 Hz: standing, and three around the release
 COLUMNS = """kind figure solver start beta error_m error_over_length joint_error_deg jerk_ratio
 difference_rad time_s angle_rad x1 y1 x2 y2"""
 EMPTY: Row = dict.fromkeys(COLUMNS.split(), '')
 
 
+# Its average end-effector errors over the total link length, by figure and beta.
 TABLE_1 = {
     'Abnorman-1': {1.0: 0.048, 0.5: 0.0017, 1e-5: 1e-14, 0.0: 0.0},
     'Abnorman-2': {1.0: 0.17, 0.5: 0.047, 1e-5: 1e-12, 0.0: 0.0},
 }
-"""Its average end-effector errors over the total link length, by figure and beta."""
+# [m] The total link length of Fig. 5's errors at beta = 1 over those of Table 1.
 LENGTHS = {
     'Abnorman-1': 0.14 / TABLE_1['Abnorman-1'][1.0],
     'Abnorman-2': 0.43 / TABLE_1['Abnorman-2'][1.0],
 }
-"""[m] The total link length of Fig. 5's errors at beta = 1 over those of Table 1."""
-MORE = 1.2
-"""Factor by which a fraction that is said to be larger is larger."""
-SMOOTH = 1.5
-"""A motion with less than so many times the jerk of another one is as smooth."""
-FACTOR = 2.0
-"""A measured number holds within this factor of the source's."""
+MORE = 1.2  # factor by which a fraction that is said to be larger is larger
+SMOOTH = 1.5  # a motion with less than so many times the jerk of another one is as smooth
+FACTOR = 2.0  # a measured number holds within this factor of the source's
 COLOURS = (BLACK, BLUE, GREEN, PINK, ORANGE, RED)
+# Colours and line styles by beta, as in Fig. 6.
 CURVES = {0.0: (BLACK, '-'), 1e-5: (BLUE, '--'), 1.0: (RED, ':')}
-"""Colours and line styles by beta, as in Fig. 6."""
-SMALLEST_BETA = 1e-7
-"""Position of beta = 0 on the axis."""
+SMALLEST_BETA = 1e-7  # position of beta = 0 on the axis
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

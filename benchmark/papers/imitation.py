@@ -40,6 +40,7 @@ from ik_core.tasks import PositionTask
 from ..results import Claim, Row, swept
 
 STATURE = 1.75
+# How many times as long as the performer's limbs and trunk are.
 PROPORTIONS = {
     'limbs 1.2, trunk 0.8': (1.2, 0.8),
     'limbs 1.1, trunk 0.9': (1.1, 0.9),
@@ -47,27 +48,20 @@ PROPORTIONS = {
     'limbs 0.8, trunk 1.2': (0.8, 1.2),
     'limbs 0.4, trunk 1.6': (0.4, 1.6),
 }
-"""How many times as long as the performer's limbs and trunk are."""
 BETAS = (1.0, 0.5, 1e-2, 1e-5, 0.0)
-TURNING = (1e-3, 1e-2, 1e-1)
-"""[m^2/rad^2] Weights of orientations, at the source's beta."""
-SMALL = 1e-5
-"""The source's beta."""
+TURNING = (1e-3, 1e-2, 1e-1)  # [m^2/rad^2] weights of orientations, at the source's beta
+SMALL = 1e-5  # the source's beta
 ARM = ('collarbone', 'upper_arm', 'forearm', 'hand', 'fingers')
 LIMBS = (*ARM[1:], 'thigh', 'shank', 'foot')
 HANDS = ('left_fingertips', 'right_fingertips')
 FRAMES, PERIOD = 60, 1.0 / 30.0
-JOINED = 0.01
-"""[m] Hands that are farther apart are not joined."""
-TURNED = 1.0
-"""[deg] An orientation follows if it is this near, on average."""
-LEGIBLE = 0.01
-"""[m] A letter is written accurately if it is this near to the path, on average."""
+JOINED = 0.01  # [m] hands that are farther apart are not joined
+TURNED = 1.0  # [deg] an orientation follows if it is this near, on average
+LEGIBLE = 0.01  # [m] a letter is written accurately if it is this near to the path, on average
 
-A_HEIGHT, A_CENTRE = 0.25, (0.5, -0.2, 0.35)
-"""[m] The letter, ahead of the right shoulder."""
+A_HEIGHT, A_CENTRE = 0.25, (0.5, -0.2, 0.35)  # [m] the letter, ahead of the right shoulder
+# Corners of the letter, to its right and up, over its height.
 STROKES = ((-0.3, -0.5), (0.0, 0.5), (0.3, -0.5), (0.15, 0.0), (-0.15, 0.0))
-"""Corners of the letter, to its right and up, over its height."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -261,10 +255,8 @@ def _cm(lengths: Sequence[float]) -> str:
 
 
 COLOURS = dict(zip(PROPORTIONS, (BLUE, GREEN, ORANGE, PINK, RED), strict=True))
-SMALLEST_BETA = 1e-7
-"""Position of beta = 0 on the axis."""
-FLOOR = 1e-9
-"""[m] No curve goes lower."""
+SMALLEST_BETA = 1e-7  # position of beta = 0 on the axis
+FLOOR = 1e-9  # [m] no curve goes lower
 
 
 def draw(rows: Sequence[Row]) -> Any:

@@ -58,6 +58,7 @@ class Method:
         return make_solver(self.solver, preset=self.preset, **{**self.options, **options})
 
 
+# First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own.
 METHODS: Mapping[str, Method] = {
     'JI': Method('pseudoinverse', 'engell_erleben', last=True),
     'transpose': Method('jacobian_transpose', 'engell_erleben', last=True),
@@ -66,23 +67,17 @@ METHODS: Mapping[str, Method] = {
     'LM': Method('levenberg_marquardt', options={'restarts': 0}),
     'LM, restarts': Method('levenberg_marquardt', options={'closed_form': False}),
 }
-"""First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own."""
 
-SLOT = 0.015
-"""Time [s] for a frame (section 6.2)."""
-SPACINGS = (0.05, 0.7, 1.0)
-"""[s] Between frames: Figs. 9, 10 and 11."""
-GOALS, FEWER_GOALS = 1000, 150
-"""Largest numbers of goals for each spacing."""
-SLOTS = (0.00015, 0.0005, 0.0015, 0.005)
-"""[s] Shorter ones, for slower machines."""
-SWEPT = 0.7
-"""[s] The spacing that these have."""
+SLOT = 0.015  # time [s] for a frame (section 6.2)
+SPACINGS = (0.05, 0.7, 1.0)  # [s] between frames: Figs. 9, 10 and 11.
+GOALS, FEWER_GOALS = 1000, 150  # largest numbers of goals for each spacing
+SLOTS = (0.00015, 0.0005, 0.0015, 0.005)  # [s] shorter ones, for slower machines
+SWEPT = 0.7  # [s] the spacing that these have
+# Numbers of iterations that two methods have alike, and spacings [s] at which they do.
 EQUAL, EQUAL_AT = (20, 50, 100, 200, 500, 1000), (0.7, 1.0)
-"""Numbers of iterations that two methods have alike, and spacings [s] at which they do."""
-BOTH = ('line search', 'transpose')
-"""These two methods."""
+BOTH = ('line search', 'transpose')  # these two methods
 
+# Bones' far ends, none of which is a goal, and their names as joints.
 SMOOTH_LINKS = {
     'lhumerus': 'left elbow',
     'rhumerus': 'right elbow',
@@ -97,7 +92,6 @@ SMOOTH_LINKS = {
     'thorax': 'chest',
     'lowerneck': 'neck',
 }
-"""Bones' far ends, none of which is a goal, and their names as joints."""
 
 OUTLIERS = 16
 COLUMNS = ('part', 'case', 'method', 'count', 'median', 'q25', 'q75', 'low', 'high', 'values')
@@ -255,15 +249,13 @@ def box(values: Sequence[float] | Array) -> Row:
 # --- captured goals ------------------------------------------------------------------------------
 
 
-RATE = 60.0
-"""Rate [Hz] of the frames used."""
+RATE = 60.0  # rate [Hz] of the frames used
+# Rates [Hz] of clips that are not at CMU's usual 120, which their files do not say.
 RATES = {'backflip': 60.0, '141_01': 60.0}
-"""Rates [Hz] of clips that are not at CMU's usual 120, which their files do not say."""
 
 PELVIS = 'root'
 GOAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head', PELVIS)
-UNIT = 0.2
-"""[m] One unit of the source: its 0.05 are 1 cm (section 6.2)."""
+UNIT = 0.2  # [m] one unit of the source: its 0.05 are 1 cm (section 6.2)
 TOLERANCE = 0.05 * UNIT
 
 
@@ -371,17 +363,12 @@ def squared_error(problem: IkProblem, q: Array) -> float:
 
 FIXED_STEPS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1)
 THEIRS, TOO_LONG = 0.005, 0.05
-TAU = 2.0 / UNIT**2
-"""Length of one unit of the source's step: its gradient has a factor of 2."""
-FRAMES = 3
-"""Number of frames at RATE: 0.05 s."""
-DESCENT = 300
-"""Iterations from each start."""
+TAU = 2.0 / UNIT**2  # length of one unit of the source's step: its gradient has a factor of 2
+FRAMES = 3  # number of frames at RATE: 0.05 s
+DESCENT = 300  # iterations from each start
 TRACED = 40
-LARGEST = 1e6
-"""[units^2] Errors are cut off here: what diverges with a free root knows no end."""
-SAME = 0.01
-"""Two costs whose difference is this share of another one are as good as the same."""
+LARGEST = 1e6  # [units^2] errors are cut off here: what diverges with a free root knows no end
+SAME = 0.01  # two costs whose difference is this share of another one are as good as the same
 
 
 def fixed_step_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
@@ -478,15 +465,13 @@ def bound(clips: Sequence[Clip], most: int) -> Row:
 
 
 FIGURES = {'0.05 s': 'Fig. 9', '0.7 s': 'Fig. 10', '1 s': 'Fig. 11'}
+# Where the medians differ by about MUCH, and so by the iterations that 15 ms have room for.
 CLOSE_CALL = '0.05 s'
-"""Where the medians differ by about MUCH, and so by the iterations that 15 ms have room for."""
-MUCH = 2.0
-"""Much lower is by this factor."""
+MUCH = 2.0  # much lower is by this factor
+# Factors by which problems begin weakly, and by which a number is significantly larger.
 WEAKLY, SIGNIFICANTLY = 1.2, 1.1
-"""Factors by which problems begin weakly, and by which a number is significantly larger."""
 THEIR_OUTLIER = 80.0
-TOLD = 200
-"""The number of iterations for which errors are told."""
+TOLD = 200  # the number of iterations for which errors are told
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -706,8 +691,7 @@ COLOURS = {
     'LM, restarts': GREEN,
     'captured': GREY,
 }
-FLOOR = 1e-5
-"""[units^2] No box goes lower: far inside the 1 cm at which methods stop."""
+FLOOR = 1e-5  # [units^2] no box goes lower: far inside the 1 cm at which methods stop
 
 
 def draw(rows: Sequence[Row]) -> Any:

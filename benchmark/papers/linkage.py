@@ -38,29 +38,24 @@ from ..results import Claim, Row, exponent
 
 RODS, LENGTH = 3, 0.4
 REACH = RODS * LENGTH
-RATE = 60.0
-"""Rate [Hz] of the ticks."""
-VELOCITY, ACCELERATION = 1.5, 4.0
-"""[rad/s], [rad/s^2] Of the tracker's joints."""
-CLOSE = 0.01
-"""[m] Within which a goal counts as reached."""
+RATE = 60.0  # rate [Hz] of the ticks
+VELOCITY, ACCELERATION = 1.5, 4.0  # [rad/s] , [rad/s^2] Of the tracker's joints
+CLOSE = 0.01  # [m] within which a goal counts as reached
 STARTS = 20
 TICKS, PATIENCE = 240, 1000
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+# Angles [rad] of all joints of the nearly stretched chain.
 BENDS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-"""Angles [rad] of all joints of the nearly stretched chain."""
 BENT = 1e-3
-ON_CHAIN = (0.4, 0.6, 0.8, 1.0)
-"""Distances [m] of goals from the root."""
+ON_CHAIN = (0.4, 0.6, 0.8, 1.0)  # distances [m] of goals from the root
 STIFFNESS = (1.0, 3.0, 10.0)
 GOALS = ((0.3, 0.7, 0.4), (-0.6, 0.4, -0.2))
-CHANGE = 30
-"""The tick in which the goal is moved."""
+CHANGE = 30  # the tick in which the goal is moved
 START = (0.6, -0.5, 0.5, 0.6, -0.4, 0.3)
 
 LINEAR = 'ours, linear'
+# The latter with its own speed profile, and LINEAR as the former's.
 METHODS = ('coursework', 'ours')
-"""The latter with its own speed profile, and LINEAR as the former's."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

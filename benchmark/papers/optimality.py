@@ -49,17 +49,15 @@ from ..problems import aim, any_q, unit_vector
 from ..results import Claim, Row, exponent, swept
 
 GOALS = 100
+# Shares of an angle's range by which the goal's posture differs from the start (1 sigma).
 SPREADS = (0.02, 0.05, 0.1, 0.2)
-"""Shares of an angle's range by which the goal's posture differs from the start (1 sigma)."""
 KINDS = ('in reach', 'beyond limits')
-TOLERANCE = 0.01
-"""[m] Within which a goal counts as reached: the source's 0.05 units."""
+TOLERANCE = 0.01  # [m] within which a goal counts as reached: the source's 0.05 units
 LEAST = 1.01
+# Most iterations of Newton's method on equations, and of the other methods.
 ITERATIONS, PROJECTED = 100, 2000
-"""Most iterations of Newton's method on equations, and of the other methods."""
 DAMPING = 0.01
-SOLVED = 1e-9
-"""The norm of the equations that ends a search."""
+SOLVED = 1e-9  # the norm of the equations that ends a search
 
 PROJECTED_METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     'line search': ('projected_gradient', {'preset': 'tau_one'}),
@@ -256,15 +254,11 @@ def method_rows(kind: str, spread: float, count: int) -> list[Row]:
 # --- directions --------------------------------------------------------------------------------
 
 
-ARMS = ('ur5e', 'iiwa14')
-"""Their goals are poses."""
+ARMS = ('ur5e', 'iiwa14')  # their goals are poses
 ROBOTS = ('human', *ARMS)
-AT_LIMITS = 0.4
-"""The share of angles that are at a limit."""
-EPSILONS = (1e-6, 1e-4, 1e-2)
-"""[m^2] What is added to the diagonal of J'J."""
-UPDATES = 10
-"""Iterations of the projected gradient over which BFGS learns its model."""
+AT_LIMITS = 0.4  # the share of angles that are at a limit
+EPSILONS = (1e-6, 1e-4, 1e-2)  # [m^2] what is added to the diagonal of J'J
+UPDATES = 10  # iterations of the projected gradient over which BFGS learns its model
 
 
 def direction_rows(count: int) -> Iterator[Row]:
@@ -356,8 +350,7 @@ def clipped(problem: IkProblem, model: Array, q: Array) -> tuple[bool, bool] | N
 # --- matrix splitting --------------------------------------------------------------------------
 
 
-AWAY = (1e-1, 1e-2, 1e-3, 1e-4)
-"""[m] Distances of goals from the tip."""
+AWAY = (1e-1, 1e-2, 1e-3, 1e-4)  # [m] distances of goals from the tip
 
 
 def splitting_rows(count: int) -> Iterator[Row]:
@@ -400,10 +393,8 @@ def gauss_seidel_sweep(problem: IkProblem, q: Array) -> Array:
 # --- Newton's method with second derivatives ---------------------------------------------------
 
 
-FLAT = 1e-10
-"""The norm of half the gradient, free of limits, that ends Newton's method."""
-REACHES = (0.7, 1.1, 1.5)
-"""Distances of goals from the root, over the length of the arm."""
+FLAT = 1e-10  # the norm of half the gradient, free of limits, that ends Newton's method
+REACHES = (0.7, 1.1, 1.5)  # distances of goals from the root, over the length of the arm
 
 
 def newton_rows(count: int) -> Iterator[Row]:

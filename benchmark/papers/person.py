@@ -44,19 +44,16 @@ from .line_search import (
 )
 
 LINKS = ('left_fingertips', 'right_fingertips', 'left_foot', 'right_foot', 'head')
+# Links without goals, by the names of their joints.
 BETWEEN = {
     f'{side}_{link}': f'{side} {joint}'
     for side in ('left', 'right')
     for link, joint in (('forearm', 'elbow'), ('hand', 'wrist'), ('upper_arm', 'shoulder'),
                         ('shank', 'knee'))
 } | {'thoracic_3_link': 'chest', 'cervical_1_link': 'neck'}  # fmt: skip
-"""Links without goals, by the names of their joints."""
-PHASES, TURNED = 11, -25.0
-"""Pictures of a cycle, and by how much [deg] they are seen from ahead."""
-FINE = 240.0
-"""Frame rate [Hz] of the drawn motions."""
-LONG = 10.0
-"""[s] Length of repeated cycles."""
+PHASES, TURNED = 11, -25.0  # pictures of a cycle, and by how much [deg] they are seen from ahead
+FINE = 240.0  # frame rate [Hz] of the drawn motions
+LONG = 10.0  # [s] length of repeated cycles
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

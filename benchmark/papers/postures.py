@@ -50,10 +50,8 @@ from .example_guided import bones
 from .line_search import COLOURS, DESCENT, METHODS, SLOT, TAU, TOO_LONG, Clip, Walk, solve
 
 COLUMNS = ('part', 'case', 'method', 'count', 'median', 'high', 'values')
-CLIP = '124_01'
-"""The clip whose figure has a goal dragged, where it is there."""
-GYMNASTICS = 'backflip'
-"""The clip of Figs. 2, 7 and 12, where it is there."""
+CLIP = '124_01'  # the clip whose figure has a goal dragged, where it is there
+GYMNASTICS = 'backflip'  # the clip of Figs. 2, 7 and 12, where it is there.
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -93,11 +91,9 @@ def seen(ahead: Sequence[float], up: Sequence[float], turned: float) -> Array:
     return np.stack([np.cos(angle) * np.array(ahead) - np.sin(angle) * aside, up])
 
 
-CAPTURED = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 35.0)
-"""Captured figures look along z, with y up."""
+CAPTURED = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 35.0)  # captured figures look along z, with y up
 FRONT = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 90.0)
-UPRIGHT = seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), 35.0)
-"""`human` looks along x, with z up."""
+UPRIGHT = seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), 35.0)  # `human` looks along x, with z up
 
 
 # --- Fig. 4 --------------------------------------------------------------------------------------
@@ -108,24 +104,19 @@ ARM = ('clavicle', 'humerus', 'radius', 'wrist')
 LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
 
 RISE = 0.01
-HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
-"""Heights [m] of the goal over the shoulder."""
+HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)  # heights [m] of the goal over the shoulder
+# Offsets [m] outside of the shoulder and in front of it.
 LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
-"""Offsets [m] outside of the shoulder and in front of it."""
+# [m] The other hand's goal: outside of its shoulder, over it, in front of it.
 HELD = (0.1, -0.2, 0.3)
-"""[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
-SETTLE = 5
-"""Steps at the beginning that don't count: the arm goes there from its place at rest."""
-PRECISE = 0.001
-"""[m] A tenth of what the goal moves, so that every step is one."""
-FLIP = 0.1
-"""[m] Ten times what the goal moves."""
+SETTLE = 5  # steps at the beginning that don't count: the arm goes there from its place at rest
+PRECISE = 0.001  # [m] a tenth of what the goal moves, so that every step is one
+FLIP = 0.1  # [m] ten times what the goal moves
+# Numbers of iterations for each step of the goal; from 1000 on no more change anything.
 CAPS = (3, 10, 30, 100, 300, 1000, 3000)
-"""Numbers of iterations for each step of the goal; from 1000 on no more change anything."""
-DRAWN = ('JI', 'line search')
-"""Methods whose postures on the first line are drawn."""
+DRAWN = ('JI', 'line search')  # methods whose postures on the first line are drawn
+# Steps before and after the flip that are drawn, as there: between the third and the fourth.
 PICTURES = (-12, -4, 0, 1, 9)
-"""Steps before and after the flip that are drawn, as there: between the third and the fourth."""
 
 
 def dragged_rows(robot: Robot, calibrated: Clip) -> Iterator[Row]:
@@ -217,6 +208,7 @@ def upper_body(
 
 
 HEEL = 'left_heel'
+# Goals [m] of the heel from the hip: ahead, to the left and up.
 LEG = {
     'forward and up': (0.75, 0.1, 0.35),
     'out to the side': (0.1, 0.85, 0.0),
@@ -224,12 +216,9 @@ LEG = {
     'across the other leg': (0.1, -0.55, -0.6),
     'heel to the back': (-0.25, 0.0, 0.05),
 }
-"""Goals [m] of the heel from the hip: ahead, to the left and up."""
-THIRD = 2
-"""The one that is in reach without limits."""
+THIRD = 2  # the one that is in reach without limits
 REACHED = 0.01
-OTHER = 5.0
-"""[deg] Joints that differ by more are another posture."""
+OTHER = 5.0  # [deg] joints that differ by more are another posture
 ROUNDS = 5000
 
 
@@ -267,21 +256,17 @@ LEG_JOINTS = ('left_hip', 'left_knee', 'left_ankle')
 # --- captured motions ----------------------------------------------------------------------------
 
 
-JUMP = 0.7
-"""[s] Between the frames of Fig. 2, one of the source's spacings."""
-CLOSE = 0.05
-"""[s] Between those of Fig. 12."""
+JUMP = 0.7  # [s] between the frames of Fig. 2, one of the source's spacings.
+CLOSE = 0.05  # [s] between those of Fig. 12.
 FRAMES = 9
 SHOWN = ('JI', 'line search')
 HANDS = ('lhand', 'rhand')
+# The joints that the caption of Fig. 2 names, at the ends of these bones.
 REDUNDANT = {'lradius': 'wrist', 'lhumerus': 'elbow', 'lclavicle': 'shoulder'}
-"""The joints that the caption of Fig. 2 names, at the ends of these bones."""
-SPARSE = 3
-"""Every third frame of the clip is a goal of Fig. 2."""
+SPARSE = 3  # every third frame of the clip is a goal of Fig. 2.
+# Joints that are free in Fig. 2; the arms alone are drawn.
 FREE: Mapping[str, Sequence[str]] = {'the arms': (), 'the arms and the back': BACK}
-"""Joints that are free in Fig. 2; the arms alone are drawn."""
-LARGER = 1.5
-"""A large difference is so many times a small one."""
+LARGER = 1.5  # a large difference is so many times a small one
 
 
 def redundant_rows(clip: Clip) -> Iterator[Row]:
@@ -449,6 +434,7 @@ def redundant(rows: Sequence[Row]) -> Claim:
 # --- the figure ----------------------------------------------------------------------------------
 
 
+# Colour and width of a figure's bones.
 LOOKS: Mapping[str, tuple[str, float]] = {
     'captured': (GREY, 2.5),
     'none': (GREY, 1.0),
@@ -459,7 +445,6 @@ LOOKS: Mapping[str, tuple[str, float]] = {
     'flip 2': (ORANGE, 1.2),
     'desired': (BLUE, 2.0),
 }
-"""Colour and width of a figure's bones."""
 
 
 def draw(rows: Sequence[Row]) -> Any:

@@ -39,8 +39,7 @@ THRESHOLDS = tuple(sorted({0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01, *FINE}, reve
 SEEDS = range(10)
 COARSE, TIGHT = 0.03, 1e-6
 MOST_ITERATIONS = 2000
-FARTHER = 1.01
-"""A distance that is larger by less than this factor is the same."""
+FARTHER = 1.01  # a distance that is larger by less than this factor is the same
 
 METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
     'JI': ('pseudoinverse', {'preset': 'buss_pure'}),
@@ -48,8 +47,8 @@ METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
     'CCD': ('cyclic_coordinate_descent', {}),
     'BFGS': ('bfgs', {'preset': 'state_of_the_art'}),
 }
+# The source's table: distance from the goal [units].
 THEIRS = {'JI, halved': 5.853667, 'CCD': 3.368891, 'BFGS': 2.534875}
-"""The source's table: distance from the goal [units]."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:

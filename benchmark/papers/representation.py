@@ -33,17 +33,13 @@ from ik_core.progress import bar
 
 from ..results import Claim, Row
 
-SIZES = (6, 20, 71, 100)
-"""Numbers of joints; 71 as the figure of [EngellErleben2011]."""
+SIZES = (6, 20, 71, 100)  # numbers of joints; 71 as the figure of [EngellErleben2011]
 AXES = ('z', 'any')
 TASKS = ('transforms', 'jacobian', 'sweep')
 QUATERNION, MATRIX, HOMOGENEOUS = 'quaternion', 'matrix (3, 3)', 'matrix (4, 4)'
-REPEATS, JOINTS = 41, 30_000
-"""Measurements of each kind, in turns, and joints that each computes."""
-LESS = 0.95
-"""Less expensive takes at most so many times as long."""
-SAME = 1e-12
-"""Jacobians that differ by less are the same."""
+REPEATS, JOINTS = 41, 30_000  # measurements of each kind, in turns, and joints that each computes
+LESS = 0.95  # less expensive takes at most so many times as long
+SAME = 1e-12  # jacobians that differ by less are the same
 
 
 Call = Callable[[int], tuple[Array, Array]]

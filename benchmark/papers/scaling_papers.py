@@ -34,12 +34,10 @@ from ..results import Claim, Row, exponent
 from ..robots import chain
 
 SOLVES = 200
-TOLERANCE = 1e-4
-"""[m] Within which a goal counts as reached."""
+TOLERANCE = 1e-4  # [m] within which a goal counts as reached
 FIVE = (2, 3, 4, 5, 6)
 LONGER = (5, 10, 20, 40, 60, 80, 100)
-LARGE = 10
-"""Exponents are fitted from so many joints on."""
+LARGE = 10  # exponents are fitted from so many joints on
 LIMITED = {'max_iterations': 5000, 'restarts': 0}
 
 METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {

@@ -43,24 +43,18 @@ from .imitation import ARM, SMALL, performed, proportioned_joints
 
 LIMBS = 0.9
 STRETCHES = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
-BENT = 0.5
-"""Stretch at both ends of the way."""
-DIRECTION = (0.8, -0.4, -0.45)
-"""Of the line from the shoulder, ahead, to the right and down."""
+BENT = 0.5  # stretch at both ends of the way
+DIRECTION = (0.8, -0.4, -0.45)  # of the line from the shoulder, ahead, to the right and down
 FRAMES, MORE_FRAMES = 60, 240
-KNOTS = 3
-"""Frames from knot to knot."""
+KNOTS = 3  # frames from knot to knot
 TIP = 'right_fingertips'
+# Of Gauss and Newton; weight [1/m] of an end effector beside joint angles.
 ROUNDS, WEIGHT = 60, 1e3
-"""Of Gauss and Newton; weight [1/m] of an end effector beside joint angles."""
-CLOSE = 1e-6
-"""[rad] A round that changes no angle by more is the last."""
+CLOSE = 1e-6  # [rad] a round that changes no angle by more is the last
 JERKY = 2.0
-NEGLIGIBLE = 0.01
-"""[m]"""
+NEGLIGIBLE = 0.01  # [m]
 FIDELITY, MUCH = 0.9, 5.0
-FLOOR = 1e-9
-"""No curve goes lower."""
+FLOOR = 1e-9  # no curve goes lower
 
 
 def arm(limbs: float) -> Robot:

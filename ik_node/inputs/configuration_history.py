@@ -21,14 +21,11 @@ from ik_core.maths.rotations import Array
 
 from .goal_frames import NotYet, too_old
 
-SPAN = 10_000_000_000
-"""[ns] How long positions are kept, as tf2 keeps transforms."""
-SPACING = 800_000
-"""[ns] Positions that are closer in time are thinned out: those above 1 kHz."""
-SIZE = SPAN // SPACING
-"""Positions of a joint in that time; up to twice as many are kept."""
+SPAN = 10_000_000_000  # [ns] how long positions are kept, as tf2 keeps transforms
+SPACING = 800_000  # [ns] positions that are closer in time are thinned out: those above 1 kHz
+SIZE = SPAN // SPACING  # positions of a joint in that time; up to twice as many are kept
+# [ns] A stamp so much older than the last one says that the clock was set back.
 SET_BACK = 1_000_000_000
-"""[ns] A stamp so much older than the last one says that the clock was set back."""
 
 
 class ConfigurationHistory:

@@ -19,8 +19,8 @@ from .subscriptions import Inputs
 
 TOPIC = 'controller_manager/activity'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Largest message [bytes] with the states of all controllers and hardware.
 LARGEST_ACTIVITY = 200_000
-"""Largest message [bytes] with the states of all controllers and hardware."""
 
 
 class ControllerActivity:

@@ -25,8 +25,7 @@ from ..robot_model import Model
 from .subscriptions import Inputs
 
 TOPIC = 'example_trajectory'
-LARGEST_EXAMPLE = 400_000
-"""[bytes] 5000 points of 7 joints, more than a minute at 60 Hz."""
+LARGEST_EXAMPLE = 400_000  # [bytes] 5000 points of 7 joints, more than a minute at 60 Hz
 
 
 class Examples:

@@ -33,24 +33,18 @@ from ik_core.maths.rotations import Array
 
 from ..outputs.codes import StatusCode
 
+# [s] A difference that appears within this time after the command came to rest is a sag.
 SETTLING = 0.5
-"""[s] A difference that appears within this time after the command came to rest is a sag."""
+# [rad/s or m/s] The sag is followed so fast meanwhile: a single wrong sample changes little,
 SAG_SPEED = 1.0
-"""[rad/s or m/s] The sag is followed so fast meanwhile: a single wrong sample changes little,"""
-CREEP = 0.01
-"""[rad/s or m/s] and so fast later."""
+CREEP = 0.01  # [rad/s or m/s] and so fast later
+# [s] A robot that lags by less is not judged by its difference to a command that just stopped.
 LONGEST_LAG = 0.3
-"""[s] A robot that lags by less is not judged by its difference to a command that just stopped."""
-LONGEST_STEP = 0.05
-"""[s] Longer ticks, as after a stall, let the sag follow no faster than this."""
-CONFIRMING = 3
-"""Messages of joint_states in a row that show that a robot was moved,"""
-CONFIRMING_TIME = 0.02
-"""[s] over this time."""
-KEPT = 3.0
-"""[s] How long the goals of a robot that stands still are kept."""
-LEFT = 5e-3
-"""[rad or m] A robot that stood still has left when a joint is farther from there."""
+LONGEST_STEP = 0.05  # [s] longer ticks, as after a stall, let the sag follow no faster than this
+CONFIRMING = 3  # messages of joint_states in a row that show that a robot was moved,
+CONFIRMING_TIME = 0.02  # [s] over this time
+KEPT = 3.0  # [s] how long the goals of a robot that stands still are kept
+LEFT = 5e-3  # [rad or m] a robot that stood still has left when a joint is farther from there
 
 
 class Cause(Enum):

@@ -24,35 +24,23 @@ from ik_core.maths.rotations import Array
 
 from .measured_state import Differences, Joints
 
-WINDOW = 0.25
-"""[s] The longest lag of controller and state together that is no error,"""
-PERIODS = 2.0
-"""Further periods of the commands that a message may take."""
-BLOCKS = 128
-"""The window is cut into at most this many blocks, each at least one period long."""
+WINDOW = 0.25  # [s] the longest lag of controller and state together that is no error,
+PERIODS = 2.0  # further periods of the commands that a message may take
+BLOCKS = 128  # the window is cut into at most this many blocks, each at least one period long
+# This many samples in a row, over AGREEING_TIME [s], prove that a joint does not follow.
 AGREEING = 3
-"""This many samples in a row, over AGREEING_TIME [s], prove that a joint does not follow."""
 AGREEING_TIME = 0.004
-STILL = 1e-3
-"""[rad or m] A joint stands that moves less than this,"""
-LEFT = 5e-3
-"""[rad or m] although its command has moved on by more than this."""
+STILL = 1e-3  # [rad or m] a joint stands that moves less than this,
+LEFT = 5e-3  # [rad or m] although its command has moved on by more than this
+# [s] The lag of a robot that has not moved yet, besides that of its trajectories,
 FIRST_LAG = 0.05
-"""[s] The lag of a robot that has not moved yet, besides that of its trajectories,"""
-LAG_TIME = 0.5
-"""Time of motion over which the lag is learned,"""
-FAST = 4.0 * LEFT
-"""[rad or m] as long as a command moves on by more than this"""
-FAST_TIME = 0.1
-"""[s] in this time."""
-STARTING = 25.0
-"""[rad/s2 or m/s2] A robot that begins to move does not accelerate more."""
-LATE = 0.006
-"""[s] A robot stands that does not move for so much longer than its lag."""
-LEARNED = 0.003
-"""[s] The lag is learned from samples that are so far apart at least."""
-LONGEST_STEP = 0.05
-"""[s] Samples farther apart do not count as time of motion."""
+LAG_TIME = 0.5  # time of motion over which the lag is learned,
+FAST = 4.0 * LEFT  # [rad or m] as long as a command moves on by more than this
+FAST_TIME = 0.1  # [s] in this time
+STARTING = 25.0  # [rad/s2 or m/s2] a robot that begins to move does not accelerate more
+LATE = 0.006  # [s] a robot stands that does not move for so much longer than its lag
+LEARNED = 0.003  # [s] the lag is learned from samples that are so far apart at least
+LONGEST_STEP = 0.05  # [s] samples farther apart do not count as time of motion
 
 
 class Commanded(NamedTuple):

@@ -21,8 +21,8 @@ from ik_core.maths.rotations import Array
 from ..conversions import Refused
 from ..texts import cut
 
+# Characters of a frame; links with similar names are not looked for where there are more.
 LONGEST_NAME = 256
-"""Characters of a frame; links with similar names are not looked for where there are more."""
 
 
 class Pending(Refused):

@@ -41,13 +41,11 @@ from .planar import complete
 from .subscriptions import LARGEST, Inputs, survived
 from .waiting_goals import Arrival, WaitingGoals
 
+# Where the inbox has joint goals: in place of the goals of tips, and of joints that no tip needs.
 ALL_JOINTS, AUXILIARY_JOINTS = -1, -2
-"""Where the inbox has joint goals: in place of the goals of tips, and of joints that no tip needs.
-"""
+# Largest message [bytes] with goals for all tips: a thousand poses or joints.
 LARGEST_ARRAY = 64_000
-"""Largest message [bytes] with goals for all tips: a thousand poses or joints."""
-JOINT_GOALS = 10
-"""Length of the queue of joint goals, since each may name other joints."""
+JOINT_GOALS = 10  # length of the queue of joint goals, since each may name other joints
 
 
 Goal = SetGoal | SetTwist | MoveTo

@@ -41,27 +41,23 @@ from ..robot_model import Model
 from ..texts import MIDDLEWARE_ERRORS, sentence
 from .goal_topics import Goals
 
-TOPIC = '~/interactive_goals'
-"""RViz's display InteractiveMarkers asks for this as its namespace."""
+TOPIC = '~/interactive_goals'  # RViz's display InteractiveMarkers asks for this as its namespace
 
+# [s] After this silence the client that holds a marker counts as gone: RViz sends feedback several
+# times a second.
 HOLD_TIMEOUT = 2.0
-"""[s] After this silence the client that holds a marker counts as gone: RViz sends feedback
-several times a second.
-"""
 
+# Length of the queue: of one message, the last pose before the mouse button goes up could be lost.
 FEEDBACK_DEPTH = 10
-"""Length of the queue: of one message, the last pose before the mouse button goes up could be
-lost.
-"""
 
 MARKER_SIZE = 0.25
 BALL_SIZE = 0.06
+# A marker that would move by less [m, or a rotation matrix's element] is not moved.
 SMALLEST_MOVE = 1e-6
-"""A marker that would move by less [m, or a rotation matrix's element] is not moved."""
 
 S = math.sqrt(0.5)
+# A control acts along, or about, its own x axis; these quaternions (xyzw) turn it.
 AXES = {'x': (S, 0.0, 0.0, S), 'y': (0.0, 0.0, S, S), 'z': (0.0, -S, 0.0, S)}
-"""A control acts along, or about, its own x axis; these quaternions (xyzw) turn it."""
 
 
 class InteractiveGoals:

@@ -12,8 +12,7 @@ from ik_core.robot.limits import LARGEST_POSITION
 from ..conversions import Refused
 from ..robot_model import Model
 
-FITS = 1e-6
-"""[rad or m] A joint this near to where it is anyway is asked for nothing."""
+FITS = 1e-6  # [rad or m] a joint this near to where it is anyway is asked for nothing
 
 
 def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:

@@ -70,16 +70,12 @@ from .speed_scaling import SpeedScaling
 from .state_clock import StateClock
 from .subscriptions import Inputs
 
-LARGEST_STATE = 200_000
-"""Largest joint state [bytes]: more than a thousand joints have long names."""
+LARGEST_STATE = 200_000  # largest joint state [bytes]: more than a thousand joints have long names
+# [s] The shortest time of a message that sends a controller to where the robot is.
 LEAST_RETURN = 0.1
-"""[s] The shortest time of a message that sends a controller to where the robot is."""
-UNDISTURBED = 1e-3
-"""[s] Two clocks that are read in so short a time were read together,"""
-ATTEMPTS = 5
-"""of so many attempts."""
-UNHEARD = 2.0
-"""[s] Joints without states are named in the log each time this has gone by."""
+UNDISTURBED = 1e-3  # [s] two clocks that are read in so short a time were read together,
+ATTEMPTS = 5  # of so many attempts
+UNHEARD = 2.0  # [s] joints without states are named in the log each time this has gone by
 Due = Instruction | Begin
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 

@@ -27,35 +27,27 @@ from ik_core.maths.rotations import Array
 
 from ..joint_limits import LEAST_TOLERANCE, mimic_unit
 
-REST_TIME = 0.2
-"""[s] Over at least this time the samples of a joint at rest agree,"""
-REST_SPEED = 0.01
-"""[rad/s or m/s] and the slope of a line through them is below this,"""
-REST_SAMPLES = 3
-"""of this many samples at least."""
-WATCHED = 0.3
-"""[s] Samples older than this do not count, as long as there are enough younger ones."""
-REMEMBERED = 512
-"""Samples of a joint: as many as may come in that time."""
-TINY = 1e-30
-"""[s^2] Against a division by 0 where there is but one moment."""
+REST_TIME = 0.2  # [s] over at least this time the samples of a joint at rest agree,
+REST_SPEED = 0.01  # [rad/s or m/s] and the slope of a line through them is below this,
+REST_SAMPLES = 3  # of this many samples at least
+WATCHED = 0.3  # [s] samples older than this do not count, as long as there are enough younger ones
+REMEMBERED = 512  # samples of a joint: as many as may come in that time
+TINY = 1e-30  # [s^2] against a division by 0 where there is but one moment
+# This many samples in a row, over JUMP_TIME [s], prove that a joint is where it could not have
+# come to.
 JUMPED = 5
-"""This many samples in a row, over JUMP_TIME [s], prove that a joint is where it could not have
-come to."""
 JUMP_TIME = 0.05
+# [rad] A joint that turns may be so far outside its limits: a description may allow less than the
+# robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at
+# least.
 HALF_A_TURN = math.pi
-"""[rad] A joint that turns may be so far outside its limits: a description may allow less than the
-robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at least.
-"""
 SHORTEST = 0.1
+# [rad or m] Nor may a joint without limits be farther away: such an angle has no digits left that
+# say where the joint is within its turn.
 FARTHEST = 1e8
-"""[rad or m] Nor may a joint without limits be farther away: such an angle has no digits left that
-say where the joint is within its turn.
-"""
+# A robot that is pushed, or swings, may exceed the velocity of its description so much,
 FASTER = 1.5
-"""A robot that is pushed, or swings, may exceed the velocity of its description so much,"""
-BUNCHED = 0.05
-"""and so many seconds may messages come too late, the next one right behind them."""
+BUNCHED = 0.05  # and so many seconds may messages come too late, the next one right behind them
 TURN = 2.0 * math.pi
 Joints = NDArray[np.intp]
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 
-STEEP = 1e-6
-"""An x axis with less than this in the plane has no heading; the y axis then gives it."""
+STEEP = 1e-6  # an x axis with less than this in the plane has no heading; the y axis then gives it
 
 
 def complete(goal: Array, current: Array, keep: str) -> Array:

@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.serialization import deserialize_message
 
-PLAIN = b'\x00\x01'
-"""How plain CDR with the lowest byte first begins."""
-START = 4
-"""Offset of the message itself."""
+PLAIN = b'\x00\x01'  # how plain CDR with the lowest byte first begins
+START = 4  # offset of the message itself
 HEAD, COUNT, POSE = struct.Struct('<iII'), struct.Struct('<I'), struct.Struct('<7d')
 
 

@@ -29,8 +29,7 @@ from .subscriptions import Inputs
 TOPIC = 'robot_description'
 IN_FORCE = '~/robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-POLL_PERIOD = 0.02
-"""[s] How often a node that loads its robot checks whether it is to end."""
+POLL_PERIOD = 0.02  # [s] how often a node that loads its robot checks whether it is to end
 
 
 class Description:

@@ -20,16 +20,11 @@ from ..outputs.diagnostics import Diagnostics
 from .subscriptions import Inputs
 
 LATEST = QoSProfile(depth=1)
-LARGEST_STATE = 200_000
-"""Largest message [bytes]: six points for more than a thousand joints."""
-LEAST = 0.01
-"""Smaller fractions count as this one: a robot that stands does not follow."""
-INTERVAL = 0.05
-"""[s] The state is read so often: a controller publishes it in each of its cycles."""
-STEP = 0.02
-"""A fraction counts as the next lower multiple of this: measured ones are never steady."""
-FASTER = 2.5 * STEP
-"""The fraction in force rises by more than this, or to 1; it falls by any step."""
+LARGEST_STATE = 200_000  # largest message [bytes]: six points for more than a thousand joints
+LEAST = 0.01  # smaller fractions count as this one: a robot that stands does not follow
+INTERVAL = 0.05  # [s] the state is read so often: a controller publishes it in each of its cycles
+STEP = 0.02  # a fraction counts as the next lower multiple of this: measured ones are never steady
+FASTER = 2.5 * STEP  # the fraction in force rises by more than this, or to 1; it falls by any step
 
 
 class SpeedScaling:

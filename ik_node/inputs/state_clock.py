@@ -14,14 +14,11 @@ from builtin_interfaces.msg import Time
 
 from ..conversions import time_to_seconds
 
-WATCHED = 1.0
-"""[s] How long stamps are collected."""
-OLDEST = 0.05
-"""[s] A stamp may be so old when its state comes,"""
-NEWEST = -0.005
-"""Least age [s]."""
+WATCHED = 1.0  # [s] how long stamps are collected
+OLDEST = 0.05  # [s] a stamp may be so old when its state comes,
+NEWEST = -0.005  # least age [s]
+# [s] A state that comes so late, compared with others, has a stamp that can't be trusted.
 LATEST = 1.0
-"""[s] A state that comes so late, compared with others, has a stamp that can't be trusted."""
 
 
 class StateClock:

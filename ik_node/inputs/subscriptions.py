@@ -26,8 +26,7 @@ from ..outputs.diagnostics import Diagnostics
 from ..texts import MIDDLEWARE_ERRORS
 from .pose_bytes import reader_of
 
-LARGEST = 4096
-"""Largest message [bytes] with one pose or twist and the name of a frame."""
+LARGEST = 4096  # largest message [bytes] with one pose or twist and the name of a frame
 
 
 class Inputs:

@@ -40,20 +40,16 @@ NOT_ALLOWED = (
     'SROS 2 does not allow this node to listen to /tf; '
     'the part for tf2_ros in config/sros2_policy.xml allows it'
 )
+# Pattern of rcl's complaints on stderr when it can't subscribe.
 RCL_COMPLAINT = re.compile(rb'\n?>>> \[rcutils\|.*?<<<\n|invalid allocator[^\n]*\n', re.DOTALL)
-"""Pattern of rcl's complaints on stderr when it can't subscribe."""
+# [s] A frame may become known within this time of the first request for any frame,
 FIRST_PATIENCE = 2.0
-"""[s] A frame may become known within this time of the first request for any frame,"""
-PATIENCE = 0.1
-"""and within this time of the first request for that frame."""
+PATIENCE = 0.1  # and within this time of the first request for that frame
+# [s] An unknown frame counts as new again when no request has named it for this time.
 FORGET_AFTER = 2.0
-"""[s] An unknown frame counts as new again when no request has named it for this time."""
-TAKE_PERIOD = 0.01
-"""[s] How often what came is taken,"""
-MOST_AT_ONCE = 100
-"""Messages of a topic that are read at once: the length of tf2's queues."""
-LARGEST = 64_000
-"""Largest message [bytes]: some hundred transforms."""
+TAKE_PERIOD = 0.01  # [s] how often what came is taken,
+MOST_AT_ONCE = 100  # messages of a topic that are read at once: the length of tf2's queues
+LARGEST = 64_000  # largest message [bytes]: some hundred transforms
 
 
 class TfFrames:

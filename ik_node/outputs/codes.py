@@ -61,8 +61,8 @@ class StatusCode(Enum):
         return self.name.lower()
 
 
+# Codes about joints.
 OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
-"""Codes about joints."""
 
 
 class Hazard(Enum):

@@ -27,17 +27,14 @@ from ..texts import explanation
 from .diagnostics import Diagnostics
 from .goals_and_solution import Look
 
-PERIOD = 0.2
-"""[s] Between two looks."""
-REACH = 0.1
-"""[m] Pairs that are nearer are shown."""
+PERIOD = 0.2  # [s] between two looks
+REACH = 0.1  # [m] pairs that are nearer are shown
 LINE_WIDTH, TEXT_HEIGHT = 0.004, 0.03
 RED, ORANGE, GREEN, WHITE = (
     (1.0, 0.1, 0.1, 1.0), (1.0, 0.6, 0.0, 1.0), (0.2, 0.8, 0.2, 1.0), (1.0, 1.0, 1.0, 1.0),
 )  # fmt: skip
 COVER = (1.0, 0.1, 0.1, 0.5)
-NEAR = 0.3
-"""Share of REACH below which a pair is orange."""
+NEAR = 0.3  # share of REACH below which a pair is orange
 
 
 class CollisionMarkers:

@@ -131,12 +131,12 @@ def make_output(model: Model) -> Output:
         return JointStateWriter(model.robot, names)
 
 
+# Outputs by the value of the parameter `output`.
 OUTPUTS: dict[str, type[Output]] = {
     'joint_state': JointStateWriter,
     'joint_trajectory': JointTrajectoryWriter,
     'position_command': PositionWriter,
 }
-"""Outputs by the value of the parameter `output`."""
 
 
 def _zeros(names: Sequence[str]) -> array[float]:

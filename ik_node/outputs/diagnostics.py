@@ -24,8 +24,8 @@ from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, cut
 from .codes import OF_STATE, Hazard, Hazards, StatusCode, hazards
 
+# The limits of a joint, and what comes after the joint's unit.
 RATES = {'lower': '', 'upper': '', 'velocity': '/s', 'acceleration': '/s^2', 'jerk': '/s^3'}
-"""The limits of a joint, and what comes after the joint's unit."""
 
 
 class Diagnostics:

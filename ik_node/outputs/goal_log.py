@@ -26,10 +26,8 @@ from .codes import StatusCode
 from .diagnostics import Diagnostics
 from .goals_and_solution import Look
 
-STEADY = 0.5
-"""[s] How long a goal stays the same before what became of it is worth a line."""
-NEGLIGIBLE = 1e-5
-"""[m, rad] Motion of a tip during a jog that is not worth a word."""
+STEADY = 0.5  # [s] how long a goal stays the same before what became of it is worth a line
+NEGLIGIBLE = 1e-5  # [m, rad] motion of a tip during a jog that is not worth a word
 OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
@@ -39,10 +37,10 @@ OUTCOMES = {
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
 
+# Outcomes that are logged once a search for another configuration has found nothing closer.
 AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
-"""Outcomes that are logged once a search for another configuration has found nothing closer."""
+# Kinds of goals that suit an arm of few joints better, by kind.
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
-"""Kinds of goals that suit an arm of few joints better, by kind."""
 
 
 class GoalLog:

@@ -27,8 +27,8 @@ from ..robot_model import Model
 from .joint_rows import JointRows
 
 SOLUTION_PERIOD = 1.0 / 30.0
+# Gives the model that is moved and its last command, None for neither.
 Look = Callable[[], tuple[Model | None, Command | None]]
-"""Gives the model that is moved and its last command, None for neither."""
 
 
 class GoalsInForce:

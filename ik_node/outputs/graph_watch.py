@@ -32,24 +32,21 @@ from ..clocks import CLOCK_PATIENCE, NodeClock
 from ..texts import cut, explanation
 from .diagnostics import Diagnostics
 
-GRAPH_PERIOD = 2.0
-"""[s] Period of the checks."""
+GRAPH_PERIOD = 2.0  # [s] period of the checks
+# Kinds of messages that are goals, besides joint_goal.
 GOALS = (PoseStamped, PoseArray, PointStamped, TwistStamped)
-"""Kinds of messages that are goals, besides joint_goal."""
-JOINT_JOG = '~/delta_joint_cmds'
-"""A topic of MoveIt Servo that this node does not have."""
+JOINT_JOG = '~/delta_joint_cmds'  # a topic of MoveIt Servo that this node does not have
+# [s] How long to listen to other joint states at a time, and the period of reading them.
 LISTENING, LISTENING_PERIOD = 1.0, 0.02
-"""[s] How long to listen to other joint states at a time, and the period of reading them."""
+# Times that the same publishers are listened to in a row, until their joints are known,
 MOST_LISTENED = 5
-"""Times that the same publishers are listened to in a row, until their joints are known,"""
-SELDOM = 15
-"""and in one of so many checks later on: they may begin to publish others."""
+SELDOM = 15  # and in one of so many checks later on: they may begin to publish others
 
+# The name that ROS gives to a node that is not discovered yet, or is none of ROS.
 NAMELESS = '_NODE_NAME_UNKNOWN_'
-"""The name that ROS gives to a node that is not discovered yet, or is none of ROS."""
 
+# Gives the topic of the commands and their joints; '' and () for none.
 Published = Callable[[], tuple[str, tuple[str, ...]]]
-"""Gives the topic of the commands and their joints; '' and () for none."""
 
 
 class Finding(NamedTuple):

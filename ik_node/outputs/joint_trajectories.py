@@ -51,14 +51,13 @@ from .joint_rows import JointRows
 from .output import Output
 from .trajectory_bytes import TrajectoryBytes
 
+# [ns] The past in a message: as far may the controller's clock be behind without any harm.
 CLOCKS = 20_000_000
-"""[ns] The past in a message: as far may the controller's clock be behind without any harm."""
+# [ns] The last point is repeated so much later: a message that ends in the past is refused.
 PATIENCE = 10**9
-"""[ns] The last point is repeated so much later: a message that ends in the past is refused."""
-BEGINNING = -(2**62)
-"""[ns] A time before all others."""
+BEGINNING = -(2**62)  # [ns] a time before all others
+# [rad or m] A knot farther from where the one before leads begins another motion.
 CONTINUOUS = 1e-9
-"""[rad or m] A knot farther from where the one before leads begins another motion."""
 
 
 class Window:

@@ -30,14 +30,11 @@ AXIS_LENGTH = 0.1
 BALL_DIAMETER = 0.03
 TRACE_WIDTH = 0.004
 TRACE_COLOUR = (0.2, 0.6, 1.0)
-TRACE_STEP = 0.002
-"""A point of a trace is at least this far [m] from the one before,"""
-TRACE_POINTS = 300
-"""Points of a trace at most."""
+TRACE_STEP = 0.002  # a point of a trace is at least this far [m] from the one before,
+TRACE_POINTS = 300  # points of a trace at most
 SAMPLING_PERIOD = 0.04
 SAMPLES_PER_MESSAGE = 5
-DELIVERY = Duration(seconds=0.2)
-"""How long the last message may take to those who listen."""
+DELIVERY = Duration(seconds=0.2)  # how long the last message may take to those who listen
 Colour = tuple[float, float, float]
 RED, GREEN, BLUE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 MOVING = (1.0, 0.8, 0.0)

@@ -22,8 +22,8 @@ from .specs import UNBOUNDED, Spec, fixed_specs
 
 WIDTH = 99
 INDENT = ' ' * 4
+# Values that the file sets; everything else is commented out, with its default.
 SHIPPED = {'joint_limits.default.velocity': 1.0, 'joint_limits.default.acceleration': 5.0}
-"""Values that the file sets; everything else is commented out, with its default."""
 
 HEADER = """\
 # All parameters of ik_node, with meaning, [unit], range and default.
@@ -36,6 +36,7 @@ HEADER = """\
 /**:
   ros__parameters:
 """
+# Introductions of groups of parameters; the group is the first part of their names.
 INTRODUCTIONS = {
     '': """\
 The node, and how it follows goals. A tip may have a tool centre point, given in the tip's
@@ -57,7 +58,6 @@ The defaults apply to joints without limits in the URDF. A joint without any lim
 as fast as the goal does. /diagnostics has the limits in force. Limits, tools and goal kinds
 that are set while the node runs also apply to the next robot with these joints and tips.""",
 }
-"""Introductions of groups of parameters; the group is the first part of their names."""
 
 
 def describe(specs: Iterable[Spec]) -> str:

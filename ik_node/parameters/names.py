@@ -20,15 +20,13 @@ from ik_core.display import listed
 from .node_options import Limits, Tool
 
 OF_JOINTS, OF_TIPS = ('joint_limits.', 'home.'), ('tools.', 'goal_kind.')
-OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)
-"""Parameters that are declared once the robot is known."""
+OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)  # parameters that are declared once the robot is known
+# Fields of the parameters of each joint or tip.
 PARTS = {
     prefix: tuple(f.name for f in fields(owned))
     for prefix, owned in (('joint_limits.', Limits), ('tools.', Tool))
 }
-"""Fields of the parameters of each joint or tip."""
-MISSPELT = 0.75
-"""Likeness to a name, or to a word of one, from which on another is taken for it."""
+MISSPELT = 0.75  # likeness to a name, or to a word of one, from which on another is taken for it
 
 
 def misspelt(

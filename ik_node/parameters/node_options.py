@@ -16,14 +16,12 @@ from ik_core.exceptions import InvalidOption
 from ik_core.options import option
 from ik_core.tracking import TrackerOptions
 
-TIGHTEST = 1e-12
-"""The smallest tolerance [m, rad] that a goal can be reached to."""
+TIGHTEST = 1e-12  # the smallest tolerance [m, rad] that a goal can be reached to
+# Parts of the tip's own height and tilt that a planar goal can keep.
 PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
-"""Parts of the tip's own height and tilt that a planar goal can keep."""
+# Parts of a goal's pose that count; auto: all of it, with fewer than six joints the position
+# first; axis: its position and the direction of its z axis.
 GOAL_KINDS = ('auto', 'pose', 'position', 'axis')
-"""Parts of a goal's pose that count; auto: all of it, with fewer than six joints the position
-first; axis: its position and the direction of its z axis.
-"""
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,11 @@ from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
+# [rad or m] More than controllers sag and overshoot; a lag in time is no following error.
 FOLLOWING_ERROR = 0.1
-"""[rad or m] More than controllers sag and overshoot; a lag in time is no following error."""
-LONGEST_TOOL = 100.0
-"""[m] Largest coordinate of a tool centre point."""
+LONGEST_TOOL = 100.0  # [m] largest coordinate of a tool centre point
+# The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop.
 SLOWEST = 1e-6
-"""The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,7 @@ def limit_specs(robot: Robot) -> list[Spec]:
     ]
 
 
-LimitRow = tuple[str, float, str, tuple[float, float]]
-"""Limit, default, unit, bounds."""
+LimitRow = tuple[str, float, str, tuple[float, float]]  # limit, default, unit, bounds
 
 
 def _limits(robot: Robot, i: int) -> list[LimitRow]:

@@ -51,26 +51,22 @@ from ..scene_reader import SceneReader
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
+# The solvers that find any solution, as such requests need; the first where neither is set.
 SEARCHES = 'levenberg_marquardt', 'closed_form'
-"""The solvers that find any solution, as such requests need; the first where neither is set."""
 
-DEFAULT_TIMEOUT = 0.5
-"""[s] Timeout of a request without one,"""
-LONGEST_TIMEOUT = 10.0
-"""Longest timeout of a request, whatever it asks for: others wait meanwhile."""
+DEFAULT_TIMEOUT = 0.5  # [s] timeout of a request without one,
+LONGEST_TIMEOUT = 10.0  # longest timeout of a request, whatever it asks for: others wait meanwhile
+# The topic of planning scenes, and the depth of its queue; as of MoveIt's.
 SCENE, SCENE_DEPTH = 'planning_scene', 100
-"""The topic of planning scenes, and the depth of its queue; as of MoveIt's."""
+# The service of MoveIt's move_group that knows what came on that topic before.
 SCENE_SERVICE = 'get_planning_scene'
-"""The service of MoveIt's move_group that knows what came on that topic before."""
+# The parts of a scene that are asked for: names in moveit_msgs/PlanningSceneComponents.
 COMPONENTS = (
     'ROBOT_STATE_ATTACHED_OBJECTS', 'WORLD_OBJECT_NAMES', 'WORLD_OBJECT_GEOMETRY', 'OCTOMAP',
     'ALLOWED_COLLISION_MATRIX',
 )  # fmt: skip
-"""The parts of a scene that are asked for: names in moveit_msgs/PlanningSceneComponents."""
-MOST_SHOWN = 3
-"""Parts of a scene that could not be read, of which a text says why."""
-POLL_PERIOD = 0.02
-"""[s] How often a request checks whether the service is being closed."""
+MOST_SHOWN = 3  # parts of a scene that could not be read, of which a text says why
+POLL_PERIOD = 0.02  # [s] how often a request checks whether the service is being closed
 
 
 class MoveItErrorCode(IntEnum):

@@ -22,8 +22,7 @@ from ..conversions import Refused
 from ..inputs.joint_states import FeedbackMonitor
 from ..robot_model import Model
 
-ANSWER_PERIOD = 0.02
-"""[s] How often to look whether calls that wait can be answered."""
+ANSWER_PERIOD = 0.02  # [s] how often to look whether calls that wait can be answered
 NO_ROBOT = 'there is no robot yet'
 TAKEN_BACK = 'cancelled before the joints were at rest: resuming'
 

@@ -32,14 +32,11 @@ from ik_core.tracking.recording import PART, Recorder, part_of
 from ..robot_model import Model
 from ..texts import explanation, sentence
 
-LONGEST_NAME = 60
-"""Characters of the robot's name that stand in the name of a file."""
+LONGEST_NAME = 60  # characters of the robot's name that stand in the name of a file
+# How names of files have the robot's name, and when they were begun.
 ROBOT, TIME = rf'[A-Za-z0-9._-]{{0,{LONGEST_NAME}}}', '%Y%m%d_%H%M%S'
-"""How names of files have the robot's name, and when they were begun."""
-WRITING_TIME = 60.0
-"""[s] How long an ending node waits for each file to be written."""
-LEFT_BEHIND = 3600.0
-"""[s] A file that was not written to for this long is abandoned."""
+WRITING_TIME = 60.0  # [s] how long an ending node waits for each file to be written
+LEFT_BEHIND = 3600.0  # [s] a file that was not written to for this long is abandoned
 
 
 def check_folder(folder: Path, node: str) -> None:

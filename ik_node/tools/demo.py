@@ -47,13 +47,11 @@ RATE = 250.0
 DURATION = 20.0
 TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
+# [s] To wait for the node; where numba compiles the kernels, the first start takes minutes.
 START_PATIENCE = 900.0
-"""[s] To wait for the node; where numba compiles the kernels, the first start takes minutes."""
-BROWSER_PATIENCE = 60.0
-"""[s] To wait for a browser to open the page."""
+BROWSER_PATIENCE = 60.0  # [s] to wait for a browser to open the page
 POSITION_TOLERANCE = 1e-5
-ORIENTATION_TOLERANCE = 1e-4
-"""Tolerances of a reached goal [m, rad]: the node's own."""
+ORIENTATION_TOLERANCE = 1e-4  # tolerances of a reached goal [m, rad]: the node's own
 SOLVE_TIME = 'solve_time_since_goal [us]'
 STREAM_RATE = 50.0
 STREAM_RADIUS = 0.1

@@ -25,14 +25,14 @@ from ik_core.robot.robot_sources import load_robot
 from ..main import stop_on_signals
 
 TIP, JOINTS = 'panda_hand_tcp', 7
+# [m] The circle, which is horizontal; the hand points down.
 CENTRE, RADIUS = np.array([0.45, 0.0, 0.4]), 0.15
-"""[m] The circle, which is horizontal; the hand points down."""
 DOWN = (1.0, 0.0, 0.0, 0.0)
 ELBOW_OUT = (1.4, -0.9, -1.5, -2.2, 0.3, 2.0, 0.6, 0.04)
 FRAMES, PERIOD = 96, 0.05
 RAISED = np.array([0.0, 0.0, 0.05])
+# [s] Times of the goals: a turn, the wait at its begin, the time between two.
 TURN, PAUSE, GOAL_PERIOD = 20.0, 5.0, 0.02
-"""[s] Times of the goals: a turn, the wait at its begin, the time between two."""
 
 
 def position(phase: float) -> np.ndarray:

@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 STOP_PATIENCE = 5.0
 LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
+# Option of Linux' prctl: the signal that a process gets when its starter ends.
 PR_SET_PDEATHSIG = 1
-"""Option of Linux' prctl: the signal that a process gets when its starter ends."""
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from .node_process import running
 
-PATIENCE = 60.0
-"""[s] How long it may take until it serves the page."""
+PATIENCE = 60.0  # [s] how long it may take until it serves the page
 
 
 class Viewer(NamedTuple):

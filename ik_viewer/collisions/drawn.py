@@ -19,10 +19,8 @@ from ..drawing.shapes import Colour, Shape
 from ..page.stage import Stage
 
 NAME = '/collisions'
-OPACITY = 0.55
-"""Opacity of obstacles, and of the red over links that collide."""
-GIZMO = 0.12
-"""Size of gizmos, relative to the robot's size."""
+OPACITY = 0.55  # opacity of obstacles, and of the red over links that collide
+GIZMO = 0.12  # size of gizmos, relative to the robot's size
 
 
 class Obstacle:

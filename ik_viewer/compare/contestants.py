@@ -13,6 +13,7 @@ from ik_core.solvers import Solver
 
 from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 
+# Papers of presets; a preset that is not here goes by its own name.
 PAPERS: Mapping[str, str] = {
     'buss_pure': '[Buss2009]',
     'buss_clamped': '[Buss2009], clamped',
@@ -21,17 +22,16 @@ PAPERS: Mapping[str, str] = {
     'state_of_the_art': '[Engell2007]',
     'tau_one': '[EngellErleben2011]',
 }
-"""Papers of presets; a preset that is not here goes by its own name."""
 
+# Names of solvers that are not called by plain words.
 NAMES: Mapping[str, str] = {
     'levenberg_marquardt': 'Levenberg-Marquardt (ours)',
     'bfgs': 'BFGS',
     'sqp': 'SQP',
 }
-"""Names of solvers that are not called by plain words."""
 
+# Colours of the places, which the colour-blind can tell apart.
 COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
-"""Colours of the places, which the colour-blind can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ def contestant_named(name: str) -> Contestant:
     raise InvalidOption(f'no method {name!r} can be compared')
 
 
+# The comparison of [EngellErleben2011]: the transpose at its fixed step, the Jacobian inverse of
+# Blender, the projected line search; and ours.
 LINE_SEARCH: Sequence[Contestant] = (
     Contestant('jacobian_transpose', 'engell_erleben'),
     Contestant('pseudoinverse', 'engell_erleben'),
     Contestant('projected_gradient', 'tau_one'),
     Contestant('levenberg_marquardt'),
 )
-"""The comparison of [EngellErleben2011]: the transpose at its fixed step, the Jacobian inverse of
-Blender, the projected line search; and ours."""

@@ -12,10 +12,9 @@ from .race import UNTIL_THE_END, Race
 from .start import Start
 from .stepped_solve import Run
 
+# [Hz], [s] Frames of the solvers, and what all of them together may take of one.
 RATE, BUDGET = 30.0, 0.015
-"""[Hz], [s] Frames of the solvers, and what all of them together may take of one."""
-MOST_DUE = 10
-"""Frames that are made up for at most."""
+MOST_DUE = 10  # frames that are made up for at most
 PACES = {
     '1 update a frame': 1,
     '4 updates a frame': 4,

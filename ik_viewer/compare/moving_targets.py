@@ -18,14 +18,11 @@ from .contestants import Contestant
 from .start import Start
 from .stepped_solve import Run, RunState, Standing
 
-STEP = 0.02
-"""Increment of the sinusoids' argument in each update [rad]."""
-KEPT = 300
-"""Updates whose errors are kept."""
+STEP = 0.02  # increment of the sinusoids' argument in each update [rad]
+KEPT = 300  # updates whose errors are kept
 
 
-DAMPED = 'damped_least_squares'
-"""The method whose damping is to be found by trial."""
+DAMPED = 'damped_least_squares'  # the method whose damping is to be found by trial
 
 
 @dataclass

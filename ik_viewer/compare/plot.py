@@ -11,8 +11,7 @@ from ik_core.maths.rotations import Array
 from ..drawing.colours import hex_of
 from .contestants import COLOURS
 
-PERIOD = 0.2
-"""[s] Between two pictures of a table and its curves."""
+PERIOD = 0.2  # [s] between two pictures of a table and its curves
 
 
 def add_plot(

@@ -18,11 +18,9 @@ from .contestants import Contestant
 from .start import Start
 from .stepped_solve import Run, Standing
 
-UNTIL_THE_END = 10**9
-"""Updates a frame: as many as its time allows."""
+UNTIL_THE_END = 10**9  # updates a frame: as many as its time allows
 
-PATIENCE = 0.1
-"""[s] Frame delay after which a slow solve gets its own thread."""
+PATIENCE = 0.1  # [s] frame delay after which a slow solve gets its own thread
 
 
 class Lane:

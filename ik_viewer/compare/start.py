@@ -17,15 +17,12 @@ from ik_core.tasks.reference_motion import total_link_length
 from ..arm import GoalKind, TipState
 from ..local.tracker_setup import GOALS
 
+# How far the goal of the stretched arm is from its tip, relative to the arm's length.
 TOWARDS_BASE = 0.2
-"""How far the goal of the stretched arm is from its tip, relative to the arm's length."""
+# [rad or m] The joints of the stretched arm are bent by at most so much. Where it is straight the
+# gradient is exactly 0, and no method of the papers would move at all.
 BENT = 0.01
-"""[rad or m] The joints of the stretched arm are bent by at most so much.
-
-Where it is straight the gradient is exactly 0, and no method of the papers would move at all.
-"""
-FAR = 3.0
-"""Arm's lengths from the shoulder: the goal towards which an arm is stretched."""
+FAR = 3.0  # arm's lengths from the shoulder: the goal towards which an arm is stretched
 
 
 @dataclass(frozen=True, eq=False)

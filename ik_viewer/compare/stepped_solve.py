@@ -22,10 +22,8 @@ from ..arm import error_text
 from .contestants import Contestant
 from .start import Start
 
-MEASURING = Budget(seconds=0.3)
-"""Time budget of the solve in one go."""
-MEASURED = 3
-"""The fastest of this many solves counts: the machine has other things to do as well."""
+MEASURING = Budget(seconds=0.3)  # time budget of the solve in one go
+MEASURED = 3  # the fastest of this many solves counts: the machine has other things to do as well
 
 
 class RunState(Enum):

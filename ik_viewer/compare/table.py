@@ -15,10 +15,8 @@ from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
 from .stepped_solve import Curve, Run, RunState, Standing
 
-POINTS = 160
-"""Points of a curve, at most about this many."""
-SMALLEST = 1e-3
-"""[mm or deg] Smaller errors are drawn as this: the scale is logarithmic."""
+POINTS = 160  # points of a curve, at most about this many
+SMALLEST = 1e-3  # [mm or deg] smaller errors are drawn as this: the scale is logarithmic
 HEADS = ('', 'error', 'updates', 'an update', 'the solve')
 REACHED, SHORT = '&#10003;', '&#10007;'
 UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'

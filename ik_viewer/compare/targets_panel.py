@@ -30,6 +30,7 @@ from .start import Goal, Start
 from .stepped_solve import RunState
 from .table import SMALLEST, dot_of, framed
 
+# The methods that the source compares.
 METHODS: Sequence[Contestant] = (
     Contestant('jacobian_transpose', 'buss_pure'),
     Contestant('pseudoinverse', 'buss_pure'),
@@ -37,17 +38,12 @@ METHODS: Sequence[Contestant] = (
     Contestant('damped_least_squares', 'buss_clamped'),
     Contestant('selectively_damped_least_squares', 'buss_pure'),
 )
-"""The methods that the source compares."""
-DAMPING = 0.4
-"""[m/rad] For the double Y: clamped errors allow it, without the clamp it shakes."""
+DAMPING = 0.4  # [m/rad] for the double Y: clamped errors allow it, without the clamp it shakes
+# First amplitude, distance between two methods, and ball, relative to the robot's size.
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
-"""First amplitude, distance between two methods, and ball, relative to the robot's size."""
-WIDER = 0.28
-"""Extra distance of the camera for each method, relative to the usual one."""
-RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)
-"""Direction to the right, as one looks at first; z is up."""
-MOST_PLOTS = 4
-"""Tips with a plot of their own; of more tips the mean is shown."""
+WIDER = 0.28  # extra distance of the camera for each method, relative to the usual one
+RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)  # direction to the right, as one looks at first; z is up
+MOST_PLOTS = 4  # tips with a plot of their own; of more tips the mean is shown
 
 
 class Drawn:

@@ -18,14 +18,10 @@ from ..arm import Description
 from .shapes import Colour, Cylinder, Mesh, Shape, Sphere, shifted
 from .skeleton import skeleton
 
-PLAIN: Colour = (214, 218, 224)
-"""Colour of a shape without one."""
-MAX_TRIANGLES = 3_000_000
-"""Most triangles of a robot; the rest of its meshes is left out."""
-SHARP = np.radians(35.0)
-"""Edges with a sharper bend look like edges."""
-MOST_TO_SMOOTH = 60_000
-"""Triangles of a mesh whose edges are looked at: it takes long."""
+PLAIN: Colour = (214, 218, 224)  # colour of a shape without one
+MAX_TRIANGLES = 3_000_000  # most triangles of a robot; the rest of its meshes is left out
+SHARP = np.radians(35.0)  # edges with a sharper bend look like edges
+MOST_TO_SMOOTH = 60_000  # triangles of a mesh whose edges are looked at: it takes long
 
 
 def shapes_of(description: Description) -> tuple[list[Shape], list[str]]:

@@ -14,8 +14,8 @@ SKY: Colour = (86, 180, 233)
 GREY: Colour = (140, 146, 156)
 DARK: Colour = (40, 44, 52)
 
-LOST = 'no arm'
-"""Shown in place of a code where there is no arm to tell one."""
+LOST = 'no arm'  # shown in place of a code where there is no arm to tell one
+# Colours of the codes of ~/status.
 OF_CODES: dict[str, Colour] = {
     'reached': GREEN,
     'tracking': BLUE,
@@ -30,7 +30,6 @@ OF_CODES: dict[str, Colour] = {
     'idle': GREY,
     LOST: GREY,
 }
-"""Colours of the codes of ~/status."""
 
 
 def colour_of(code: str) -> Colour:

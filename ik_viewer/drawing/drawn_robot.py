@@ -20,10 +20,8 @@ from ik_core.maths.rotations import Array
 
 from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 
-UNSEEN = 1e-6
-"""[rad or m] A robot whose joints moved less stands where it is drawn."""
-STILL = 1e-7
-"""[m, and in a rotation matrix] A body that moves less stays as it was drawn."""
+UNSEEN = 1e-6  # [rad or m] a robot whose joints moved less stands where it is drawn
+STILL = 1e-7  # [m, and in a rotation matrix] a body that moves less stays as it was drawn
 SHARP = np.radians(35.0)
 
 

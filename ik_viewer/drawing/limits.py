@@ -22,16 +22,12 @@ from ik_core.robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, REVOLUTE,
 from .colours import BLUE, ORANGE, RED, SKY
 from .drawn_robot import Poses, linear, wxyz_of
 
-ARC, CONE = 0.1, 0.16
-"""Radii, relative to the robot's size."""
-STEPS = 36
-"""Lines of an arc."""
+ARC, CONE = 0.1, 0.16  # radii, relative to the robot's size
+STEPS = 36  # lines of an arc
+# Factor of the radius for each further joint at the same place; share lost in a turn.
 SMALLER, SPIRAL = 0.8, 0.15
-"""Factor of the radius for each further joint at the same place; share lost in a turn."""
-NEAR = np.radians(0.5)
-"""[rad] A joint nearer to its limit is drawn as at the limit."""
-SHORTEST = 1e-6
-"""[m] Parts shorter than this point nowhere."""
+NEAR = np.radians(0.5)  # [rad] a joint nearer to its limit is drawn as at the limit
+SHORTEST = 1e-6  # [m] parts shorter than this point nowhere
 
 
 class Arcs:

@@ -14,11 +14,10 @@ from .colours import SKY, colour_of
 from .drawn_robot import wxyz_of
 from .shapes import Colour
 
-TRACE_POINTS = 400
-"""The oldest points of a trace are forgotten."""
+TRACE_POINTS = 400  # the oldest points of a trace are forgotten
 TRACE_COLOUR: Colour = (0, 114, 178)
+# [s] The ellipsoid reaches as far as the tip comes in this time at unit joint velocities.
 ELLIPSOID_TIME = 0.25
-"""[s] The ellipsoid reaches as far as the tip comes in this time at unit joint velocities."""
 
 
 class Trace:

@@ -20,11 +20,10 @@ from .shapes import Box, Colour, Cylinder, Shape, Solid, Sphere, shifted
 
 BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
-SHORTEST = 1e-6
-"""[m] Points closer than this are at the same place."""
+SHORTEST = 1e-6  # [m] points closer than this are at the same place
+# The radius of a bone by its length, or at least by so much of the length of a usual one, which is
+# longer than so many of them.
 THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
-"""The radius of a bone by its length, or at least by so much of the length of a usual one, which
-is longer than so many of them."""
 
 
 def skeleton(robot: Robot) -> list[Shape]:

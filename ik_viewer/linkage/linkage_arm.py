@@ -22,17 +22,13 @@ from ..arm import Description, GoalKind, Moment, Setting, TipState
 from ..local.local_arm import LocalArm
 from ..presets import preset_settings
 
-RATE = 60.0
-"""[Hz] Ticks."""
-BENT = 0.3
-"""[rad] Angle of new joints: a straight linkage is singular."""
-GOAL = (0.25, 0.55, 0.3)
-"""The first goal, relative to the length of the linkage."""
-BESIDE = 0.6
-"""[rad] Angle between the first goals of two tips, seen from the base."""
+RATE = 60.0  # [Hz] ticks
+BENT = 0.3  # [rad] angle of new joints: a straight linkage is singular
+GOAL = (0.25, 0.55, 0.3)  # the first goal, relative to the length of the linkage
+BESIDE = 0.6  # [rad] angle between the first goals of two tips, seen from the base
 SOLVER, PRESET = 'jacobian_transpose', 'coursework'
+# Solvers with joint weights.
 STIFF = tuple(n for n, kind in SOLVERS.items() if hasattr(kind.Options, 'joint_stiffness'))
-"""Solvers with joint weights."""
 
 
 @dataclass(frozen=True)

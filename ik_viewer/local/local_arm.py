@@ -28,12 +28,10 @@ from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
 from .tracker_setup import limits_of, problem_of, solver_of, tracker_options
 
-RATE = 100.0
-"""[Hz] Ticks; a page shows 60 of them in a second."""
+RATE = 100.0  # [Hz] ticks; a page shows 60 of them in a second
 MOST_NOTICES = 100
 MANY_TIPS = 6
-ENDING = 5.0
-"""[s] How long `close` waits for the tick that is under way."""
+ENDING = 5.0  # [s] how long `close` waits for the tick that is under way
 
 
 class LocalArm:

@@ -19,8 +19,8 @@ from ik_core.tracking import TrackerOptions
 
 from ..arm import Setting
 
+# Limits of joints without any: they reach their speed in a quarter of a second, like an arm.
 DEFAULT_VELOCITY, DEFAULT_ACCELERATION = 2.0, 8.0
-"""Limits of joints without any: they reach their speed in a quarter of a second, like an arm."""
 SLOWEST = 1e-6
 TIGHTEST = 1e-12
 

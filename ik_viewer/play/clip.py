@@ -16,8 +16,8 @@ from ik_core.motion import Motion
 from ik_core.retargeting.example import Example, Scale, example_of, link_paths
 from ik_core.tasks.reference_motion import total_link_length
 
+# Links of the CMU database's skeletons that are followed by default.
 USUAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')
-"""Links of the CMU database's skeletons that are followed by default."""
 
 
 @dataclass(frozen=True, eq=False)

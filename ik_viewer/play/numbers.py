@@ -13,12 +13,10 @@ from ik_core.maths.rotations import Array
 from ..drawing.colours import hex_of
 from .paths import colour_of_link
 
-DECADES = 8.0
-"""Decades of beta on the slider: from 1 down to 1e-8, and 0 at its end."""
-POINTS = 400
-"""Points of a curve, at most."""
+DECADES = 8.0  # decades of beta on the slider: from 1 down to 1e-8, and 0 at its end
+POINTS = 400  # points of a curve, at most
+# [mm] Smaller and larger errors are drawn as these: the scale is logarithmic.
 SMALLEST, LARGEST = 1e-3, 1e4
-"""[mm] Smaller and larger errors are drawn as these: the scale is logarithmic."""
 BACKGROUND = '#6b7280'
 
 

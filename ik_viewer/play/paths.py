@@ -16,10 +16,8 @@ from ..drawing.shapes import Colour
 from .clip import Imitator
 
 COLOURS: Sequence[Colour] = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
-PALE = 0.6
-"""How much lighter the example's path is than the robot's."""
-THIN, THICK = 1.5, 3.0
-"""[pixels] Widths of lines."""
+PALE = 0.6  # how much lighter the example's path is than the robot's
+THIN, THICK = 1.5, 3.0  # [pixels] widths of lines
 
 
 def colour_of_link(index: int) -> Colour:

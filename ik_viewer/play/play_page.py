@@ -33,15 +33,12 @@ from .numbers import (
 from .paths import Paths, colour_of_link
 from .playhead import Playhead
 
-RATE = 30.0
-"""[Hz] Frames that are drawn, at most."""
-SLOW = 0.2
-"""[s] Between two pictures of the numbers, and of the robot's paths."""
-ENDING = 5.0
-"""[s] How long `close` waits for the frame that is under way."""
+RATE = 30.0  # [Hz] frames that are drawn, at most
+SLOW = 0.2  # [s] between two pictures of the numbers, and of the robot's paths
+ENDING = 5.0  # [s] how long `close` waits for the frame that is under way
 SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
+# How far clip and robot stand apart, and the balls at the links' goals, by the clip's size.
 APART, BALL = 0.6, 0.014
-"""How far clip and robot stand apart, and the balls at the links' goals, by the clip's size."""
 PAUSE, PLAY = ('Pause', 'player-pause'), ('Play', 'player-play')
 
 

@@ -19,18 +19,14 @@ from ik_core.reachability.maps import Progress, ReachabilityMap, reachability_ma
 
 from ..arm import error_text
 
-RESTARTS = 8
-"""Random starts after which a point counts as not reached."""
-CHUNK = 1024
-"""Points between two looks at whether the map is still wanted."""
-NICE = 10
-"""Priority of the threads, where a system has one for each."""
+RESTARTS = 8  # random starts after which a point counts as not reached
+CHUNK = 1024  # points between two looks at whether the map is still wanted
+NICE = 10  # priority of the threads, where a system has one for each
+# Colours from the least to the most; the colour-blind can tell them apart, and see which is more.
 VIRIDIS = np.array([
     (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141),
     (39, 173, 129), (92, 200, 99), (170, 220, 50), (253, 231, 37),
 ])  # fmt: skip
-"""Colours from the least to the most; the colour-blind can tell them apart, and see which is more.
-"""
 
 
 class GivenUp(Exception):

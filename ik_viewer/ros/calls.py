@@ -10,8 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-PATIENCE = 3.0
-"""[s] How long an answer may take."""
+PATIENCE = 3.0  # [s] how long an answer may take
 
 
 @dataclass

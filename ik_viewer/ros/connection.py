@@ -20,8 +20,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 FRAME = 1.0 / 60.0
-ENDING = 5.0
-"""[s] How long `close` waits for the frame that is under way."""
+ENDING = 5.0  # [s] how long `close` waits for the frame that is under way
 
 
 class Connection:

@@ -28,10 +28,9 @@ from ..arm import Setting
 from .calls import Calls
 from .settings import converted, parameters_of, setting_of
 
-AT_ONCE = 16
-"""Parameters in a request."""
+AT_ONCE = 16  # parameters in a request
+# [s] Without one that comes or goes, until they are read again; a robot brings hundreds.
 QUIET = 0.3
-"""[s] Without one that comes or goes, until they are read again; a robot brings hundreds."""
 NOT_SHOWN = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
 EVENTS = QoSProfile(depth=1000)
 

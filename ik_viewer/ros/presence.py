@@ -10,10 +10,9 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 LOOK_PERIOD = 0.25
+# [s] Silence after which a node counts as gone: it publishes once a second, and one that was
+# killed stays in the graph for longer.
 SILENCE = 5.0
-"""[s] Silence after which a node counts as gone: it publishes once a second, and one that was
-killed stays in the graph for longer.
-"""
 
 
 class Presence:

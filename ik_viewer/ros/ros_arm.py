@@ -31,12 +31,10 @@ from .sending import Sending, kind_of
 from .watch import Watch
 
 MOST_NOTICES = 100
-DISCOVERY = 2.0
-"""[s] How long it may take until a node that is there is seen."""
-STOP_PATIENCE = 60.0
-"""[s] How long a pause or a reset may take to answer: until the joints rest."""
+DISCOVERY = 2.0  # [s] how long it may take until a node that is there is seen
+STOP_PATIENCE = 60.0  # [s] how long a pause or a reset may take to answer: until the joints rest
+# Codes of a node that moves nothing, and says no more than that.
 WITHOUT_ROBOT = ('no_model', 'unconfigured')
-"""Codes of a node that moves nothing, and says no more than that."""
 
 
 class RosArm:

@@ -23,8 +23,7 @@ from ..arm import GoalKind, Setting
 from .messages import goal_message, topic_of, twist_message
 from .parameters import Parameters
 
-PATIENCE = 3.0
-"""[s] How long a goal waits."""
+PATIENCE = 3.0  # [s] how long a goal waits
 
 
 @dataclass

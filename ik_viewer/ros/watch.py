@@ -20,8 +20,8 @@ from .connection import Latest
 from .messages import Status, goals_of, status_of, take_positions
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Joint states that are looked at of those that came in a frame: there may be several drivers.
 PUBLISHERS = 10
-"""Joint states that are looked at of those that came in a frame: there may be several drivers."""
 
 
 class Watch:
