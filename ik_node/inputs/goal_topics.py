@@ -89,9 +89,9 @@ class Goals:
         listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0), waits=False)
         self._common.listen(JointState, 'joint_goal', self._on_joints, JOINT_GOALS, LARGEST_ARRAY)
 
-    def open_tips(self, model: Model) -> None:
+    def subscribe_tips(self, model: Model) -> None:
         """Subscribe to the topics of this model's tips, in place of those before."""
-        self.close_tips()
+        self.unsubscribe_tips()
         commanded = model.parameters.node.output == 'joint_state'
         self._history.begin(model.robot.n, commanded=commanded)
         prefix = model.parameters.node.frame_prefix
@@ -104,7 +104,7 @@ class Goals:
             handler = partial(self._on_twist, tip)
             listen(TwistStamped, twist_topic(link), handler, tip, waits=False)
 
-    def close_tips(self) -> None:
+    def unsubscribe_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
         self._by_tip.close()
         self.drop()
@@ -112,7 +112,7 @@ class Goals:
     def close(self) -> None:
         """Unsubscribe from all."""
         self._common.close()
-        self.close_tips()
+        self.unsubscribe_tips()
 
     def poll(self) -> None:
         """Handle what came, and what came before its frame was known."""

@@ -55,7 +55,7 @@ ORDERS = {
         {'inputs'},
         {'services'},
         {'control_loop'},
-        {'installation'},
+        {'robot_swap'},
         {'node'},
         {'run'},
         {'main'},
