@@ -242,7 +242,7 @@ class ControlLoop:
         self._last_tick = now
         self._change_solver(model)
         model.set_speed_factor(self._feedback.speed_factor)
-        self._examples.give(model)
+        self._examples.pass_to(model)
         if self._feedback.moved_externally:
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)
             return model.tick(1e-9 * now, [Brake()])
@@ -259,7 +259,7 @@ class ControlLoop:
             self._health.refuse(where, Refused('invalid', str(error)))
 
     def _end_alignment(self, model: Model) -> None:
-        """Give the joints to the tracker once they are in line; after an error, retry next tick."""
+        """Give the joints to the tracker once they are in line; an error is retried later."""
         try:
             model.end_alignment()
         except Exception:

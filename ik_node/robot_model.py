@@ -112,7 +112,7 @@ def _token(link: str) -> str:
     return f'_{token}' if token[:1].isdigit() else token
 
 
-class Begin(NamedTuple):
+class Restart(NamedTuple):
     """An instruction to restart at rest, at the measured positions.
 
     q : positions (n,) [rad or m]
@@ -172,10 +172,10 @@ class Model:
             instructions = self._in_style(self._example_following, instructions)
         return self.mover.tick(now, instructions)
 
-    def apply(self, *instructions: Instruction | Begin) -> None:
+    def apply(self, *instructions: Instruction | Restart) -> None:
         """Apply instructions between two ticks. Raises IkError."""
         for instruction in instructions:
-            if isinstance(instruction, Begin):
+            if isinstance(instruction, Restart):
                 self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
                 self._restart_alignment(instruction.mimics)
             elif self._example_following is not None:
