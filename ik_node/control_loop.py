@@ -324,7 +324,7 @@ class ControlLoop:
         has_stepped, finished = True, 0
         try:
             for _ in range(ATTEMPTS):
-                due = output.make_up(steps, due, self._now(due), has_stepped=has_stepped)
+                due = output.simulate_missed(steps, due, self._now(due), has_stepped=has_stepped)
                 self._last_due, moment = due, self._clock.moment(due)
                 message = output.write(model.governor, moment)
                 if not self._feedback.may_publish(model, self._rested):

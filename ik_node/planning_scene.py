@@ -99,7 +99,7 @@ class Missing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """An object: shapes with poses (4, 4) in its frame, and its pose.
 
     frame_id : the frame of the pose; for a carried object, the link that carries it
@@ -143,21 +143,21 @@ class Allowed:
 class PlanningScene:
     """Objects by their ids, allowed collisions, and flaws of other parts by their kinds."""
 
-    things: Mapping[str, Thing] = field(default_factory=dict)
+    objects: Mapping[str, SceneObject] = field(default_factory=dict)
     allowed: Allowed = field(default_factory=Allowed)
     flaws: Mapping[str, Flaw] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.things or self.allowed)
+        return bool(self.objects or self.allowed)
 
     # --- what is missing -------------------------------------------------------------------------
 
     def missing(self, ignored: Collection[str] = ()) -> list[Missing]:
         """Return the parts that could not be read, except for ignored kinds and ids of objects."""
         found = [Missing(kind, kind, flaw) for kind, flaw in self.flaws.items()]
-        for name, thing in self.things.items():
-            subject = _subject(name, thing.is_carried)
-            found += [Missing(name, subject, flaw) for flaw in thing.all_flaws]
+        for name, item in self.objects.items():
+            subject = _subject(name, item.is_carried)
+            found += [Missing(name, subject, flaw) for flaw in item.all_flaws]
         return [each for each in found if not {each.name, each.flaw.kind} & set(ignored)]
 
     def with_flaw(self, kind: str, reason: str | None) -> PlanningScene:
@@ -186,7 +186,7 @@ class PlanningScene:
         """Return the scene after moveit_msgs/CollisionObject messages, in their order."""
         scene = self
         for each in objects:
-            scene = scene._holding(each.id, scene._things_after(each, now))
+            scene = scene._holding(each.id, scene._objects_after(each, now))
         return scene
 
     def attaching(self, carried: Iterable[Any], now: Moment) -> PlanningScene:
@@ -202,8 +202,8 @@ class PlanningScene:
 
     def without_attached(self) -> PlanningScene:
         """Return the scene without attached objects."""
-        things = {k: it for k, it in self.things.items() if not it.is_carried}
-        return self if len(things) == len(self.things) else replace(self, things=things)
+        objects = {k: it for k, it in self.objects.items() if not it.is_carried}
+        return self if len(objects) == len(self.objects) else replace(self, objects=objects)
 
     # --- worlds ----------------------------------------------------------------------------------
 
@@ -211,9 +211,9 @@ class PlanningScene:
         """Add all objects with a known pose to an empty world. Raises IkError naming one."""
         links = set(now.robot.link_names)
         parts = {link: [link] for link in now.robot.link_names}
-        for name, part, thing, shape, pose in self._parts(now):
-            if thing.is_carried:
-                world.attach(part, shape, thing.frame_id, pose, thing.touching)
+        for name, part, item, shape, pose in self._parts(now):
+            if item.is_carried:
+                world.attach(part, shape, item.frame_id, pose, item.touching)
             else:
                 world.add(part, shape, pose)
             if name not in links:  # a name that is a link's means the link in the matrix
@@ -227,34 +227,34 @@ class PlanningScene:
     def move_in(self, world: World, now: Moment) -> None:
         """Move the objects of a world made by `put_into` with their frames."""
         root = now.robot.base_link
-        if all(it.is_carried or it.frame_id == root for it in self.things.values()):
+        if all(it.is_carried or it.frame_id == root for it in self.objects.values()):
             return
-        for _, part, thing, _, pose in self._parts(now):
-            if not thing.is_carried and not np.array_equal(world[part].pose, pose):
+        for _, part, item, _, pose in self._parts(now):
+            if not item.is_carried and not np.array_equal(world[part].pose, pose):
                 world.move(part, pose)
 
-    def _parts(self, now: Moment) -> Iterator[tuple[str, str, Thing, Shape, Array]]:
+    def _parts(self, now: Moment) -> Iterator[tuple[str, str, SceneObject, Shape, Array]]:
         """Yield each shape: the object's id, a unique name, the object, the shape, and its pose.
 
         The pose (4, 4) is in the root link's frame, or in that of the carrying link.
         """
         links = set(now.robot.link_names)
-        taken, frame_of = {*links, *self.things}, cache(now.frame_of)
-        for name, thing in self.things.items():
-            if thing.misplaced is not None:
+        taken, frame_of = {*links, *self.objects}, cache(now.frame_of)
+        for name, item in self.objects.items():
+            if item.misplaced is not None:
                 continue
-            base = thing.pose
-            if not thing.is_carried:
+            base = item.pose
+            if not item.is_carried:
                 with _about(_subject(name)):
-                    base = frame_of(thing.frame_id) @ thing.pose
+                    base = frame_of(item.frame_id) @ item.pose
             is_link = name in links
-            for number, (shape, place) in enumerate(thing.shapes):
+            for number, (shape, place) in enumerate(item.shapes):
                 part = name
                 if number or is_link:
                     wanted = f'{name} (object)' if is_link else name
                     part = _free_name(f'{wanted} {number}' if number else wanted, taken)
                     taken.add(part)
-                yield name, part, thing, shape, base @ place
+                yield name, part, item, shape, base @ place
 
     # --- operations ------------------------------------------------------------------------------
 
@@ -276,57 +276,57 @@ class PlanningScene:
                 scene = scene.with_flaw(kind, reason if wrong else None)
         return scene
 
-    def _holding(self, name: str, things: dict[str, Thing]) -> PlanningScene:
-        """Return the scene with these things; drop the shapes of `name` if there are too many."""
-        if name in things and sum(len(thing.shapes) for thing in things.values()) > MOST:
+    def _holding(self, name: str, objects: dict[str, SceneObject]) -> PlanningScene:
+        """Return the scene with these objects; drop the shapes of `name` if there are too many."""
+        if name in objects and sum(len(item.shapes) for item in objects.values()) > MOST:
             flaw = Flaw('count', f'there would be more than {MOST} shapes')
-            things[name] = replace(things[name], shapes=(), flaws=(flaw,))
-        return replace(self, things=things)
+            objects[name] = replace(objects[name], shapes=(), flaws=(flaw,))
+        return replace(self, objects=objects)
 
-    def _things_after(self, message: Any, now: Moment) -> dict[str, Thing]:
-        """Return the things after a moveit_msgs/CollisionObject."""
-        name, operation, things = message.id, _number(message.operation), dict(self.things)
-        before = things.get(name)
+    def _objects_after(self, message: Any, now: Moment) -> dict[str, SceneObject]:
+        """Return the objects after a moveit_msgs/CollisionObject."""
+        name, operation, objects = message.id, _number(message.operation), dict(self.objects)
+        before = objects.get(name)
         if before is not None and before.is_carried and operation != Operation.REMOVE:
             before = None  # an attached object is not in the world
         if operation == Operation.REMOVE:
-            return {k: it for k, it in things.items() if it.is_carried or name not in ('', k)}
+            return {k: it for k, it in objects.items() if it.is_carried or name not in ('', k)}
         if operation == Operation.MOVE:
-            thing = _moved(before, message, now)
+            item = _moved(before, message, now)
         elif operation == Operation.ADD or (operation == Operation.APPEND and before is None):
-            thing = _thing(message, now)
+            item = _scene_object(message, now)
         elif operation == Operation.APPEND and before is not None:
-            thing = _appended(before, _thing(message, now))
+            item = _appended(before, _scene_object(message, now))
         else:
-            thing = _flawed(before, now, f'unknown operation {operation}')
-        return things | {name: thing}
+            item = _flawed(before, now, f'unknown operation {operation}')
+        return objects | {name: item}
 
-    def _carried(self, message: Any, now: Moment) -> dict[str, Thing]:
-        """Return the things after a moveit_msgs/AttachedCollisionObject."""
-        name, link, things = message.object.id, message.link_name, dict(self.things)
+    def _carried(self, message: Any, now: Moment) -> dict[str, SceneObject]:
+        """Return the objects after a moveit_msgs/AttachedCollisionObject."""
+        name, link, objects = message.object.id, message.link_name, dict(self.objects)
         operation = _number(message.object.operation)
         if operation == Operation.REMOVE:
-            for each, it in things.items():
+            for each, it in objects.items():
                 if it.is_carried and name in ('', each) and link in ('', it.frame_id):
-                    things[each] = _put_down(it, now)
-            return things
-        before, touching = things.get(name), tuple(message.touch_links)
-        thing = _thing(message.object, now, needs_shapes=before is None)
-        if before is not None and not (thing.shapes or thing.flaws):
-            thing = before  # attached from the world
+                    objects[each] = _put_down(it, now)
+            return objects
+        before, touching = objects.get(name), tuple(message.touch_links)
+        item = _scene_object(message.object, now, needs_shapes=before is None)
+        if before is not None and not (item.shapes or item.flaws):
+            item = before  # attached from the world
         if operation not in set(Operation):
-            thing = _flawed(thing, now, f'unknown operation {operation}')
-        carried = replace(thing, frame_id=link, is_carried=True, touching=touching)
+            item = _flawed(item, now, f'unknown operation {operation}')
+        carried = replace(item, frame_id=link, is_carried=True, touching=touching)
         try:
             for each in (link, *touching):
                 now.robot.placement(each)
-            carried = replace(carried, pose=now.in_link(link, _root_pose(thing, now)))
+            carried = replace(carried, pose=now.in_link(link, _root_pose(item, now)))
         except IkError as error:
             carried = replace(carried, touching=(), misplaced=Flaw('link', str(error)))
         is_more = operation == Operation.APPEND and before is not None and before.is_carried
-        if is_more and before is not None and thing is not before:
+        if is_more and before is not None and item is not before:
             carried = replace(_appended(before, carried), touching=(*before.touching, *touching))
-        return things | {name: carried}
+        return objects | {name: carried}
 
 
 def _subject(name: str, is_carried: bool = False) -> str:
@@ -350,29 +350,29 @@ def _free_name(wanted: str, taken: Collection[str]) -> str:
     return name
 
 
-def _root_pose(thing: Thing, now: Moment) -> Array:
-    """Return the pose (4, 4) of a thing in the root link's frame. Raises IkError."""
-    if thing.is_carried:
-        pose: Array = now.robot.forward_kinematics(now.q, thing.frame_id) @ thing.pose
+def _root_pose(item: SceneObject, now: Moment) -> Array:
+    """Return the pose (4, 4) of an object in the root link's frame. Raises IkError."""
+    if item.is_carried:
+        pose: Array = now.robot.forward_kinematics(now.q, item.frame_id) @ item.pose
         return pose
-    return now.frame_of(thing.frame_id) @ thing.pose
+    return now.frame_of(item.frame_id) @ item.pose
 
 
-def _put_down(thing: Thing, now: Moment) -> Thing:
-    """Return a carried thing as one of the world, at its present pose."""
-    there = Thing(now.robot.base_link, np.eye(4), thing.shapes, flaws=thing.flaws)
-    if thing.misplaced is not None:
-        return replace(there, misplaced=thing.misplaced)
+def _put_down(item: SceneObject, now: Moment) -> SceneObject:
+    """Return a carried object as one of the world, at its present pose."""
+    there = SceneObject(now.robot.base_link, np.eye(4), item.shapes, flaws=item.flaws)
+    if item.misplaced is not None:
+        return replace(there, misplaced=item.misplaced)
     try:
-        return replace(there, pose=_root_pose(thing, now))
+        return replace(there, pose=_root_pose(item, now))
     except IkError as error:  # another robot has no such link
         return replace(there, misplaced=Flaw('link', str(error)))
 
 
-def _flawed(before: Thing | None, now: Moment, reason: str) -> Thing:
-    """Return the previous thing, or an empty one, with a flaw for an invalid message."""
-    thing = before or Thing(now.robot.base_link, np.eye(4))
-    return replace(thing, flaws=_distinct(*thing.flaws, Flaw('', reason)))
+def _flawed(before: SceneObject | None, now: Moment, reason: str) -> SceneObject:
+    """Return the previous object, or an empty one, with a flaw for an invalid message."""
+    item = before or SceneObject(now.robot.base_link, np.eye(4))
+    return replace(item, flaws=_distinct(*item.flaws, Flaw('', reason)))
 
 
 def _distinct(*flaws: Flaw) -> tuple[Flaw, ...]:
@@ -380,19 +380,19 @@ def _distinct(*flaws: Flaw) -> tuple[Flaw, ...]:
     return tuple(dict.fromkeys(flaws))
 
 
-def _thing(message: Any, now: Moment, needs_shapes: bool = True) -> Thing:
+def _scene_object(message: Any, now: Moment, needs_shapes: bool = True) -> SceneObject:
     """Return the object of a moveit_msgs/CollisionObject."""
     shapes, flaws = _shapes(message)
     if not message.id:
         shapes, flaws = [], [Flaw('', 'an id is needed')]
     if needs_shapes and not shapes and not flaws:
         flaws.append(Flaw('', 'primitives or meshes are needed'))
-    thing = Thing(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
-    return _placed(thing, message, now)
+    item = SceneObject(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
+    return _placed(item, message, now)
 
 
-def _placed(thing: Thing, message: Any, now: Moment) -> Thing:
-    """Return a thing at the pose of a moveit_msgs/CollisionObject.
+def _placed(item: SceneObject, message: Any, now: Moment) -> SceneObject:
+    """Return an object at the pose of a moveit_msgs/CollisionObject.
 
     A pose in a link's frame is transformed to the root link's, at the present configuration.
     """
@@ -402,14 +402,14 @@ def _placed(thing: Thing, message: Any, now: Moment) -> Thing:
         kind = 'frame'
         frame = now.frame_of(frame_id)
     except IkError as error:
-        return replace(thing, misplaced=Flaw(kind, str(error)))
+        return replace(item, misplaced=Flaw(kind, str(error)))
     if not frame_id or frame_id in now.robot.link_names:
         frame_id, pose = now.robot.base_link, frame @ pose
-    return replace(thing, frame_id=frame_id, pose=pose, misplaced=None)
+    return replace(item, frame_id=frame_id, pose=pose, misplaced=None)
 
 
-def _moved(before: Thing | None, message: Any, now: Moment) -> Thing:
-    """Return a thing moved by a message with the operation MOVE."""
+def _moved(before: SceneObject | None, message: Any, now: Moment) -> SceneObject:
+    """Return an object moved by a message with the operation MOVE."""
     if before is None:
         return _flawed(None, now, 'it shall be moved, but its shapes never came')
     if len(message.primitive_poses) or len(message.mesh_poses):
@@ -417,8 +417,8 @@ def _moved(before: Thing | None, message: Any, now: Moment) -> Thing:
     return _placed(before, message, now)
 
 
-def _appended(before: Thing, more: Thing) -> Thing:
-    """Return a thing with the shapes of another one added."""
+def _appended(before: SceneObject, more: SceneObject) -> SceneObject:
+    """Return an object with the shapes of another one added."""
     flaws = (*before.flaws, *more.all_flaws)
     if before.misplaced is not None or more.misplaced is not None:
         unplaced = Flaw('frame', 'it is not known where to append')

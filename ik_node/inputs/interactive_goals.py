@@ -78,7 +78,7 @@ class InteractiveGoals:
         self._goals = goals
         self._menu = dict(menu)
         self._server: Any = None
-        self._said = False
+        self._has_logged = False
         self._shown: list[Array] = []
         self._held_until: dict[int, float] = {}
         self._dragged: set[int] = set()
@@ -134,8 +134,8 @@ class InteractiveGoals:
         try:
             return importlib.import_module('interactive_markers')
         except ImportError:
-            if not self._said:
-                self._said, log = True, self._node.get_logger()
+            if not self._has_logged:
+                self._has_logged, log = True, self._node.get_logger()
                 say = log.warning if wanted == 'true' else log.info
                 say('no markers to drag: the package interactive_markers is not installed')
             return None

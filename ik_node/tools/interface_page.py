@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.interface_page > docs/interface.md`: topics, services and parameters.
 
-The parameters come from the metadata that `ros2 param describe` shows too. Topics and services
-stand here, each with a sentence; `test_interface_page.py` holds them against running nodes, and
-the page against this program. It needs rclpy, but starts no node.
+Parameters come from the metadata of `ros2 param describe`. Topics and services are listed here,
+each with a sentence; `test_interface_page.py` compares them with running nodes, and the page with
+this program. It needs rclpy, but starts no node.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ before them; `~` is the node's name, `/ik_node` by default; `<tip>` is the name 
 
 
 class Endpoint(NamedTuple):
-    """A topic or a service: its name, its type, where it is not always there, what it is for."""
+    """A topic or a service: name, type, condition of its existence, and purpose."""
 
     name: str
     kind: str
@@ -254,7 +254,7 @@ SERVICES = (
 
 
 def page() -> str:
-    """The page, as Markdown."""
+    """Return the page as Markdown."""
     return '\n'.join((HEADER, *_topics(), *_codes(), *_parameters(fixed_specs()))) + '\n'
 
 
