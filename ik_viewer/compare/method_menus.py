@@ -8,7 +8,7 @@ from typing import Any
 
 from ik_core.exceptions import InvalidOption
 
-from .contestants import COLOURS, Contestant, all_contestants, contestant_named
+from .methods import COLOURS, Method, all_methods, method_named
 
 NO_METHOD = '(none)'
 
@@ -16,17 +16,17 @@ NO_METHOD = '(none)'
 class MethodMenus:
     """Menus in the GUI container that is open; at first they show the `chosen` methods."""
 
-    def __init__(self, gui: Any, chosen: Sequence[Contestant]) -> None:
-        names = (NO_METHOD, *(contestant.name for contestant in all_contestants()))
-        shown = [contestant.name for contestant in chosen]
+    def __init__(self, gui: Any, chosen: Sequence[Method]) -> None:
+        names = (NO_METHOD, *(method.name for method in all_methods()))
+        shown = [method.name for method in chosen]
         shown += [NO_METHOD] * (len(COLOURS) - len(shown))
         self.menus = [
             gui.add_dropdown(f'{i + 1}', names, initial_value=name) for i, name in enumerate(shown)
         ]
 
-    def contestants(self) -> list[Contestant]:
+    def methods(self) -> list[Method]:
         """The chosen methods. Raises InvalidOption where there is none."""
         names = [menu.value for menu in self.menus if menu.value != NO_METHOD]
         if not names:
             raise InvalidOption('no method is chosen: choose at least one')
-        return [contestant_named(name) for name in names]
+        return [method_named(name) for name in names]

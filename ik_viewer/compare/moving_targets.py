@@ -14,9 +14,9 @@ from ik_core import Budget
 from ik_core.maths.rotations import Array
 from ik_core.solvers import Solver
 
-from .contestants import Contestant
+from .methods import Method
 from .start import Start
-from .stepped_solve import Run, RunState, Standing
+from .stepped_solve import MethodState, Phase, SteppedSolve
 
 STEP = 0.02  # increment of the sinusoids' argument in each update [rad]
 KEPT = 300  # updates whose errors are kept
@@ -42,15 +42,15 @@ class Experiment:
         return self.size * np.array([x, y, np.sin(0.7 * t)])
 
 
-class Follower(Run):
+class Follower(SteppedSolve):
     """A method on moving targets: it goes where each update leads, be that better or worse.
 
     `targets` (tips, 3) [m] are those of the last update; `errors` the distances (tips,) [m] from
     them, one row for each of the last KEPT updates; `mean` [m] that of all updates and tips.
     """
 
-    def __init__(self, contestant: Contestant, start: Start, experiment: Experiment) -> None:
-        super().__init__(contestant, start)
+    def __init__(self, method: Method, start: Start, experiment: Experiment) -> None:
+        super().__init__(method, start)
         self._experiment = experiment
         self._first = np.array([goal.target[:3, 3] for goal in start.goals])
         self._solver: Solver | None = None
@@ -62,7 +62,7 @@ class Follower(Run):
     @property
     def mean(self) -> float:
         """Mean error since the start [m]; 0 before the first update."""
-        return self._sum / max(self.standing.iterations, 1)
+        return self._sum / max(self.state.iterations, 1)
 
     def _begin(self) -> None:
         self._judge = self._start.problem()
@@ -70,10 +70,10 @@ class Follower(Run):
 
     def _chosen_solver(self) -> Solver:
         """The solver, another one where the damping was changed."""
-        damping = self._experiment.damping if self.contestant.solver == DAMPED else 0.0
+        damping = self._experiment.damping if self.method.solver == DAMPED else 0.0
         if self._solver is None or damping != self._damping:
-            options = {'damping': damping} if self.contestant.solver == DAMPED else {}
-            self._solver, self._damping = self.contestant.make(**options), damping
+            options = {'damping': damping} if self.method.solver == DAMPED else {}
+            self._solver, self._damping = self.method.make(**options), damping
         return self._solver
 
     def _advance(self, updates: int, deadline: float) -> None:
@@ -87,12 +87,12 @@ class Follower(Run):
         problem, before = self._judge, self._search
         assert problem is not None
         assert before is not None
-        update = self.standing.iterations + 1
+        update = self.state.iterations + 1
         shifts = [self._experiment.shift(update, tip) for tip in range(len(self._first))]
         targets = self._first + shifts
         for goal, target in zip(problem.goals, targets, strict=True):
             goal.set_target(position=target)
-        search = self._chosen_solver().begin(problem, self.standing.q)
+        search = self._chosen_solver().begin(problem, self.state.q)
         search.stay_on_branch()
         memory = before.memory()
         if memory is not None:
@@ -104,4 +104,4 @@ class Follower(Run):
         self._search, self.targets = search, targets
         self._sum += float(errors.mean())
         self.errors.append(errors)
-        self.standing = Standing(RunState.RUNNING, search.q, update, float(errors.max()))
+        self.state = MethodState(Phase.RUNNING, search.q, update, float(errors.max()))

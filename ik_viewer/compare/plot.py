@@ -9,7 +9,7 @@ from typing import Any
 from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
-from .contestants import COLOURS
+from .methods import COLOURS
 
 PERIOD = 0.2  # [s] between two pictures of a table and its curves
 

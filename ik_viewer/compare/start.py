@@ -51,7 +51,7 @@ class Start:
     frozen_joints: tuple[str, ...] = ()
 
     def problem(self) -> IkProblem:
-        """The problem, another one for each contestant. Raises IkError."""
+        """The problem, another one for each method. Raises IkError."""
         tasks = [goal.task() for goal in self.goals]
         return IkProblem(self.robot, tasks, frozen_joints=self.frozen_joints)
 

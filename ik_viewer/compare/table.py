@@ -13,7 +13,7 @@ from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
-from .stepped_solve import Curve, Run, RunState, Standing
+from .stepped_solve import Curve, MethodState, Phase, SteppedSolve
 
 POINTS = 160  # points of a curve, at most about this many
 SMALLEST = 1e-3  # [mm or deg] smaller errors are drawn as this: the scale is logarithmic
@@ -22,9 +22,9 @@ REACHED, SHORT = '&#10003;', '&#10007;'
 UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
 
 
-def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
-    """A row for each contestant."""
-    rows = ''.join(_rows(run, colour) for run, colour in zip(runs, colours, strict=True))
+def table(solves: Sequence[SteppedSolve], colours: Sequence[Colour]) -> str:
+    """A row for each method."""
+    rows = ''.join(_rows(solve, colour) for solve, colour in zip(solves, colours, strict=True))
     return framed(HEADS, rows)
 
 
@@ -38,17 +38,16 @@ def framed(names: Sequence[str], rows: str) -> str:
     )
 
 
-def _rows(run: Run, colour: Colour) -> str:
-    """The contestant's name over its numbers, and its status unless it succeeded."""
-    standing, dot = run.standing, dot_of(colour)
-    name = f'<b>{html.escape(run.contestant.name)}</b>'
+def _rows(solve: SteppedSolve, colour: Colour) -> str:
+    """The method's name over its numbers, and its status unless it succeeded."""
+    state, dot = solve.state, dot_of(colour)
+    name = f'<b>{html.escape(solve.method.name)}</b>'
     cells = ''.join(
-        f'<td style="text-align:right;white-space:nowrap">{cell}</td>'
-        for cell in cells_of(standing)
+        f'<td style="text-align:right;white-space:nowrap">{cell}</td>' for cell in cells_of(state)
     )
     return (
         f'<tr style="border-top:1px solid #e5e7eb"><td colspan="{len(HEADS)}">{dot} {name} '
-        f'<span style="color:#6b7280">{html.escape(remark(standing))}</span></td></tr>'
+        f'<span style="color:#6b7280">{html.escape(remark(state))}</span></td></tr>'
         f'<tr>{cells}</tr>'
     )
 
@@ -58,36 +57,36 @@ def dot_of(colour: Colour) -> str:
     return f'<span style="color:{hex_of(colour)}">&#9632;</span>'
 
 
-def remark(standing: Standing) -> str:
+def remark(state: MethodState) -> str:
     """A remark beside the numbers: how it failed, fell short, or why it does not begin."""
-    if standing.state is RunState.FAILED:
-        return f'failed: {standing.text}'
-    if standing.text:
-        return standing.text.partition(':')[2].strip() or ''
-    return '' if standing.state is RunState.RUNNING else standing.state.value
+    if state.phase is Phase.FAILED:
+        return f'failed: {state.text}'
+    if state.text:
+        return state.text.partition(':')[2].strip() or ''
+    return '' if state.phase is Phase.RUNNING else state.phase.value
 
 
-def cells_of(standing: Standing) -> list[str]:
+def cells_of(state: MethodState) -> list[str]:
     """The mark, the errors, the updates, the time of one of them and of the whole solve."""
-    if standing.state is RunState.WAITING:
+    if state.phase is Phase.WAITING:
         return ['', *[UNKNOWN] * (len(HEADS) - 1)]
-    mark = '' if not standing.text else REACHED if standing.reached else SHORT
-    known = standing.time > 0.0
+    mark = '' if not state.text else REACHED if state.reached else SHORT
+    known = state.time > 0.0
     return [
         mark,
-        _errors(standing),
-        f'{standing.iterations}',
-        f'{1e6 * standing.update_time:.1f} &micro;s' if known else UNKNOWN,
-        _duration(standing.time) if known else UNKNOWN,
+        _errors(state),
+        f'{state.iterations}',
+        f'{1e6 * state.update_time:.1f} &micro;s' if known else UNKNOWN,
+        _duration(state.time) if known else UNKNOWN,
     ]
 
 
-def _errors(standing: Standing) -> str:
+def _errors(state: MethodState) -> str:
     """The length, and in degrees where the goal has an orientation."""
-    position = steady_length(standing.position_error)
-    if standing.orientation_error == 0.0:
+    position = steady_length(state.position_error)
+    if state.orientation_error == 0.0:
         return position
-    return f'{position} {steady(np.degrees(standing.orientation_error))}&deg;'
+    return f'{position} {steady(np.degrees(state.orientation_error))}&deg;'
 
 
 def _duration(seconds: float) -> str:

@@ -48,11 +48,11 @@ class Mapper:
     q0 : (n,) where every solve begins
     voxels : how many are between the middle and the end of what may be in reach
 
-    `share` is what is done of it, from 0 to 1; then `reach` is there, or `error` says why not.
+    `fraction` is what is done of it, from 0 to 1; then `reach` is there, or `error` says why not.
     """
 
     def __init__(self, problem: IkProblem, q0: Array, voxels: int) -> None:
-        self.share = 0.0
+        self.fraction = 0.0
         self.reach: Reach | None = None
         self.error = ''
         self._problem, self._q0, self._voxels = problem, q0, voxels
@@ -95,7 +95,7 @@ class Mapper:
     def _note(self, progress: Progress) -> None:
         if self._given_up:
             raise GivenUp
-        self.share = progress.done / progress.voxels
+        self.fraction = progress.done / progress.voxels
 
 
 def make_way() -> None:

@@ -41,7 +41,7 @@ class ReachMap:
         if mapper is None:
             return
         done = mapper.done
-        self._progress.value = 100.0 * mapper.share
+        self._progress.value = 100.0 * mapper.fraction
         if done:
             self._mapper = None
             self._progress.visible = False

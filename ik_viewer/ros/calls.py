@@ -50,7 +50,7 @@ class Calls:
         future, deadline = client.call_async(request), time.monotonic() + patience
         self._calls.append(Call(client, future, patience, deadline, answered, failed))
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Handle the answers that came, and those that should have."""
         now, calls = time.monotonic(), self._calls
         self._calls = [c for c in calls if not c.future.done() and now < c.deadline]

@@ -69,7 +69,7 @@ class Connection:
                     failed(error)
 
 
-class NotWaitedFor(CallbackGroup):
+class Polled(CallbackGroup):
     """The group of what no executor waits for."""
 
     def can_execute(self, entity: Any) -> bool:
@@ -94,7 +94,7 @@ class Latest:
         self._depth = depth
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
-            kind, topic, lambda message: None, qos, callback_group=NotWaitedFor()
+            kind, topic, lambda message: None, qos, callback_group=Polled()
         )
 
     def take(self) -> list[Any]:

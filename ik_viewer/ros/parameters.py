@@ -39,11 +39,11 @@ class Parameters:
     """The parameters of a node. All of it is for one thread but `settings`, which is a new mapping
     where anything has changed.
 
-    `say` is told what was refused.
+    `report` is told what was refused.
     """
 
-    def __init__(self, node: Node, name: str, calls: Calls, say: Callable[[str], None]) -> None:
-        self._name, self._calls, self._say = name, calls, say
+    def __init__(self, node: Node, name: str, calls: Calls, report: Callable[[str], None]) -> None:
+        self._name, self._calls, self._report = name, calls, report
         self.settings: Mapping[str, Setting] = {}
         self._found: dict[str, Setting] = {}
         self._news: dict[str, Any] = {}  # what changed since reading began: answers may be older
@@ -64,7 +64,7 @@ class Parameters:
         self._waiting.clear()
         self._is_setting = False
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Do what is due."""
         if self._read_at is not None and time.monotonic() >= self._read_at:
             self._read_at = None
@@ -153,12 +153,12 @@ class Parameters:
             if answer.result.successful:
                 self._adopt(values)
             else:
-                self._say(answer.result.reason)
+                self._report(answer.result.reason)
             done(answer.result.successful)
 
         def failed(reason: str) -> None:
             self._is_setting = False
-            self._say(reason)
+            self._report(reason)
             done(False)
 
         name = 'set_parameters_atomically'

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-LOOK_PERIOD = 0.25
+POLL_PERIOD = 0.25
 # [s] Silence after which a node counts as gone: it publishes once a second, and one that was
 # killed stays in the graph for longer.
 SILENCE = 5.0
@@ -40,16 +40,16 @@ class Presence:
         """Whether it is in the graph, and not silent."""
         return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
 
-    def hear(self) -> None:
+    def note_message(self) -> None:
         """Note that the node said something."""
         self._heard = time.monotonic()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See whether it is there; often called, it looks now and then."""
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + LOOK_PERIOD
+        self._next = now + POLL_PERIOD
         found = self._node.get_publishers_info_by_topic(f'{self._name}/status')
         before = self._publishers
         self._publishers = frozenset(bytes(each.endpoint_gid) for each in found)
@@ -62,4 +62,4 @@ class Presence:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         name = f'{self._name.lstrip("/")}: '  # a node of an earlier version has the slash
         if any(status.name.lstrip('/').startswith(name) for status in message.status):
-            self.hear()
+            self.note_message()

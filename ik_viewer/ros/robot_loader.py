@@ -19,11 +19,11 @@ class Robots:
     """Loads robots, one after the other; `description` is that of the last text that came.
 
     mesh_folders : named by the user; what the text names is looked for there and nowhere else.
-    `say` is told why a robot can't be loaded.
+    `report` is told why a robot can't be loaded.
     """
 
-    def __init__(self, mesh_folders: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        self._mesh_folders, self._say = mesh_folders, say
+    def __init__(self, mesh_folders: tuple[Path, ...], report: Callable[[str], None]) -> None:
+        self._mesh_folders, self._report = mesh_folders, report
         self._worker = ThreadPoolExecutor(1, thread_name_prefix='robot')
         self._text = ''
         self._loading: Future[Description] | None = None
@@ -39,9 +39,9 @@ class Robots:
             return
         self._loading = None
         if text:  # load_urdf would take it for the name of a file
-            self._say('robot_description: this is not XML')
+            self._report('robot_description: this is not XML')
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Install the loaded robot, if any; return whether it is another one now."""
         if self._loading is None or not self._loading.done():
             return False
@@ -50,7 +50,7 @@ class Robots:
         try:
             self.description = loading.result()
         except IkError as error:
-            self._say(f'robot_description: {error}')
+            self._report(f'robot_description: {error}')
         return self.description is not before
 
     @property

@@ -64,10 +64,10 @@ class RosArm:
         self._default_tip: tuple[str, ...] = ()
         say = self._notices.append
         self._calls = Calls(node)
-        self._parameters = Parameters(node, self.name, self._calls, say)
+        self._parameters = Parameters(node, self.name, self._calls, report)
         self._robots = Robots(tuple(mesh_folders), say)
         self._watch = Watch(node, self.name, self._on_status, self._robots.take)
-        self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, say)
+        self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, report)
         self._presence = Presence(node, self.name, self._on_appeared, self._on_vanished)
         self._missed_at = time.monotonic() + DISCOVERY
         self._connection.start(self._frame, self._on_error)
@@ -134,18 +134,18 @@ class RosArm:
     # On the thread of the node
 
     def _frame(self) -> None:
-        self._presence.look()
+        self._presence.poll()
         self._warn_of_missing_nodes()
-        self._calls.look()
+        self._calls.poll()
         while not self._asked.empty():
             self._asked.get()()
-        self._parameters.look()
-        if self._robots.look():
+        self._parameters.poll()
+        if self._robots.poll():
             self._take_robot()
-        self._sending.look()
+        self._sending.poll()
         if not self._presence.is_there:
             self._moment = None
-        elif self._watch.look() or self._moment is None:
+        elif self._watch.poll() or self._moment is None:
             self._moment = self._new_moment()
 
     def _warn_of_missing_nodes(self) -> None:
@@ -218,7 +218,7 @@ class RosArm:
 
     def _on_status(self, status: Status) -> None:
         """Tell what the node refused, and that it has no robot, which no moment says."""
-        self._presence.hear()
+        self._presence.note_message()
         before = self._watch.status
         if before.code:
             for reason, count in status.refused.items():

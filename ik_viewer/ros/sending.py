@@ -39,14 +39,14 @@ class Goal:
 class Sending:
     """Sends goals and twists to the tips of a node; for the thread of the node.
 
-    namespace : of the topics. `say` is told what could not be sent.
+    namespace : of the topics. `report` is told what could not be sent.
     """
 
     def __init__(
-        self, node: Node, namespace: str, parameters: Parameters, say: Callable[[str], None]
+        self, node: Node, namespace: str, parameters: Parameters, report: Callable[[str], None]
     ) -> None:
         self._node, self._namespace = node, namespace
-        self._parameters, self._say = parameters, say
+        self._parameters, self._report = parameters, report
         self._links: tuple[str, ...] = ()
         self._frame = ''
         self._goals: list[Any] = []  # publishers
@@ -85,7 +85,7 @@ class Sending:
         names, values = list(positions), list(positions.values())
         self._joint_goals.publish(JointState(name=names, position=values))
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Send what can be sent."""
         for tip, goal in list(self._waiting.items()):
             if tip < len(self._goals) and self._counts(tip, goal):
@@ -95,7 +95,7 @@ class Sending:
                     self._waiting.pop(tip, None)
             if time.monotonic() - goal.since > PATIENCE and self._waiting.get(tip) is goal:
                 del self._waiting[tip]
-                self._say(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
+                self._report(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
 
     def _counts(self, tip: int, goal: Goal) -> bool:
         """Whether of a tip's goals counts what this one says; otherwise that is asked for.

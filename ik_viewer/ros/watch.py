@@ -62,7 +62,7 @@ class Watch:
         """Begin with this robot."""
         self._robot, self.q, self.solution = robot, robot.middle_configuration.copy(), None
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Handle the messages that came; return whether there were any since the last time."""
         states, solutions = self._states.take(), self._solutions.take()
         is_new, self._is_new = self._is_new or bool(states or solutions), False

@@ -54,7 +54,7 @@ def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
 
     def look(mapping, progress):
         note(mapping, progress)
-        shares.append(mapping.share)
+        shares.append(mapping.fraction)
         looks.append(progress.done)
         if len(looks) == 3:
             mapping.give_up()

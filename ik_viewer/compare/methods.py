@@ -35,7 +35,7 @@ COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Method:
     """A solver that takes part. `preset` is a paper's options, None its own defaults."""
 
     solver: str
@@ -53,28 +53,26 @@ class Contestant:
         return make_solver(self.solver, preset=self.preset, **options)
 
 
-def all_contestants() -> list[Contestant]:
+def all_methods() -> list[Method]:
     """Every solver, followed by its presets."""
     return [
-        Contestant(name, preset)
-        for name, kind in SOLVERS.items()
-        for preset in (None, *kind.presets)
+        Method(name, preset) for name, kind in SOLVERS.items() for preset in (None, *kind.presets)
     ]
 
 
-def contestant_named(name: str) -> Contestant:
+def method_named(name: str) -> Method:
     """The one of this name on the page. Raises InvalidOption."""
-    for contestant in all_contestants():
-        if contestant.name == name:
-            return contestant
+    for method in all_methods():
+        if method.name == name:
+            return method
     raise InvalidOption(f'no method {name!r} can be compared')
 
 
 # The comparison of [EngellErleben2011]: the transpose at its fixed step, the Jacobian inverse of
 # Blender, the projected line search; and ours.
-LINE_SEARCH: Sequence[Contestant] = (
-    Contestant('jacobian_transpose', 'engell_erleben'),
-    Contestant('pseudoinverse', 'engell_erleben'),
-    Contestant('projected_gradient', 'tau_one'),
-    Contestant('levenberg_marquardt'),
+LINE_SEARCH: Sequence[Method] = (
+    Method('jacobian_transpose', 'engell_erleben'),
+    Method('pseudoinverse', 'engell_erleben'),
+    Method('projected_gradient', 'tau_one'),
+    Method('levenberg_marquardt'),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All contestants together: frame by frame, none of them keeping the others waiting.
+"""All methods together: frame by frame, none of them keeping the others waiting.
 
 They take turns on one thread. Who does not come back in time, as from an update of seconds, keeps
 that thread for itself, and the others go on in a new one. So the page never waits, and the others
@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .contestants import Contestant
+from .methods import Method
 from .start import Start
-from .stepped_solve import Run, Standing
+from .stepped_solve import MethodState, SteppedSolve
 
 UNTIL_THE_END = 10**9  # updates a frame: as many as its time allows
 
@@ -54,20 +54,20 @@ class Lane:
             self._idle.set()
 
 
-class Race:
-    """The runs of some contestants from one start.
+class Comparison:
+    """The solves of some methods from one start.
 
-    make : another kind of run
+    make : another kind of solve
     """
 
     def __init__(
         self,
-        contestants: Sequence[Contestant],
+        methods: Sequence[Method],
         start: Start,
-        make: Callable[[Contestant, Start], Run] = Run,
+        make: Callable[[Method, Start], SteppedSolve] = SteppedSolve,
     ) -> None:
         self.start = start
-        self.runs = [make(contestant, start) for contestant in contestants]
+        self.solves = [make(method, start) for method in methods]
         self._lock = threading.Lock()
         self._lane = Lane('compare')
         self._at_work = 0
@@ -77,28 +77,28 @@ class Race:
     @property
     def over(self) -> bool:
         """Whether all are done or have failed."""
-        return all(run.over for run in self.runs)
+        return all(solve.over for solve in self.solves)
 
     @property
-    def standings(self) -> list[Standing]:
+    def states(self) -> list[MethodState]:
         """How they stand, in their order."""
-        return [run.standing for run in self.runs]
+        return [solve.state for solve in self.solves]
 
-    def advance(self, updates: int, seconds: float) -> list[Standing]:
+    def advance(self, updates: int, seconds: float) -> list[MethodState]:
         """Advance all solves by a frame: by at most `updates` each, in about `seconds` together.
 
-        Returns their standings; one in the middle of a slow update has its last one.
+        Returns their states; one in the middle of a slow update has its last one.
         """
         deadline = time.perf_counter() + seconds + PATIENCE
-        waiting = [i for i, run in enumerate(self.runs) if not run.over]
+        waiting = [i for i, solve in enumerate(self.solves) if not solve.over]
         share = seconds / max(len(waiting), 1)
         together = [i for i in waiting if i not in self._left_behind]
         self._lane.ask(partial(self._take_turns, self._lane, together, updates, share))
         for i in set(waiting) - set(together):
-            self._left_behind[i].ask(partial(self.runs[i].advance, updates, share))
+            self._left_behind[i].ask(partial(self.solves[i].advance, updates, share))
         if not self._lane.wait(deadline - time.perf_counter()):
             self._leave_behind()
-        return self.standings
+        return self.states
 
     def close(self) -> None:
         """End all threads; a slow update ends first, beside all else.
@@ -110,13 +110,13 @@ class Race:
             for lane in (self._lane, *self._left_behind.values()):
                 lane.close()
 
-    def _take_turns(self, lane: Lane, runs: Sequence[int], updates: int, share: float) -> None:
-        for i in runs:
+    def _take_turns(self, lane: Lane, solves: Sequence[int], updates: int, share: float) -> None:
+        for i in solves:
             with self._lock:
                 if lane is not self._lane:  # it is another one that they take turns on by now
                     return
                 self._at_work = i
-            self.runs[i].advance(updates, share)
+            self.solves[i].advance(updates, share)
 
     def _leave_behind(self) -> None:
         """Who is at work now keeps the thread; the others get another."""

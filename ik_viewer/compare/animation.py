@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The director: lets a race go on in a thread of its own, at the pace of a film."""
+"""The animation: lets a comparison go on in a thread of its own, at the pace of a film."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from .contestants import Contestant
-from .race import UNTIL_THE_END, Race
+from .comparison import UNTIL_THE_END, Comparison
+from .methods import Method
 from .start import Start
-from .stepped_solve import Run
+from .stepped_solve import SteppedSolve
 
 # [Hz], [s] Frames of the solvers, and what all of them together may take of one.
 RATE, BUDGET = 30.0, 0.015
@@ -23,36 +23,36 @@ PACES = {
 }
 
 
-class Director:
-    """Lets a race go on in a thread of its own, frame by frame, until it is over."""
+class Animation:
+    """Lets a comparison go on in a thread of its own, frame by frame, until it is over."""
 
     def __init__(self) -> None:
         self.updates = PACES['4 updates a frame']
-        self.race: Race | None = None
+        self.comparison: Comparison | None = None
         self._wake = threading.Event()
         self._closed = False
-        threading.Thread(target=self._run, name='compare director', daemon=True).start()
+        threading.Thread(target=self._run, name='compare animation', daemon=True).start()
 
     def begin(
         self,
-        contestants: Sequence[Contestant],
+        methods: Sequence[Method],
         start: Start,
-        make: Callable[[Contestant, Start], Run] = Run,
-    ) -> Race:
-        """Begin a race of runs that `make` makes; the one before ends."""
+        make: Callable[[Method, Start], SteppedSolve] = SteppedSolve,
+    ) -> Comparison:
+        """Begin a comparison of runs that `make` makes; the one before ends."""
         self.end()
-        self.race = Race(contestants, start, make)
+        self.comparison = Comparison(methods, start, make)
         self._wake.set()
-        return self.race
+        return self.comparison
 
     def end(self) -> None:
-        """End the race."""
-        race, self.race = self.race, None
-        if race is not None:
-            race.close()
+        """End the comparison."""
+        comparison, self.comparison = self.comparison, None
+        if comparison is not None:
+            comparison.close()
 
     def close(self) -> None:
-        """End the race and the thread."""
+        """End the comparison and the thread."""
         self.end()
         self._closed = True
         self._wake.set()
@@ -60,14 +60,14 @@ class Director:
     def _run(self) -> None:
         last = time.perf_counter()
         while not self._closed:
-            race, began = self.race, time.perf_counter()
+            comparison, began = self.comparison, time.perf_counter()
             frames, last = (began - last) * RATE, began
-            if race is None or race.over:
+            if comparison is None or comparison.over:
                 self._wake.wait()
                 self._wake.clear()
                 last = time.perf_counter()
                 continue
-            race.advance(self.updates * due_frames(frames), BUDGET)
+            comparison.advance(self.updates * due_frames(frames), BUDGET)
             time.sleep(max(1.0 / RATE - (time.perf_counter() - began), 0.001))
 
 
