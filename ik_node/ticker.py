@@ -147,7 +147,7 @@ class Ticker:
         self._stopped.set()
 
     def _run(self) -> None:
-        _wake_in_time()
+        _reduce_timer_slack()
         while not self._stopped.is_set():
             self._due = self._last_deadline(self._due + self._period)
             _sleep_until(self._due - self._lead.ns)
@@ -185,7 +185,7 @@ class Ticker:
         return due + self._period * max(behind // self._period, 0)
 
 
-def _wake_in_time() -> None:
+def _reduce_timer_slack() -> None:
     """Set the timer slack of this thread to 1 ns: by default Linux wakes it up to 50 us late."""
     with suppress(OSError):  # other systems have no such file
         slack = Path(f'/proc/{threading.get_native_id()}/timerslack_ns')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that the page of an arm is made of, in this process or behind a node."""
+"""All tabs of the page of an arm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
-# The parts in the order of their tabs.
+# In the order of the tabs.
 ALL_PARTS: tuple[MakePart, ...] = (
     *PARTS,
     CollisionsPanel,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The animation: lets a comparison go on in a thread of its own, at the pace of a film."""
+"""The animation of a comparison: a thread that advances it frame by frame."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .methods import Method
 from .start import Start
 from .stepped_solve import SteppedSolve
 
-# [Hz], [s] Frames of the solvers, and what all of them together may take of one.
+# [Hz] frames of the solves; [s] time that all solves together may take in a frame.
 RATE, BUDGET = 30.0, 0.015
-MOST_DUE = 10  # frames that are made up for at most
+MOST_DUE = 10  # after a delay, at most this many frames are caught up at once
 PACES = {
     '1 update a frame': 1,
     '4 updates a frame': 4,
@@ -24,7 +24,7 @@ PACES = {
 
 
 class Animation:
-    """Lets a comparison go on in a thread of its own, frame by frame, until it is over."""
+    """A thread that advances a comparison frame by frame, until it is over."""
 
     def __init__(self) -> None:
         self.updates = PACES['4 updates a frame']
@@ -39,7 +39,7 @@ class Animation:
         start: Start,
         make: Callable[[Method, Start], SteppedSolve] = SteppedSolve,
     ) -> Comparison:
-        """Begin a comparison of runs that `make` makes; the one before ends."""
+        """Begin a comparison, in place of the previous one; `make` makes each solve."""
         self.end()
         self.comparison = Comparison(methods, start, make)
         self._wake.set()
@@ -72,5 +72,5 @@ class Animation:
 
 
 def due_frames(frames: float) -> int:
-    """Number of frames to make up for after so many went by: a busy machine shows fewer."""
+    """Return the number of frames to advance after `frames` periods."""
     return min(max(round(frames), 1), MOST_DUE)

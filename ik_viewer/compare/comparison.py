@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All methods together: frame by frame, none of them keeping the others waiting.
+"""A comparison: solves of several methods, advanced frame by frame.
 
-They take turns on one thread. Who does not come back in time, as from an update of seconds, keeps
-that thread for itself, and the others go on in a new one. So the page never waits, and the others
-only once.
+The solves seconds_each one thread. A solve that takes too long, such as an update of seconds,
+keeps that thread, and the others continue in a new one. So the page never waits for a slow solve,
+and the others wait only once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .methods import Method
 from .start import Start
 from .stepped_solve import MethodState, SteppedSolve
 
-UNTIL_THE_END = 10**9  # updates a frame: as many as its time allows
+UNTIL_THE_END = 10**9  # updates per frame: as many as its time allows
 
-PATIENCE = 0.1  # [s] frame delay after which a slow solve gets its own thread
+PATIENCE = 0.1  # [s] a solve that delays a frame by more keeps its thread for itself
 
 
-class Lane:
-    """A thread that does one thing at a time, and is idle in between."""
+class Worker:
+    """A thread that does one job at a time, and is idle in between."""
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -32,8 +32,8 @@ class Lane:
         self._idle.set()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def ask(self, work: Callable[[], None]) -> bool:
-        """Have it done; False where it is still busy. `work` never raises."""
+    def submit(self, work: Callable[[], None]) -> bool:
+        """Start a job, which must not raise; return False if the thread is still busy."""
         if not self._idle.is_set():
             return False
         self._idle.clear()
@@ -41,11 +41,11 @@ class Lane:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Wait for it to be idle, at most so long; whether it is."""
+        """Wait until the thread is idle, for at most `seconds`; return whether it is."""
         return self._idle.wait(max(0.0, seconds))
 
     def close(self) -> None:
-        """End the thread, once it is idle."""
+        """End the thread after its present job."""
         self._work.put(None)
 
     def _run(self) -> None:
@@ -55,9 +55,9 @@ class Lane:
 
 
 class Comparison:
-    """The solves of some methods from one start.
+    """Solves of several methods from the same start.
 
-    make : another kind of solve
+    make : makes each solve, by default a SteppedSolve
     """
 
     def __init__(
@@ -69,59 +69,63 @@ class Comparison:
         self.start = start
         self.solves = [make(method, start) for method in methods]
         self._lock = threading.Lock()
-        self._lane = Lane('compare')
-        self._at_work = 0
-        self._left_behind: dict[int, Lane] = {}
+        self._worker = Worker('compare')
+        self._running = 0
+        self._slow: dict[int, Worker] = {}
         self._closed = False
 
     @property
     def over(self) -> bool:
-        """Whether all are done or have failed."""
+        """Whether all solves are done or have failed."""
         return all(solve.over for solve in self.solves)
 
     @property
     def states(self) -> list[MethodState]:
-        """How they stand, in their order."""
+        """The state of each solve, in their order."""
         return [solve.state for solve in self.solves]
 
     def advance(self, updates: int, seconds: float) -> list[MethodState]:
-        """Advance all solves by a frame: by at most `updates` each, in about `seconds` together.
+        """Advance all solves by a frame: at most `updates` each, about `seconds` in total.
 
-        Returns their states; one in the middle of a slow update has its last one.
+        Returns their states; a solve in a slow update has its last one.
         """
         deadline = time.perf_counter() + seconds + PATIENCE
         waiting = [i for i, solve in enumerate(self.solves) if not solve.over]
-        share = seconds / max(len(waiting), 1)
-        together = [i for i in waiting if i not in self._left_behind]
-        self._lane.ask(partial(self._take_turns, self._lane, together, updates, share))
-        for i in set(waiting) - set(together):
-            self._left_behind[i].ask(partial(self.solves[i].advance, updates, share))
-        if not self._lane.wait(deadline - time.perf_counter()):
-            self._leave_behind()
+        seconds_each = seconds / max(len(waiting), 1)
+        on_time = [i for i in waiting if i not in self._slow]
+        self._worker.submit(
+            partial(self._take_turns, self._worker, on_time, updates, seconds_each)
+        )
+        for i in set(waiting) - set(on_time):
+            self._slow[i].submit(partial(self.solves[i].advance, updates, seconds_each))
+        if not self._worker.wait(deadline - time.perf_counter()):
+            self._separate_slow()
         return self.states
 
     def close(self) -> None:
-        """End all threads; a slow update ends first, beside all else.
+        """End all threads; those in a slow update end after it, in the background.
 
-        Called while another thread is in `advance`, that one begins no thread any more.
+        If another thread is in `advance`, it starts no thread any more.
         """
         with self._lock:
             self._closed = True
-            for lane in (self._lane, *self._left_behind.values()):
-                lane.close()
+            for worker in (self._worker, *self._slow.values()):
+                worker.close()
 
-    def _take_turns(self, lane: Lane, solves: Sequence[int], updates: int, share: float) -> None:
+    def _take_turns(
+        self, worker: Worker, solves: Sequence[int], updates: int, seconds: float
+    ) -> None:
         for i in solves:
             with self._lock:
-                if lane is not self._lane:  # it is another one that they take turns on by now
+                if worker is not self._worker:  # the others have moved to another thread
                     return
-                self._at_work = i
-            self.solves[i].advance(updates, share)
+                self._running = i
+            self.solves[i].advance(updates, seconds)
 
-    def _leave_behind(self) -> None:
-        """Who is at work now keeps the thread; the others get another."""
+    def _separate_slow(self) -> None:
+        """Leave the thread to the running solve, and make another one for the others."""
         with self._lock:
             if self._closed:
                 return
-            self._left_behind[self._at_work] = self._lane
-            self._lane = Lane('compare')
+            self._slow[self._running] = self._worker
+            self._worker = Worker('compare')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Menus to choose the methods that are compared, one for each colour."""
+"""Menus of the methods compared, one for each colour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_METHOD = '(none)'
 
 
 class MethodMenus:
-    """Menus in the GUI container that is open; at first they show the `chosen` methods."""
+    """Menus in the open GUI container, with the methods `chosen` at first."""
 
     def __init__(self, gui: Any, chosen: Sequence[Method]) -> None:
         names = (NO_METHOD, *(method.name for method in all_methods()))
@@ -25,7 +25,7 @@ class MethodMenus:
         ]
 
     def methods(self) -> list[Method]:
-        """The chosen methods. Raises InvalidOption where there is none."""
+        """Return the chosen methods. Raises InvalidOption if there are none."""
         names = [menu.value for menu in self.menus if menu.value != NO_METHOD]
         if not names:
             raise InvalidOption('no method is chosen: choose at least one')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is compared: a solver with its defaults, or true to a paper by one of its presets."""
+"""The methods compared: solvers with their defaults, or with a preset of a paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ik_core.solvers import Solver
 
 from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 
-# Papers of presets; a preset that is not here goes by its own name.
+# Papers of presets; the name of any other preset is displayed itself.
 PAPERS: Mapping[str, str] = {
     'buss_pure': '[Buss2009]',
     'buss_clamped': '[Buss2009], clamped',
@@ -23,53 +23,53 @@ PAPERS: Mapping[str, str] = {
     'tau_one': '[EngellErleben2011]',
 }
 
-# Names of solvers that are not called by plain words.
+# Displayed names of solvers whose identifiers are not plain words.
 NAMES: Mapping[str, str] = {
     'levenberg_marquardt': 'Levenberg-Marquardt (ours)',
     'bfgs': 'BFGS',
     'sqp': 'SQP',
 }
 
-# Colours of the places, which the colour-blind can tell apart.
+# Colours of the methods by their positions, which the colour-blind can distinguish.
 COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A solver that takes part. `preset` is a paper's options, None its own defaults."""
+    """A solver with the options of a paper's `preset`, or its defaults for None."""
 
     solver: str
     preset: str | None = None
 
     @property
     def name(self) -> str:
-        """The name on the page: the solver, and the paper that it is true to."""
+        """The displayed name: the solver, and the paper of its preset."""
         words = NAMES.get(self.solver, self.solver.replace('_', ' ').capitalize())
         paper = PAPERS.get(self.preset or '', self.preset)
         return words if self.preset is None else f'{words} {paper}'
 
     def make(self, **options: Any) -> Solver:
-        """A solver of its own, with other `options` if there are any. Raises InvalidOption."""
+        """Make the solver, with `options` that override the preset. Raises InvalidOption."""
         return make_solver(self.solver, preset=self.preset, **options)
 
 
 def all_methods() -> list[Method]:
-    """Every solver, followed by its presets."""
+    """Return all solvers, each followed by its presets."""
     return [
         Method(name, preset) for name, kind in SOLVERS.items() for preset in (None, *kind.presets)
     ]
 
 
 def method_named(name: str) -> Method:
-    """The one of this name on the page. Raises InvalidOption."""
+    """Return the method with this displayed name. Raises InvalidOption."""
     for method in all_methods():
         if method.name == name:
             return method
     raise InvalidOption(f'no method {name!r} can be compared')
 
 
-# The comparison of [EngellErleben2011]: the transpose at its fixed step, the Jacobian inverse of
-# Blender, the projected line search; and ours.
+# The methods of [EngellErleben2011]: the transpose with a fixed step, the Jacobian inverse of
+# Blender, the projected line search; and the default solver.
 LINE_SEARCH: Sequence[Method] = (
     Method('jacobian_transpose', 'engell_erleben'),
     Method('pseudoinverse', 'engell_erleben'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets in motion, and methods that follow them by one update a step ([Buss2009] section 8)."""
+"""Methods that follow moving targets, one update per step ([Buss2009] section 8)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from .methods import Method
 from .start import Start
 from .stepped_solve import MethodState, Phase, SteppedSolve
 
-STEP = 0.02  # increment of the sinusoids' argument in each update [rad]
+STEP = 0.02  # [rad] increment of the sinusoids' argument in each update
 KEPT = 300  # updates whose errors are kept
 
 
-DAMPED = 'damped_least_squares'  # the method whose damping is to be found by trial
+DAMPED = 'damped_least_squares'  # the method whose damping has a slider on the page
 
 
 @dataclass
 class Experiment:
-    """Amplitude `size` [m] of the targets' sinusoids, and `damping` [m/rad] of
-    `damped_least_squares`; both may change at any time.
+    """The settings of the experiment, which may change at any time.
+
+    size : [m] amplitude of the targets' sinusoids
+    damping : [m/rad] of `damped_least_squares`
     """
 
     size: float
     damping: float
 
     def shift(self, update: int, tip: int) -> Array:
-        """Shift (3,) [m] of the target of a tip since update 0, as in `ik bench buss`."""
+        """Return the displacement (3,) [m] of a tip's target since update 0 (`ik bench buss`)."""
         t, phase = STEP * update, float(tip)
         x = np.sin(t + phase) - np.sin(phase)
         y = np.cos(1.3 * t + phase) - np.cos(phase)
@@ -43,10 +45,11 @@ class Experiment:
 
 
 class Follower(SteppedSolve):
-    """A method on moving targets: it goes where each update leads, be that better or worse.
+    """A method that follows moving targets; it takes every update, better or worse.
 
-    `targets` (tips, 3) [m] are those of the last update; `errors` the distances (tips,) [m] from
-    them, one row for each of the last KEPT updates; `mean` [m] that of all updates and tips.
+    `targets` : (tips, 3) [m] of the last update
+    `errors` : distances (tips,) [m] from the targets, for each of the last KEPT updates
+    `mean` : [m] mean distance over all updates and tips
     """
 
     def __init__(self, method: Method, start: Start, experiment: Experiment) -> None:
@@ -54,7 +57,7 @@ class Follower(SteppedSolve):
         self._experiment = experiment
         self._first = np.array([goal.target[:3, 3] for goal in start.goals])
         self._solver: Solver | None = None
-        self._damping = math.nan  # of the solver
+        self._damping = math.nan  # [m/rad] damping of `_solver`
         self._sum = 0.0
         self.targets = self._first
         self.errors: deque[Array] = deque(maxlen=KEPT)
@@ -69,7 +72,7 @@ class Follower(SteppedSolve):
         self._search = self._chosen_solver().begin(self._judge, self._start.q0)
 
     def _chosen_solver(self) -> Solver:
-        """The solver, another one where the damping was changed."""
+        """Return the solver, made anew if the damping was changed."""
         damping = self._experiment.damping if self.method.solver == DAMPED else 0.0
         if self._solver is None or damping != self._damping:
             options = {'damping': damping} if self.method.solver == DAMPED else {}

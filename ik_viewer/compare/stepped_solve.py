@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One method at work: its solve, in steps that one can watch.
+"""The solve of one method in steps that can be shown.
 
-It runs without rate control and is shown where its last update led, be that better or worse; once
-it is done, its answer. What it takes is measured apart, by the same solve in one go: a solve that
-is looked at after every update takes longer.
+It has no limits on rates. It shows the configuration after each update, better or worse, and its
+answer once it is done. Times are measured by separate, uninterrupted solves, since reading the
+state after every update takes time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..arm import error_text
 from .methods import Method
 from .start import Start
 
-MEASURING = Budget(seconds=0.3)  # time budget of the solve in one go
-MEASURED = 3  # the fastest of this many solves counts: the machine has other things to do as well
+MEASURING = Budget(seconds=0.3)  # of an uninterrupted solve
+MEASURED = 3  # the fastest of this many solves counts, since other programs disturb them
 
 
 class Phase(Enum):
-    """The state of a method; the value is its text on the page."""
+    """The phase of a solve; the value is its text on the page."""
 
     WAITING = 'waiting'
     RUNNING = 'running'
@@ -37,7 +37,7 @@ class Phase(Enum):
 
 @dataclass
 class Curve:
-    """Errors by iteration; the first are those at the start."""
+    """Errors by iteration: position [m], orientation [rad]; the first are those at the start."""
 
     iterations: list[int] = field(default_factory=list)
     position: list[float] = field(default_factory=list)
@@ -51,11 +51,12 @@ class Curve:
 
 
 class MethodState(NamedTuple):
-    """How a method stands, a value.
+    """The state of a method's solve.
 
-    `q` (n,) and its largest errors [m, rad]; `text` says how it ended or why it failed. `time`
-    [s] is that of the whole solve in one go, `update_time` [s] of one update of it; 0 while they
-    are not known.
+    q : configuration (n,)
+    position_error, orientation_error : largest errors [m], [rad] at q
+    text : how the solve ended, or why it failed
+    time, update_time : [s] of a whole uninterrupted solve, and of one update; 0 while unknown
     """
 
     phase: Phase
@@ -69,12 +70,12 @@ class MethodState(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether it is at the goals."""
+        """Whether the goals are reached."""
         return self.text == IkStatus.REACHED.value
 
 
 class SteppedSolve:
-    """The solve of one method from a start. One thread at a time calls `advance`."""
+    """The solve of one method from a start. One thread at a time may call `advance`."""
 
     def __init__(self, method: Method, start: Start) -> None:
         self.method = method
@@ -86,13 +87,13 @@ class SteppedSolve:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the solve is done or has failed."""
         return self.state.phase in (Phase.DONE, Phase.FAILED)
 
     def advance(self, updates: int, seconds: float) -> None:
-        """Make at most so many updates within so many seconds; never raises.
+        """Make at most `updates` within `seconds`; never raises.
 
-        The last update may take longer: nothing can interrupt it.
+        The last update can't be interrupted, so it may take longer.
         """
         if self.over:
             return
@@ -100,7 +101,7 @@ class SteppedSolve:
             if self._search is None:
                 self._begin()
             self._advance(updates, time.perf_counter() + seconds)
-        except Exception as error:  # whatever a solver raises is its own failure, no one else's
+        except Exception as error:  # any error of a solver is the result of its method
             text = error_text(error)
             self.state = self.state._replace(phase=Phase.FAILED, text=text)
 
@@ -121,7 +122,7 @@ class SteppedSolve:
                 return
 
     def _start_at(self, q: Array, iterations: int) -> None:
-        """Note where an update led. Raises ArithmeticError where that is nowhere."""
+        """Store the configuration after an update. Raises ArithmeticError if it is not finite."""
         assert self._judge is not None
         position, orientation = (float(errors.max()) for errors in self._judge.errors(q))
         if not (math.isfinite(position) and math.isfinite(orientation)):
@@ -130,7 +131,7 @@ class SteppedSolve:
         self.state = MethodState(Phase.RUNNING, q, iterations, position, orientation)
 
     def _end(self, result: IkResult) -> None:
-        """Show the answer, then see what it takes in one go."""
+        """Show the answer, then measure the time of uninterrupted solves."""
         answer = MethodState(
             Phase.RUNNING,
             result.q,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a comparison: a table as HTML, and curves as a plot takes them."""
+"""The numbers of a comparison: a table as HTML, and curves for a plot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
 from .stepped_solve import Curve, MethodState, Phase, SteppedSolve
 
-POINTS = 160  # points of a curve, at most about this many
+POINTS = 160  # most points of a curve, approximately
 SMALLEST = 1e-3  # [mm or deg] smaller errors are drawn as this: the scale is logarithmic
 HEADS = ('', 'error', 'updates', 'an update', 'the solve')
 REACHED, SHORT = '&#10003;', '&#10007;'
@@ -29,7 +29,7 @@ def table(solves: Sequence[SteppedSolve], colours: Sequence[Colour]) -> str:
 
 
 def framed(names: Sequence[str], rows: str) -> str:
-    """An HTML table with the names of its columns above rows of HTML."""
+    """Return an HTML table: the names of its columns above `rows`, which are HTML."""
     heads = ''.join(f'<th style="text-align:right;font-weight:500">{name}</th>' for name in names)
     return (
         '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.75rem;'
@@ -53,12 +53,12 @@ def _rows(solve: SteppedSolve, colour: Colour) -> str:
 
 
 def dot_of(colour: Colour) -> str:
-    """A square in the colour of a method, as HTML."""
+    """Return a square in the colour of a method, as HTML."""
     return f'<span style="color:{hex_of(colour)}">&#9632;</span>'
 
 
 def remark(state: MethodState) -> str:
-    """A remark beside the numbers: how it failed, fell short, or why it does not begin."""
+    """Return a remark on a state: its failure, why it fell short, or its phase."""
     if state.phase is Phase.FAILED:
         return f'failed: {state.text}'
     if state.text:
@@ -67,7 +67,7 @@ def remark(state: MethodState) -> str:
 
 
 def cells_of(state: MethodState) -> list[str]:
-    """The mark, the errors, the updates, the time of one of them and of the whole solve."""
+    """Return the cells of a row: mark, errors, updates, time of an update and of the solve."""
     if state.phase is Phase.WAITING:
         return ['', *[UNKNOWN] * (len(HEADS) - 1)]
     mark = '' if not state.text else REACHED if state.reached else SHORT
@@ -82,7 +82,7 @@ def cells_of(state: MethodState) -> list[str]:
 
 
 def _errors(state: MethodState) -> str:
-    """The length, and in degrees where the goal has an orientation."""
+    """Return the position error, and the orientation error in degrees if there is one."""
     position = steady_length(state.position_error)
     if state.orientation_error == 0.0:
         return position
@@ -94,9 +94,9 @@ def _duration(seconds: float) -> str:
 
 
 def plotted(curves: Sequence[Curve], turned: bool = False) -> tuple[Array, ...]:
-    """The updates (k,), from the first one on, and each curve's errors (k,) [mm], or [deg].
+    """Return the updates (k,), and each curve's errors (k,) [mm], or [deg] if `turned`.
 
-    A curve that has ended stays at its last error. Curves may grow meanwhile.
+    A curve that has ended stays at its last error. Curves may grow during the call.
     """
     counts = [len(curve.orientation) for curve in curves]
     longest = max([3, *counts]) - 1

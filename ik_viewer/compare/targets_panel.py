@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods side by side on targets that move: the experiment of [Buss2009] section 8, live."""
+"""The tab of methods that follow moving targets: the experiment of [Buss2009] section 8."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .start import Goal, Start
 from .stepped_solve import Phase
 from .table import SMALLEST, dot_of, framed
 
-# The methods that the source compares.
+# The methods compared in [Buss2009].
 METHODS: Sequence[Method] = (
     Method('jacobian_transpose', 'buss_pure'),
     Method('pseudoinverse', 'buss_pure'),
@@ -38,16 +38,16 @@ METHODS: Sequence[Method] = (
     Method('damped_least_squares', 'buss_clamped'),
     Method('selectively_damped_least_squares', 'buss_pure'),
 )
-DAMPING = 0.4  # [m/rad] for the double Y: clamped errors allow it, without the clamp it shakes
-# First amplitude, distance between two methods, and ball, relative to the robot's size.
+DAMPING = 0.4  # [m/rad] for the double Y: smooth with clamped errors, oscillating without
+# Initial amplitude, distance between methods, and radius of balls, by the robot's size.
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
-WIDER = 0.28  # extra distance of the camera for each method, relative to the usual one
-RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)  # direction to the right, as one looks at first; z is up
-MOST_PLOTS = 4  # tips with a plot of their own; of more tips the mean is shown
+WIDER = 0.28  # additional distance of the camera for each method, relative to the usual one
+RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)  # the direction to the right in the first view; z is up
+MOST_PLOTS = 4  # up to this many tips have plots of their own; for more, the mean is plotted
 
 
 class Drawn:
-    """A method in the scene: its robot, and its targets."""
+    """A method in the scene: its robot and its targets, at `place` (3,) [m]."""
 
     def __init__(self, stage: Stage, index: int, solve: Follower, place: Array) -> None:
         scene, robot, name = stage.server.scene, stage.robot, f'/targets/{index}'
@@ -85,7 +85,7 @@ class MovingTargets:
 
     @property
     def followers(self) -> list[Follower]:
-        """The methods that are on the page."""
+        """The methods on the page."""
         comparison = self._animation.comparison
         return (
             []
@@ -94,7 +94,7 @@ class MovingTargets:
         )
 
     def show(self, moment: Moment) -> None:
-        """Draw the methods; a few times a second their numbers."""
+        """Draw the methods, and every PERIOD their numbers."""
         self._moment = moment
         if not self._drawn:
             return
@@ -107,7 +107,7 @@ class MovingTargets:
             self._show_numbers()
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Remove the tab from the page."""
         self._end()
         self._animation.close()
         self._folder.remove()
@@ -197,7 +197,7 @@ class MovingTargets:
             plot.scales = _scales(updates[0], updates[-1])
 
     def _look(self, distance: float) -> None:
-        """Look at the middle from a distance, relative to the usual one."""
+        """Move the camera to a distance from the middle, relative to the usual one."""
         server, up = self._stage.server, self._stage.description.up
         view = distance * DISTANCE * self._stage.size * direction(VIEW, up)
         look_at(server, np.array(server.initial_camera.look_at), view)
@@ -215,16 +215,17 @@ class MovingTargets:
 
 
 def last_of(followers: Sequence[Follower]) -> int:
-    """The last update that all methods that did not fail have made."""
+    """Return the last update made by all methods that have not failed."""
     states = [solve.state for solve in followers]
     return min((s.iterations for s in states if s.phase is not Phase.FAILED), default=0)
 
 
 def curves(followers: Sequence[Follower], split: bool) -> Array:
-    """Errors (plots, methods, updates) [mm] of the last updates, up to `last_of`, that all have.
+    """Return errors (plots, methods, updates) [mm] of the last updates that all methods have made.
 
-    split : a plot for each tip, else one of their mean. A method that failed stays at its last
-    error.
+    split : whether each tip has a plot; else one plot has their mean
+
+    A method that failed stays at its last error.
     """
     known, end = [], last_of(followers)
     for solve in followers:
@@ -249,7 +250,7 @@ def curves(followers: Sequence[Follower], split: bool) -> Array:
 
 
 def table(followers: Sequence[Follower]) -> str:
-    """A row for each method: its error now and on the mean, over all tips."""
+    """Return a table with the present and mean error of each method, over all tips."""
     rows = ''.join(_row(solve, COLOURS[i]) for i, solve in enumerate(followers))
     return framed(('', 'now', 'mean'), rows)
 
@@ -265,7 +266,7 @@ def _row(solve: Follower, colour: Colour) -> str:
 
 
 def _scales(first: float, last: float) -> dict[str, Any]:
-    """Updates from the first to the last; errors on a logarithmic scale."""
+    """Return the scales of a plot: updates from first to last, errors logarithmic."""
     from viser import uplot
 
     return {

@@ -93,7 +93,7 @@ class ReachMap:
     def _give_up(self) -> None:
         mapper, self._mapper = self._mapper, None
         if mapper is not None:
-            mapper.give_up()
+            mapper.cancel()
 
     def _draw(self, reach: Reach) -> None:
         """Draw another map."""

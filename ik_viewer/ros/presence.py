@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the node is there: it publishes ~/status, and is heard now and then."""
+"""The presence of the node: whether it publishes ~/status, and has sent messages recently."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 POLL_PERIOD = 0.25
-# [s] Silence after which a node counts as gone: it publishes once a second, and one that was
-# killed stays in the graph for longer.
+# [s] Silence after which a node counts as gone: it publishes once a second. A killed node stays
+# in the graph for longer.
 SILENCE = 5.0
 
 
 class Presence:
     """Watches for a node by its full name.
 
-    `appeared` is called when a process of that name comes, also in the place of another one;
-    `vanished` when none is left. Both on the thread that calls `look`.
+    appeared : called when a process of that name appears, also in place of another one
+    vanished : called when none is left
+
+    `poll` calls both.
     """
 
     def __init__(
@@ -37,15 +39,15 @@ class Presence:
 
     @property
     def is_there(self) -> bool:
-        """Whether it is in the graph, and not silent."""
+        """Whether the node is in the graph, and not silent."""
         return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
 
     def note_message(self) -> None:
-        """Note that the node said something."""
+        """Note that a message of the node has arrived."""
         self._heard = time.monotonic()
 
     def poll(self) -> None:
-        """See whether it is there; often called, it looks now and then."""
+        """Check the graph, if POLL_PERIOD has passed since the last check."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -60,6 +62,6 @@ class Presence:
             self._vanished()
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        name = f'{self._name.lstrip("/")}: '  # a node of an earlier version has the slash
+        name = f'{self._name.lstrip("/")}: '  # earlier versions of the node have the slash
         if any(status.name.lstrip('/').startswith(name) for status in message.status):
             self.note_message()
