@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison: solves of several methods, advanced frame by frame.
 
-The solves seconds_each one thread. A solve that takes too long, such as an update of seconds,
+The solves share one thread. A solve that takes too long, such as an update of seconds,
 keeps that thread, and the others continue in a new one. So the page never waits for a slow solve,
 and the others wait only once.
 """
