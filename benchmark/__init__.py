@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments that `ik bench NAME` runs in a clone of the project, and their results.
+"""The experiments of `ik bench NAME`, which run in a clone of the project, and their results.
 
-An experiment is a module, of this folder or, for those of the papers, of `papers`:
+An experiment is a module of this folder, or of `papers` for those of the papers:
 
-    rows(arguments) -> rows      what is measured, as flat dictionaries with the same keys
-    claims(rows) -> claims       what a paper says of it, and whether it holds in these rows
-    draw(rows) -> figure         in the style of the figure that it reproduces
-    report(rows, folder)         writes what else is wanted where the results are written
+    rows(arguments) -> rows      the measurements, flat dictionaries with the same keys
+    claims(rows) -> claims       the claims of a paper, and whether they hold in these rows
+    draw(rows) -> figure         in the style of the reproduced figure
+    report(rows, folder)         writes further files into the folder of results
 
-Only `rows` must be there; the papers' experiments have the first three. Claims and figures are of
-rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
-robot), `mocap` (a folder, or None), and for the peers `peers` and `peers_venv`, and for `hot`
-`beside`. Times are taken side by side in one run: compare ratios, not times of different days or
-machines.
+Only `rows` is required; the experiments of papers have the first three. Claims and figures depend
+on rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
+robot), `mocap` (a folder, or None), `peers` and `peers_venv` for the peers, and `beside` for
+`hot`. Times of solvers compared are taken in turns in one run: compare ratios, not times of
+different days or machines.
 
-`runner` is the command, `results` prints and writes rows, `robots` and `problems` make what is
-measured.
+`runner` is the command, `results` prints and writes rows, `robots` and `problems` make the robots
+and problems that are measured.
 """
 
 # The benchmarks by name; each is a module of this folder.
