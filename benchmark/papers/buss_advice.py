@@ -370,7 +370,7 @@ def draw(rows: Sequence[Row]) -> Any:
         ]
         near.plot(FRACTIONS, times, marker='.', color=COLOURS[name], label=name)
     near.axhline(1.0, color='0.6', linewidth=0.8)
-    near.set(xlabel='target from the root [fraction of the length]', yscale='log')
+    near.set(xlabel='target from the root [share of the length]', yscale='log')
     near.set(ylabel='acceleration, alternate over usual', title='The alternate Jacobian')
     for name in FIGURES:
         errors = _dmax_errors(rows, SIZES['in and out'])[name]
@@ -383,7 +383,7 @@ def draw(rows: Sequence[Row]) -> Any:
             x, y = ([row[key] for row in own] for key in ('value', 'error'))
             label = f'{links} links' if name == 'transpose' else None
             single.plot(x, y, style, marker='.', color=colour, label=label)
-    single.set(xscale='log', yscale='log', xlabel='amplitude [fraction of the length]')
+    single.set(xscale='log', yscale='log', xlabel='amplitude [share of the length]')
     single.set(ylabel='mean error [lengths]', title="One end effector; dashed: DLS'")
     for name in CLAMPED:
         own = [

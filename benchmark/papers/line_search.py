@@ -75,9 +75,9 @@ SPACINGS = (0.05, 0.7, 1.0)  # [s] between frames: Figs. 9, 10 and 11.
 GOALS, FEWER_GOALS = 1000, 150  # largest numbers of goals for each spacing
 SLOTS = (0.00015, 0.0005, 0.0015, 0.005)  # [s] shorter slots stand for slower machines
 SWEPT = 0.7  # [s] the spacing for these slots
-# Numbers of iterations for both methods of BOTH, and spacings [s] for them.
+# Methods compared at equal numbers of iterations, the numbers, and the spacings [s].
 EQUAL, EQUAL_AT = (20, 50, 100, 200, 500, 1000), (0.7, 1.0)
-BOTH = ('line search', 'transpose')  # these two methods
+BOTH = ('line search', 'transpose')
 
 # Bones' far ends, none of which is a goal, and their names as joints.
 SMOOTH_LINKS = {

@@ -294,9 +294,7 @@ def draw(rows: Sequence[Row]) -> Any:
         own = [r for r in rows if (r['part'], r['method']) == ('stretched', method)]
         places = range(len(own))
         still.plot(places, [r['ticks'] for r in own], 'o-', color=colour, label=method)
-    edge.set(
-        xscale='log', xlabel='distance of the goal from the boundary [fraction of the length]'
-    )
+    edge.set(xscale='log', xlabel='distance of the goal from the boundary [share of the length]')
     edge.set(ylabel='reversals before 1 cm', title='Goals just inside the boundary')
     edge.invert_xaxis()
     still.set_xticks(range(len(BENDS)), [f'{bend:g}' for bend in BENDS])
@@ -334,5 +332,5 @@ def _draw_speeds(axes: Any, rows: Sequence[Row]) -> None:
         speeds = np.array([row['speed'] for row in own])
         fraction = np.array([0.0, *gone[:-1]]) / max(gone)
         axes.plot(fraction, speeds / speeds.max(), color=COLOURS[method], label=method)
-    axes.set(xlabel='fraction of the way', ylabel="fraction of the joints' top speed")
+    axes.set(xlabel='share of the way', ylabel="share of the joints' top speed")
     axes.set_title('Slow-in and slow-out, as Fig. 3.4')
