@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Success and time of `prove_collisions`, which proves that no solution of a 7R arm is free.
+"""Rate at which `prove_collisions` proves that no solution of an arm of seven joints is free.
 
     python -m benchmark.collision_proof panda iiwa14 --count 1000
 

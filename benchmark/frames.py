@@ -89,7 +89,7 @@ class Swinging:
         return Moment(now, self._at(now), tips, 'tracking', 'swinging', solution)
 
     def take_notices(self) -> Sequence[str]:
-        """No notices."""
+        """Return no notices."""
         return ()
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:

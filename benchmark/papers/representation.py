@@ -194,7 +194,7 @@ task_kernel: Any = None
 
 @kernel
 def repeated(count, q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The task so many times, the first angle changing its sign."""
+    """Run the task `count` times; the first angle changes its sign each time."""
     for _ in range(count):
         q[0] = -q[0]
         task_kernel(q, offsets, axes, goal, frames, places, result)
@@ -202,7 +202,7 @@ def repeated(count, q, offsets, axes, goal, frames, places, result):  # type: ig
 
 @kernel
 def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The absolute transformations of all joints, and their positions."""
+    """Write the absolute transformations of all joints, and their positions."""
     for k in range(len(q)):
         if k == 0:
             for i in range(frames.shape[1]):
@@ -215,7 +215,7 @@ def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[
 
 @kernel
 def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The columns of the Jacobian of the last joint's position."""
+    """Write the columns of the Jacobian of the last joint's position."""
     transforms(q, offsets, axes, goal, frames, places, result)
     tip = places[-1]
     for k in range(len(q)):
@@ -226,7 +226,7 @@ def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no
 
 @kernel
 def sweep(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The end effector after each turn of a sweep, from the last joint to the first."""
+    """Write the end effector after each turn of a sweep, from the last joint to the first."""
     transforms(q, offsets, axes, goal, frames, places, result)
     tip = places[-1]
     u, v, w = tip[0], tip[1], tip[2]
@@ -250,7 +250,7 @@ KERNELS = {'transforms': transforms, 'jacobian': jacobian, 'sweep': sweep}
 
 @kernel
 def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
-    """The rows of Rodrigues's matrix."""
+    """Return the rows of Rodrigues's matrix."""
     s, c = np.sin(angle), np.cos(angle)
     t = 1.0 - c
     return (
@@ -262,7 +262,7 @@ def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
-    """A vector turned about an axis."""
+    """Return a vector turned about an axis."""
     (m00, m01, m02), (m10, m11, m12), (m20, m21, m22) = turn_matrix(x, y, z, angle)
     return (
         m00 * a + m01 * b + m02 * c,
@@ -273,19 +273,19 @@ def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
 
 @kernel
 def matrix_place(a):  # type: ignore[no-untyped-def]
-    """The position."""
+    """Return the position."""
     return a[3], a[7], a[11]
 
 
 @kernel
 def matrix_axis_z(a, axis):  # type: ignore[no-untyped-def]
-    """The z axis."""
+    """Return the z axis."""
     return a[2], a[6], a[10]
 
 
 @kernel
 def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
-    """An axis in the root's frame."""
+    """Return an axis in the root's frame."""
     x, y, z = axis[0], axis[1], axis[2]
     return (
         a[0] * x + a[1] * y + a[2] * z,
@@ -296,7 +296,7 @@ def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_rows(a, b, out):  # type: ignore[no-untyped-def]
-    """The product, without the fourth row."""
+    """Write the product, without the fourth row."""
     for i in range(0, 12, 4):
         x, y, z = a[i], a[i + 1], a[i + 2]
         for j in range(4):
@@ -326,7 +326,7 @@ def turn_rows_z(a, axis, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_all(a, b, out):  # type: ignore[no-untyped-def]
-    """The whole product."""
+    """Write the whole product."""
     for i in range(0, 16, 4):
         w, x, y, z = a[i], a[i + 1], a[i + 2], a[i + 3]
         for j in range(4):
@@ -349,7 +349,7 @@ def turn_all(a, axis, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
-    """The vector (a, b, c) turned by a unit quaternion: v + w t + u x t, t = 2 u x v."""
+    """Return (a, b, c) turned by a unit quaternion: v + w t + u x t, t = 2 u x v."""
     f, g, h = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
     return (
         a + w * f + y * h - z * g,
@@ -360,33 +360,33 @@ def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
 
 @kernel
 def spin_by_quaternion(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
-    """A vector turned about an axis."""
+    """Return a vector turned about an axis."""
     s = np.sin(0.5 * angle)
     return turned(s * x, s * y, s * z, np.cos(0.5 * angle), a, b, c)
 
 
 @kernel
 def quaternion_place(a):  # type: ignore[no-untyped-def]
-    """The position."""
+    """Return the position."""
     return a[4], a[5], a[6]
 
 
 @kernel
 def quaternion_axis_z(a, axis):  # type: ignore[no-untyped-def]
-    """The z axis in the root's frame."""
+    """Return the z axis in the root's frame."""
     x, y, z, w = a[0], a[1], a[2], a[3]
     return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
 @kernel
 def quaternion_axis(a, axis):  # type: ignore[no-untyped-def]
-    """An axis in the root's frame."""
+    """Return an axis in the root's frame."""
     return turned(a[0], a[1], a[2], a[3], axis[0], axis[1], axis[2])
 
 
 @kernel
 def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
-    """The product of a's quaternion and another one."""
+    """Write the product of a's quaternion and another one."""
     e, f, g, h = a[0], a[1], a[2], a[3]
     out[0] = h * x + e * w + f * z - g * y
     out[1] = h * y - e * z + f * w + g * x
@@ -396,7 +396,7 @@ def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_quaternions(a, b, out):  # type: ignore[no-untyped-def]
-    """A frame in another one."""
+    """Write the product of two frames."""
     product(a, b[0], b[1], b[2], b[3], out)
     x, y, z = turned(a[0], a[1], a[2], a[3], b[4], b[5], b[6])
     out[4], out[5], out[6] = a[4] + x, a[5] + y, a[6] + z

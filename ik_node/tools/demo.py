@@ -330,7 +330,7 @@ def wait_for_drags(
     *,
     is_watched: bool,
 ) -> None:
-    """Let the page drag the arm, until Ctrl-C or the end of the node.
+    """Wait while the page drags the arm, until Ctrl-C or the end of the node.
 
     is_watched : whether a browser showed the goals; if not, they are repeated once one opens
     """

@@ -23,7 +23,7 @@ UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
 
 
 def table(solves: Sequence[SteppedSolve], colours: Sequence[Colour]) -> str:
-    """A row for each method."""
+    """Return a table with a row for each method, as HTML."""
     rows = ''.join(_rows(solve, colour) for solve, colour in zip(solves, colours, strict=True))
     return framed(HEADS, rows)
 
@@ -39,7 +39,7 @@ def framed(names: Sequence[str], rows: str) -> str:
 
 
 def _rows(solve: SteppedSolve, colour: Colour) -> str:
-    """The method's name over its numbers, and its status unless it succeeded."""
+    """Return two rows: the method's name and status, unless it succeeded, and its numbers."""
     state, dot = solve.state, dot_of(colour)
     name = f'<b>{html.escape(solve.method.name)}</b>'
     cells = ''.join(

@@ -217,7 +217,7 @@ class RosArm:
         )
 
     def _on_status(self, status: Status) -> None:
-        """Tell what the node refused, and that it has no robot, which no moment says."""
+        """Report messages that the node refused, and a missing robot, which no moment shows."""
         self._presence.note_message()
         before = self._watch.status
         if before.code:
