@@ -270,8 +270,8 @@ class ControlLoop:
         try:
             if model.change_solver():
                 text = f'solver {model.parameters.node.solver} is used now'
-                said = filter(None, (text, model.tracker.solver_note))
-                self._node.get_logger().info('; '.join(said))
+                texts = filter(None, (text, model.tracker.solver_note))
+                self._node.get_logger().info('; '.join(texts))
         except Exception:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 

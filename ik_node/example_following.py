@@ -34,34 +34,30 @@ class ExampleFollowing:
         weights = {'alpha': options.alpha, 'beta': options.beta}
         self._guide = ExampleGuide(problem, demonstration, **weights)
         self._exact = options.exact
-        self._asked: dict[int, Array] = {}
+        self._requested: dict[int, Array] = {}
 
     def instructions(
-        self, tracker: Tracker, asked: SetGoal, poses: Sequence[Array]
+        self, tracker: Tracker, goal: SetGoal, poses: Sequence[Array]
     ) -> tuple[SetGoal, SetRest]:
         """Return the goal of a tip and the rest posture of the joints in the style of the example.
 
         poses : present poses (4, 4) of all tips; used for tips without a goal
         """
-        tip, goal = int(asked.tip), asked.transform
-        targets = self._targets(tracker, poses)
-        targets[tip] = goal
+        tip, requested = int(goal.tip), self.requested(tracker)
+        targets = [requested.get(i, pose) for i, pose in enumerate(poses)]
+        targets[tip] = goal.transform
         rest = self._guide.posture(targets, tracker.q)
-        self._asked[tip] = goal
+        self._requested[tip] = goal.transform
         if not self._exact:
-            asked = SetGoal(tip, self._guide.poses(rest)[tip], asked.now)
-        return asked, SetRest(rest)
+            goal = SetGoal(tip, self._guide.poses(rest)[tip], goal.now)
+        return goal, SetRest(rest)
 
-    def asked(self, tracker: Tracker) -> dict[int, Array]:
+    def requested(self, tracker: Tracker) -> dict[int, Array]:
         """Return the requested goals (4, 4) that are still followed, by tip."""
         followed = tracker.goals
-        return {tip: goal for tip, goal in self._asked.items() if followed[tip] is not None}
-
-    def _targets(self, tracker: Tracker, poses: Sequence[Array]) -> list[Array]:
-        asked = self.asked(tracker)
-        return [asked.get(tip, pose) for tip, pose in enumerate(poses)]
+        return {tip: goal for tip, goal in self._requested.items() if followed[tip] is not None}
 
 
-def drawing(options: TrackerOptions) -> TrackerOptions:
+def with_rest_rate(options: TrackerOptions) -> TrackerOptions:
     """Return these options with a positive `rest_rate`, so that joints move to the example."""
     return replace(options, rest_rate=options.rest_rate or REST_RATE)

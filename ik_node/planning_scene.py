@@ -248,13 +248,13 @@ class PlanningScene:
                 with _about(_subject(name)):
                     base = frame_of(item.frame_id) @ item.pose
             is_link = name in links
-            for number, (shape, place) in enumerate(item.shapes):
+            for number, (shape, pose) in enumerate(item.shapes):
                 part = name
                 if number or is_link:
                     wanted = f'{name} (object)' if is_link else name
                     part = _free_name(f'{wanted} {number}' if number else wanted, taken)
                     taken.add(part)
-                yield name, part, item, shape, base @ place
+                yield name, part, item, shape, base @ pose
 
     # --- operations ------------------------------------------------------------------------------
 
@@ -427,7 +427,7 @@ def _appended(before: SceneObject, more: SceneObject) -> SceneObject:
         reason = f'to append, its frame {before.frame_id!r} is needed'
         return replace(before, flaws=_distinct(*flaws, Flaw('frame', reason)))
     moved = np.linalg.inv(before.pose) @ more.pose
-    shapes = tuple((shape, moved @ place) for shape, place in more.shapes)
+    shapes = tuple((shape, moved @ pose) for shape, pose in more.shapes)
     return replace(before, shapes=before.shapes + shapes, flaws=flaws)
 
 

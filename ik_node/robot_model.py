@@ -39,7 +39,7 @@ from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
 from .committed_steps import Mover
-from .example_following import ExampleFollowing, drawing
+from .example_following import ExampleFollowing, with_rest_rate
 from .joint_limits import following_errors, missing_limits, motion_limits, state_tolerances
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut
@@ -355,7 +355,7 @@ class Model:
             self.tracker.set_rest(self.robot.middle_configuration)
         goals = {tip: goal for tip, goal in enumerate(self.tracker.goals) if goal is not None}
         if before is not None:
-            goals |= before.asked(self.tracker)
+            goals |= before.requested(self.tracker)
         received = self.tracker.received
         for tip, goal in goals.items():
             self.apply(SetGoal(tip, goal, received[tip]))
@@ -375,7 +375,7 @@ class Model:
 
     def _tracker_options(self) -> TrackerOptions:
         options = self.parameters.tracker
-        return options if self._example_following is None else drawing(options)
+        return options if self._example_following is None else with_rest_rate(options)
 
     def record(self, recorder: Recorder | None) -> None:
         """Attach a recorder, or None to detach it; the motion continues."""

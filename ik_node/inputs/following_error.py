@@ -217,10 +217,10 @@ class FollowingErrorMonitor:
         """
         if self._suspect is None:
             return
-        place, due, last = self._suspect
-        distance = np.abs(q - place)[self._watched].max(initial=0.0)
+        position, due, last = self._suspect
+        distance = np.abs(q - position)[self._watched].max(initial=0.0)
         if distance <= MOVED_ON:
-            self._suspect = place, due, time
+            self._suspect = position, due, time
             return
         if math.sqrt(distance) <= math.sqrt(MOVED_ON) + math.sqrt(0.5 * STARTING) * (time - last):
             self._lag.seconds = min(max(time - due, self._lag.seconds), WINDOW)

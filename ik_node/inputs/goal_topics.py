@@ -36,7 +36,7 @@ from ..parameters.node_options import NodeParameters
 from ..robot_model import Model, twist_topic
 from .configuration_history import ConfigurationHistory
 from .goal_frames import Frames, FrameSource, NotYet, Pending
-from .joint_goals import asked_positions, check_joint_goal
+from .joint_goals import check_joint_goal, requested_positions
 from .planar import complete
 from .subscriptions import LARGEST, Inputs, survived
 from .waiting_goals import Arrival, WaitingGoals
@@ -313,7 +313,7 @@ class Goals:
         self._count += 1
         self._handled = self._count
         positions = read_joint_state(message, set(message.name))
-        self.put_joints(asked_positions(model, positions))
+        self.put_joints(requested_positions(model, positions))
 
     def _frame_of(self, model: Model, message: Any) -> Array:
         """Return the pose (4, 4) of a message's frame in the root's, at its stamp.

@@ -15,7 +15,7 @@ from ..robot_model import Model
 FITS = 1e-6  # [rad or m] a joint this near to its position needs no motion: rounding
 
 
-def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
+def requested_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
     """Return the positions without mimic and fixed joints that are at theirs.
 
     So the node's own joint_states are valid joint goals. A mimic joint must be in line with its
@@ -30,7 +30,7 @@ def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, f
     q = commanded.copy()
     for joint in positions.keys() & set(robot.joint_names):
         q[robot.joint_index(joint)] = positions[joint]
-    due, asked, drivers = robot.joint_values(q), {}, []
+    due, requested, drivers = robot.joint_values(q), {}, []
     for joint, position in positions.items():
         if joint in robot.mimic_joints:
             driver = robot.mimic_joints[joint].joint
@@ -41,13 +41,13 @@ def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, f
                 )
                 raise Refused('mimic_joint', f'{text}: give the position of {driver} alone')
         elif joint in steerable or joint not in robot.joint_names:
-            asked[joint] = position
+            requested[joint] = position
         elif abs(position - commanded[robot.joint_index(joint)]) > FITS:
-            asked[joint] = position  # check_joint_goal refuses it with a reason
-    if drivers and not asked:
+            requested[joint] = position  # check_joint_goal refuses it with a reason
+    if drivers and not requested:
         text = f'only mimic joints are named: give the position of {", ".join(drivers)}'
         raise Refused('mimic_joint', text)
-    return asked
+    return requested
 
 
 def check_joint_goal(model: Model, positions: Mapping[str, float]) -> None:

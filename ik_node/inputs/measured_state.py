@@ -241,7 +241,7 @@ class MeasuredState:
         if not possible.all():
             doubts += [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
             joints, q = joints[possible], q[possible]
-        believed = self._is_there(joints, q, time, self._of(tolerance, joints))
+        believed = self._is_there(joints, q, time, self._tolerances(tolerance, joints))
         if not believed.all():
             doubts += [self._too_far(i, value, time) for i, value in _pairs(joints, q, ~believed)]
             self._rest.forget(joints[~believed])
@@ -260,9 +260,9 @@ class MeasuredState:
     def rests(self, tolerance: float | Array) -> bool:
         """Return whether all needed joints and all measured mimic joints rest."""
         joints = self._moving
-        return bool(self._rest.joints(joints, self._of(tolerance, joints)).all())
+        return bool(self._rest.joints(joints, self._tolerances(tolerance, joints)).all())
 
-    def _of(self, tolerance: float | Array, joints: Joints) -> Array:
+    def _tolerances(self, tolerance: float | Array, joints: Joints) -> Array:
         """Return the tolerances [rad or m] of some joints."""
         return np.maximum(np.broadcast_to(tolerance, self._q.shape)[joints], LEAST_TOLERANCE)
 
@@ -287,19 +287,9 @@ class MeasuredState:
         """Return the joints that should rest but do not, or have no sample for `timeout` [s]."""
         self._follow_clock(now)
         joints = self._moving
-        known = self._rest.joints(joints, self._of(tolerance, joints))
+        known = self._rest.joints(joints, self._tolerances(tolerance, joints))
         known &= now - self._received[joints] <= timeout
         return tuple(self.names[i] for i in joints[~known])
-
-    def distance(self, q: Array) -> float:
-        """Return the largest distance [rad or m] of a needed joint from q.
-
-        For q (n + m,) mimic joints with recent samples count, too. Whole turns of joints with
-        endless turns do not count.
-        """
-        joints = self._needed if q.size == self._n else self._moving
-        apart = self._differences.between(self._q[joints], q[joints], joints)
-        return float(np.abs(apart).max(initial=0.0))
 
     def away_from(self, q: Array) -> Array:
         """Return measured minus q (n + m,) of the joints that have to rest; 0 for others."""

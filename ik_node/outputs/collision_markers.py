@@ -91,15 +91,12 @@ def markers(collisions: Collisions, q: Array) -> Iterator[Marker]:
     if pairs:
         yield _lines(pairs)
         yield _text(pairs[0])
-    colliding = {link for pair in pairs if pair.distance <= pair.margin for link in _links(pair)}
+    touching = [pair for pair in pairs if pair.distance <= pair.margin]
+    colliding = {link for pair in touching for link in (pair.first, pair.second)}
     robot = collisions.robot
     for piece in collisions.pieces:
         if piece.link in colliding:
             yield from _cover(piece, robot.forward_kinematics(q, piece.link))
-
-
-def _links(pair: PairDistance) -> tuple[str, str]:
-    return pair.first, pair.second
 
 
 def _lines(pairs: Sequence[PairDistance]) -> Marker:

@@ -92,9 +92,9 @@ class Diagnostics:
 
     def warn(self, kind: str, text: str) -> None:
         """Log a warning, once per WARNING_PERIOD for each kind."""
-        held = self._throttle.admit(kind, time.monotonic())
-        if held is not None:
-            more = f' ({held} more like this)' if held else ''
+        suppressed = self._throttle.admit(kind, time.monotonic())
+        if suppressed is not None:
+            more = f' ({suppressed} more like this)' if suppressed else ''
             self._node.get_logger().warning(cut(text) + more)
 
     def error(self, kind: str, text: str) -> None:

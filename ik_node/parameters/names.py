@@ -53,10 +53,10 @@ def misspelt(
 
 def unknown(name: str, known: Collection[str]) -> str:
     """Return an error text for an unknown parameter, with the closest name or all names."""
-    said = misspelt(name, known)
+    text = misspelt(name, known)
     prefix = _prefix(name)
-    if said or not prefix:
-        return said or _refused(name, difflib.get_close_matches(name, known, 1)) or _none(name)
+    if text or not prefix:
+        return text or _refused(name, difflib.get_close_matches(name, known, 1)) or _none(name)
     owners = _owners(prefix, known)
     owner, _ = _split(prefix, name)
     if owner in owners:
