@@ -45,9 +45,9 @@ class ExampleFollowing:
         """
         tip, requested = int(goal.tip), self.requested(tracker)
         targets = [requested.get(i, pose) for i, pose in enumerate(poses)]
-        targets[tip] = goal.transform
+        targets[tip] = goal.target
         rest = self._guide.posture(targets, tracker.q)
-        self._requested[tip] = goal.transform
+        self._requested[tip] = goal.target
         if not self._exact:
             goal = SetGoal(tip, self._guide.poses(rest)[tip], goal.now)
         return goal, SetRest(rest)

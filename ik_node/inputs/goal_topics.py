@@ -247,7 +247,7 @@ class Goals:
         """Return a tip's last goal (4, 4); without one, its commanded pose."""
         new = self._inbox.get(tip)
         if isinstance(new, SetGoal):
-            return new.transform
+            return new.target
         before = model.tracker.goals[tip]
         return model.tip_pose(tip) if before is None else before
 

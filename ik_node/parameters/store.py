@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
@@ -20,6 +20,7 @@ from rclpy.parameter import Parameter
 
 from ik_core import SOLVERS, Robot, make_solver
 from ik_core.exceptions import InvalidOption
+from ik_core.solvers import PresetName, SolverName
 from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
@@ -251,7 +252,7 @@ def _with_hint(name: str, known: Iterable[str]) -> str:
     return f'{name} (did you mean {close[0]}?)' if close else name
 
 
-def _with_preset(solver: str, preset: str, options: Any) -> Any:
+def _with_preset(solver: SolverName, preset: PresetName | Literal[''], options: Any) -> Any:
     """Return the options of a preset, overridden by each option that is not at its default.
 
     Raises InvalidOption if the solver has no such preset.

@@ -42,6 +42,7 @@ from ik_core import (
 )
 from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
+from ik_core.solvers import SolverName
 
 from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform, read_joint_state
@@ -54,7 +55,7 @@ from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
 # The solvers that search for any solution, as requests need; the first one if neither is set.
-SEARCHES = 'levenberg_marquardt', 'closed_form'
+SEARCHES: tuple[SolverName, ...] = 'levenberg_marquardt', 'closed_form'
 
 DEFAULT_TIMEOUT = 0.5  # [s] timeout of a request without one
 LONGEST_TIMEOUT = 10.0  # [s] upper bound of timeouts, since other requests wait meanwhile
@@ -101,7 +102,7 @@ class Query:
     problem: IkProblem
     q0: Array
     seconds: float
-    solver: str
+    solver: SolverName
     options: dict[str, Any]
 
     def solve(self, stopping: threading.Event) -> IkResult:
