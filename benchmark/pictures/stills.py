@@ -39,7 +39,7 @@ QUALITY, EFFORT = 86, 6
 Camera = tuple[Sequence[float], Sequence[float]]
 """A point to look at, and from where, seen from there [m]."""
 ENOUGH = 200
-"""Updates of the slowest in a comparison."""
+"""Updates of the slowest method in a comparison."""
 AT_THE_TOP = 66
 """A frame of the jump."""
 FRAME_RATE = 30.0
@@ -173,7 +173,7 @@ def two_tips(chromium: Any, description: Description, path: Path) -> None:
 
 
 def stretched(chromium: Any, description: Description, path: Path) -> None:
-    """Solvers that comparison from the stretched arm, after some seconds."""
+    """Draw solvers compared on the stretched arm, after some seconds."""
     with still(chromium, description) as it:
         it.click('Compare', 'tab')
         it.tab.get_by_text('Curves', exact=True).first.click()  # to make room
@@ -184,7 +184,7 @@ def stretched(chromium: Any, description: Description, path: Path) -> None:
 
 
 def is_ahead(compare: Compare) -> bool:
-    """Whether a comparison is so far that one sees who is ahead."""
+    """Return whether a comparison shows which method is ahead."""
     comparison = compare.comparison
     return comparison is not None and max(each.iterations for each in comparison.states) > ENOUGH
 

@@ -99,7 +99,7 @@ def test_the_jacobian_inverse_that_projects_afterwards_ends_short_of_the_goal(up
     assert inverse.position_error > 0.05
 
 
-def test_names_on_the_page_are_those_of_one_contestant_each():
+def test_names_on_the_page_are_those_of_one_method_each():
     names = [method.name for method in all_methods()]
     assert len(set(names)) == len(names) >= len(ik.SOLVERS)
     assert all(method_named(c.name) == c for c in all_methods())
