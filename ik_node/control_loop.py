@@ -135,7 +135,7 @@ class ControlLoop:
         self._ticker = self._new_ticker(model.parameters.node.rate, worker)
         gc.freeze()  # the collector skips the objects of now, which stay
         gc.disable()  # housekeeping collects, so that it does not happen in a tick
-        topic, rate = self._topic(), model.parameters.node.rate
+        topic, rate = self._node.resolve_topic_name(self._output.topic), model.parameters.node.rate
         log, output = self._node.get_logger(), model.parameters.node.output
         if output != 'joint_trajectory':
             log.info(f'output: {output}: {EVERY_MESSAGE}')
@@ -230,9 +230,6 @@ class ControlLoop:
         if self._clock.simulated:
             return SimulatedTicker(self._node, self._node.get_clock(), rate, worker, meter)
         return Ticker(rate, worker, meter, self._lock)
-
-    def _topic(self) -> str:
-        return self._node.resolve_topic_name(self._output.topic) if self._output else ''
 
     def _advance(self, model: Model) -> Command:
         self.take_parameters()

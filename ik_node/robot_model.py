@@ -443,9 +443,10 @@ class Model:
     def _goals(self) -> list[GoalTask]:
         """Return a goal for each tip, at its pose in the middle configuration until one comes."""
         goals: list[GoalTask] = []
+        q = self.robot.middle_configuration
         for tip in self.tip_links:
             goal = self._goal(tip)
-            goal.set_target(self._middle(tip))
+            goal.set_target(self.robot.forward_kinematics(q, tip) @ self.tool(tip))
             goals.append(goal)
         return goals
 
@@ -483,11 +484,6 @@ class Model:
     def _chain_joints(self) -> list[int]:
         """Return the indices of the joints between the root and the tips, ascending."""
         return sorted({i for tip in self.tip_links for i in self.robot.chain(tip)})
-
-    def _middle(self, tip_link: str) -> Array:
-        """Return the pose (4, 4) of a tip's tool in the middle configuration."""
-        q = self.robot.middle_configuration
-        return self.robot.forward_kinematics(q, tip_link) @ self.tool(tip_link)
 
 
 def _check_once(parameter: str, names: Sequence[str]) -> None:

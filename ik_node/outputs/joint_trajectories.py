@@ -161,7 +161,8 @@ class JointTrajectoryWriter(Output):
         """
         due += self._period * max((now - due) // self._period, 0)
         missed, tick = self._missed(due), 0
-        braking = self._braking(missed)
+        # Ticks in which the controller may have been braking.
+        braking = max(missed - self._ticks_in_time + 1, 0)
         if braking and has_stepped:
             steps.undo_tick()
             has_stepped = False
@@ -174,10 +175,6 @@ class JointTrajectoryWriter(Output):
                 self._add(steps.governor, due - self._period * (missed - tick))
             tick += 1
         return due
-
-    def _braking(self, missed: int) -> int:
-        """Return the number of missed ticks in which the controller may have been braking."""
-        return max(missed - self._ticks_in_time + 1, 0)
 
     def drop(self, steps: CommittedSteps) -> None:
         """Undo all messages written since `sent`, and the steps of the joints for them."""
