@@ -56,7 +56,7 @@ ORDERS = {
         {'inputs'},
         {'services'},
         {'control_loop'},
-        {'installation'},
+        {'robot_swap'},
         {'node'},
         {'run'},
         {'main'},
