@@ -114,7 +114,7 @@ class Arm(Protocol):
         """The parameters by name, in an order to show; a new object where one has changed."""
 
     def look(self) -> Moment | None:
-        """How it is now; None where nothing is known (no robot yet, or the node is gone)."""
+        """Return its state now; None if nothing is known: no robot yet, or the node is gone."""
 
     def take_notices(self) -> Sequence[str]:
         """Return the errors and refusals since the last call, each a sentence."""
