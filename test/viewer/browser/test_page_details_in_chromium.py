@@ -63,6 +63,7 @@ def test_the_cloud_of_the_reach_hides_with_its_tab(scara):
     scara.until(lambda: opened(scara) == {'Goals'}, 'the open tab')
     scara.tab.get_by_role('tab', name='Reach', exact=True).click()
     scara.until(lambda: opened(scara) == {'Reach'}, 'the open tab')
+    scara.page.part(ReachMap)._fineness.value = 'coarse'
     scara.tab.get_by_text('Map the reach of the tip').click()
     reach = scara.page.part(ReachMap)
     scara.until(lambda: reach._cloud is not None, 'the map')
