@@ -29,7 +29,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'reachability', 'retargeting', 'motion', 'for_c'},
+        {'reachability', 'retargeting', 'motion', 'for_c', 'showing'},
         {'__init__'},
         {'cli'},
         {'__main__', 'build'},
@@ -63,14 +63,14 @@ ORDERS = {
         {'tools', '__main__'},
     ],
     'ik_viewer': [
-        {'__init__', 'arm'},
+        {'arm'},
         {'presets'},
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
-        {'collisions', 'key_frames'},
+        {'collisions', 'key_frames', 'rerun_file'},
         {'parts'},
-        {'view', 'main', 'linkage'},
+        {'__init__', 'view', 'main', 'linkage', 'result'},
     ],
 }
 FLOORS = {
