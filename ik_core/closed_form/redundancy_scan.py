@@ -25,7 +25,7 @@ from .kernel import (
     set_signs,
     solve_lanes,
 )
-from .records import DISTANCE, ERROR, NONE, ROOM, WIDTH, result_at
+from .records import DISTANCE, ERROR, LIMIT_MARGIN, NONE, WIDTH, result_at
 
 EVERY, LAST = 0, 1
 """Tasks of a sweep."""
@@ -181,7 +181,7 @@ def _scan_between(
         for lane in range(WIDTH):
             margin = -NONE
             for slot in range(passes_of(plan, POSES)):
-                margin = max(margin, memory[result_at(slot) + ROOM, lane])
+                margin = max(margin, memory[result_at(slot) + LIMIT_MARGIN, lane])
             trial[1, lane] = side * (margin + SNAP)
             if trial[1, lane] > trial[1, best]:
                 best = lane

@@ -34,7 +34,7 @@ from ..problem import IkProblem
 from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
 from ..robot.limits import TURN as FULL_TURN
-from .forms import ClosedForm
+from .closed_form import ClosedForm
 from .records import (
     BETWEEN,
     COLUMN,
@@ -306,7 +306,7 @@ class Loop:
         return _spun(c, -s, _in_frame(self.numbers[JUDGED + k - 1], v, offset))
 
 
-class Cover:
+class InfeasibilityProof:
     """The proof for the goal that a problem has loaded, from a start (n,); see the module.
 
     Call `refine` until it `is_over`. Then `is_proved` says whether no solution is free, and
@@ -437,7 +437,7 @@ class Cover:
         return turns
 
 
-def can_cover(problem: IkProblem, form: ClosedForm) -> bool:
+def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
     """Whether there is a proof for problems like this: seven revolute joints of a simple form,
     none of which moves other links than those behind it, and a goal in the root's frame."""
     records = form.records
