@@ -18,7 +18,6 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction
-from ik_core.tracking.joint_motion import stopping_time
 
 from .joint_limits import limits_with_mimics, mimic_unit
 from .parameters.node_options import NodeParameters
@@ -75,7 +74,7 @@ class Alignment:
     @property
     def stopping_time(self) -> float:
         """[s] How long the joints take at most to rest, if they brake from the next tick on."""
-        return stopping_time(self.governor)
+        return self.governor.stopping_time
 
     @property
     def is_done(self) -> bool:
@@ -143,7 +142,7 @@ class Alignment:
     def skip_tick(self, *, braking: bool) -> None:
         """Move on by one period for a tick that did not come; braking: as the last tick told."""
         if braking:
-            self.governor.brake(as_told=True)
+            self.governor.brake(announced=True)
         else:
             self._step()
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from ik_core.tracking.goal_solver import SOLVING_SHARE
+from ik_core.tracking.solution.goal_solver import SOLVING_SHARE
 
 WARNING_PERIOD = 2.0
 """Seconds between two warnings of the same kind; what is left out is counted."""

@@ -18,7 +18,7 @@ from ..kernels import jit
 from ..kernels.entries import ENTRIES, GOALS, Entry
 from ..solvers.damped_search.run import NOT_FINITE
 from ..tasks.kernels import Packed
-from ..tracking import steps
+from ..tracking.governor import joint_table
 from .records import fingerprint, structs
 
 STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED', 'COLLIDED'
@@ -79,9 +79,9 @@ def header() -> str:
         fingerprint=fingerprint(),
         statuses=_constants(rules, STATUSES),
         not_finite=NOT_FINITE,
-        rows=_constants(steps, LIMITS + STATE),
-        acts=_constants(steps, ACTS),
-        count=steps.ROWS,
+        rows=_constants(joint_table, LIMITS + STATE),
+        acts=_constants(joint_table, ACTS),
+        count=joint_table.ROWS,
         structs=structs(),
         functions='\n'.join(map(_function, ENTRIES.values())),
     )

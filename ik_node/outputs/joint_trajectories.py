@@ -15,8 +15,9 @@ each message has, with their times,
 - before all of them, the first of these positions, at rest since the clock began, which is the
   stamp. So there is no time, by no clock, for which the controller asks what it measures.
 
-The points are the knots of `ik_core.tracking.knots`: between them, too, the limits are kept,
-however often the controller samples. They lie ahead of their ticks by the lag of the joints,
+The points are the knots of `ik_core.tracking.governor.stop_spline`: between them, too, the limits
+are kept, however often the controller samples. They lie ahead of their ticks by the lag of the
+joints,
 
     lag = 1.5 periods + delay
 
@@ -43,7 +44,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.knots import MOST
+from ik_core.tracking.governor.stop_spline import MAX_KNOTS
 
 from ..clocks import Moment
 from ..committed_steps import CommittedSteps
@@ -133,7 +134,9 @@ class JointTrajectoryWriter(Output):
         lag = self._delay + 3 * self._period // 2
         self.lag = 1e-9 * lag
         self._rows = JointRows(robot, names)
-        most_knots = 1 + MOST * (robot.n + len(robot.mimic_joints))  # of which some may be alone
+        most_knots = 1 + MAX_KNOTS * (
+            robot.n + len(robot.mimic_joints)
+        )  # of which some may be alone
         self._ticks_in_time = self._delay // (2 * self._period) + 1  # one missed more is too late
         self._window = Window(self._rows, most_knots, self._period, lag)
         self._bytes = TrajectoryBytes(names, self._window.capacity)

@@ -101,7 +101,7 @@ def test_every_kernel_that_python_names_is_in_the_table():
                 if path not in ENTRIES and path not in PASSED_ON:
                     missing[path] = f'{function.__module__}.{function.__qualname__}'
     assert not missing
-    assert {'solvers.damped_search.run:solve', 'tracking.governor:advance'} <= seen
+    assert {'solvers.damped_search.run:solve', 'tracking.governor.governor:advance'} <= seen
 
 
 def test_every_entry_names_a_kernel():
@@ -283,7 +283,7 @@ import hashlib, json, sys
 import numpy as np
 import ik_core as ik
 from ik_core.kernels import library
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from support import robots
 
 def digest(*values):

@@ -13,8 +13,10 @@ from support.tracked_arms import PERIOD, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
-from ik_core.tracking.goal_solver import GoalSolver
+from ik_core.tracking.goals.monitor import GoalMonitor
+from ik_core.tracking.goals.tips import Tip
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.governor.joint_motion import JointMotion
 from ik_core.tracking.instructions import (
     INSTRUCTIONS,
     Brake,
@@ -34,11 +36,9 @@ from ik_core.tracking.instructions import (
     Stop,
     UndoTick,
 )
-from ik_core.tracking.joint_motion import JointMotion
-from ik_core.tracking.leading import Leading
-from ik_core.tracking.monitor import GoalMonitor
-from ik_core.tracking.rest_posture import RestPosture
-from ik_core.tracking.tips import Tip
+from ik_core.tracking.solution.goal_solver import GoalSolver
+from ik_core.tracking.solution.rest_posture import RestPosture
+from ik_core.tracking.solution.step_following import StepFollowing
 
 
 class Notes:
@@ -184,7 +184,7 @@ PLACES = [
     (GoalMonitor, 'errors'),
     (GoalSolver, 'set_targets'),
     (GoalSolver, 'begin_tick'),
-    (Leading, 'keep_step'),
+    (StepFollowing, 'keep_step'),
     (RestPosture, 'step'),
     (Tip, 'advance'),
 ]
