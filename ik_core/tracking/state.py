@@ -33,7 +33,7 @@ from .tracker_options import TrackerOptions
 
 
 class Drive(Enum):
-    """Whether the joints are driven; else they brake, and rest where that ends, also outside."""
+    """The drive of the joints: if not ON they brake, and rest where that ends, also outside."""
 
     ON = 'on'
     STOPPED = 'stopped'  # until there is a goal or a twist, a reset, or the end of a pause

@@ -22,7 +22,7 @@ class JointGoal(NamedTuple):
     received: float | None
 
     def is_stale(self, now: float, timeout: float) -> bool:
-        """Whether the goal is older than the timeout [s]."""
+        """Return whether the goal is older than the timeout [s]."""
         return self.received is not None and now - self.received > timeout
 
     def inside(self, limits: MotionLimits) -> Array:

@@ -76,7 +76,7 @@ class Request:
     waits: bool = False
 
     def is_new(self, now: float, timeout: float) -> bool:
-        """Whether the request came less than a timeout [s] ago."""
+        """Return whether the request came less than a timeout [s] ago."""
         return 0.0 <= now - self.received <= timeout
 
 
@@ -285,7 +285,7 @@ class Tip:
         return bool(twist[3:].any() and not twist[:3].any())
 
     def has_ended(self, now: float, twist_timeout: float) -> bool:
-        """Whether the tip is a jog that rests after its last twist, and no request waits."""
+        """Return whether the tip is a jog that rests after its last twist, without a request."""
         state, request = self.state, self.request
         if not isinstance(state, Jog) or request.waits:
             return False
@@ -294,7 +294,7 @@ class Tip:
         return not (state.twist.any() or request.twist.any())
 
     def is_stale(self, now: float, timeout: float) -> bool:
-        """Whether the tip has a goal, not a twist, that is older than the timeout [s]."""
+        """Return whether the tip has a goal, not a twist, that is older than the timeout [s]."""
         if isinstance(self.state, (Hold, Jog)):
             return False
         return now - self.request.received > timeout

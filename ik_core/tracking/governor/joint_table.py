@@ -61,7 +61,7 @@ def put(i: int, joints: Array, q: float, dq: float, ddq: float, mean: float) -> 
 
 @kernel
 def follows(i: int, joints: Array) -> bool:
-    """Whether joint i follows its goal, inside its limits; one outside comes back first."""
+    """Return whether joint i follows its goal, inside its limits; one outside comes back first."""
     is_inside = joints[LOWER, i] <= joints[Q, i] <= joints[UPPER, i]
     return bool(is_inside and joints[ACT, i] == FREE)
 

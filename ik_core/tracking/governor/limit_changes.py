@@ -46,7 +46,7 @@ def adopt(joints: Array, asked: Array, period: float) -> bool:
 
 @kernel
 def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
-    """Whether a stop with a higher jerk keeps the position limits.
+    """Return whether a stop with a higher jerk keeps the position limits.
 
     It does, unless the joint brakes harder than its acceleration limit allows, as after that was
     lowered: the higher jerk ends this sooner, and the stop becomes longer.
@@ -84,7 +84,7 @@ def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float
 
 @kernel
 def reach_of_stop(i: int, joints: Array, period: float) -> tuple[float, float]:
-    """Bounds of the positions of joint i: its limits, extended to where its stop leads by now."""
+    """Return the position limits of joint i, extended to where its stop leads by now."""
     q, dq, ddq, mean = joints[t.Q, i], joints[t.DQ, i], joints[t.DDQ, i], joints[t.MEAN, i]
     low, high = extent_of_stop(dq, ddq, mean, joints[t.ACCELERATION, i], joints[t.JERK, i], period)
     return min(joints[t.LOWER, i], q + low), max(joints[t.UPPER, i], q + high)
@@ -95,7 +95,7 @@ def fits(
     q: float, dq: float, ddq: float, mean: float, most: float, jerk: float, lowest: float,
     highest: float, fastest: float, period: float,
 ) -> bool:  # fmt: skip
-    """Whether a stop with these limits of acceleration and jerk keeps the others.
+    """Return whether a stop with these limits of acceleration and jerk keeps the others.
 
     With a lower jerk, which needs a limit of speed `fastest`, the velocity may neither exceed it
     nor change its sign while the acceleration is run out.

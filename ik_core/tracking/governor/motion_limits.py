@@ -52,7 +52,7 @@ class MotionLimits:
         acceleration: ArrayLike = np.inf,
         jerk: ArrayLike = np.inf,
     ) -> MotionLimits:
-        """The robot's own limits, tightened by these rates, one number or (n,).
+        """Return the robot's own limits, tightened by these rates, one number or (n,).
 
         Velocities, accelerations and jerks that the description states are kept: the lower of
         both counts.
@@ -80,7 +80,7 @@ class MotionLimits:
         return bool(np.isfinite(self.jerk).any())
 
     def is_same(self, other: MotionLimits) -> bool:
-        """Whether all limits are equal."""
+        """Return whether all limits are equal."""
         return all(
             np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
         )

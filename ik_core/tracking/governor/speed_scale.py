@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast tips may go for the joints' sake, where they move along a line or by a twist."""
+"""Speed limits of tips on lines and jogs, so that their joints keep their limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def scale_bounds(
 
 
 class SpeedScale(NamedTuple):
-    """How fast the joints let a tip move, as fractions of its full speed.
+    """Speed limits of a tip that its joints set, as fractions of its full speed.
 
     slack : upper bound, less than 1 where the joints lag behind, down to 0
     growth : factor by which the speed of the last tick may grow; less than 1: it has to fall

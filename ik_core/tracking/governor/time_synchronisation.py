@@ -72,7 +72,7 @@ def is_ahead(
     distance: float, v: float, a: float, velocity: float, most: float, jerk: float, exact: float,
     slow: float,
 ) -> bool:  # fmt: skip
-    """Whether a joint reaches `distance` > 0 without turning round or exceeding its velocity."""
+    """Return whether a joint can go on to `distance` > 0 without turning round or too fast."""
     if jerk > t.SUDDEN:
         return False
     left = v + a * abs(a) / (2.0 * jerk)  # when the acceleration is run out

@@ -81,7 +81,7 @@ def all_finite(values: Array) -> bool:
 def _are_same(
     frames: Sequence[Array], others: Sequence[Array], tolerances: tuple[float, float]
 ) -> bool:
-    """Whether frames (12,) are equal, up to noise of a tenth of the tolerances [m, rad]."""
+    """Return whether frames (12,) are equal, up to noise of a tenth of the tolerances [m, rad]."""
     if len(frames) != len(others):
         return False
     metres, radians = (0.1 * tolerance for tolerance in tolerances)
@@ -117,7 +117,9 @@ class Progress:
     stagnant_iterations: int = 0
 
     def has_ended(self, solve: Search, result: IkResult, iterations: int) -> bool:
-        """Whether the solve has converged, or is given up; `iterations`: those of this tick.
+        """Return whether the solve has converged, or is given up.
+
+        iterations : of this tick
 
         It is given up after 100 iterations in which the cost did not fall by a thousandth.
         """
@@ -345,7 +347,7 @@ class GoalSolver:
         self.goal_id, self.other = object(), None
 
     def invalidate(self) -> None:
-        """Solve again in the next ticks, from the present solution; a search ends before."""
+        """Solve again in the next ticks, from the present solution; a search continues."""
         if self.phase is SEARCHING:
             return
         if self.phase is CONVERGED:
@@ -449,7 +451,7 @@ class GoalSolver:
         return self.is_solved(self._latest.position_errors, self._latest.orientation_errors)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Whether errors, (G,) each, are within the tolerances that were asked for."""
+        """Return whether errors, (G,) each, are within the tolerances that were asked for."""
         return is_within(
             max(position_errors.tolist()), max(orientation_errors.tolist()), *self._tolerances
         )
@@ -470,7 +472,7 @@ class GoalSolver:
         return joined(self.note, short, self.other.note if self.other is not None else '')
 
     def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
-        """Whether goals at points (G, 3) are missed by these errors (G,) for lack of joints."""
+        """Return whether goals at points (G, 3) have these errors (G,) for lack of joints."""
         problem, tolerances = self.problem, self._tolerances
         few = problem.short_goals.any()
         return bool(few and problem.lacks_joints(position, orientation, points, tolerances))

@@ -49,9 +49,9 @@ def rank_of(values: Array) -> int:
 
 
 def is_spanned(basis: Array, vector: Array) -> bool:
-    """Whether a vector (m,) lies in the span of an orthonormal basis (m, k), to a thousandth."""
-    rest = vector - basis @ (basis.T @ vector)
-    return bool(np.linalg.norm(rest) <= 1e-3 * np.linalg.norm(vector))
+    """Return whether a vector (m,) lies in the span of an orthonormal basis (m, k)."""
+    missing = vector - basis @ (basis.T @ vector)
+    return bool(np.linalg.norm(missing) <= 1e-3 * np.linalg.norm(vector))
 
 
 class RequestedStep(NamedTuple):
@@ -144,7 +144,7 @@ class PositionFirst:
         return step, float(joints.max())
 
     def lacks_joints(self, q: Array, twist: Array) -> bool:
-        """Whether no configuration near q (n,) lets the tip move by the twist (6,).
+        """Return whether no configuration near q (n,) lets the tip move by the twist (6,).
 
         If the twist moves the origin of the tip, only that counts. False at a singularity, where
         the reason is not a lack of joints.
