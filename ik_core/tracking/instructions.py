@@ -176,7 +176,7 @@ class SetRest(Instruction):
         state.rest = state.robot.checked(self.rest, 'rest')
         velocity = state.posture.velocity
         state.read_problem()
-        state.posture.velocity = velocity  # it goes on from there
+        state.posture.velocity = velocity  # without a stop
 
 
 @dataclass(eq=False)

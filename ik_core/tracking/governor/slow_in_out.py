@@ -52,7 +52,7 @@ class SlowInOut:
         direction = path / left
         ramp = RAMP * (self.gone + left)
         top = top_speed(direction, ramp, limits)
-        if self.velocity.any():  # it goes on as fast as the joints already go in this direction
+        if self.velocity.any():  # begin as fast as the joints already move in this direction
             speed = float(self.velocity @ direction / (direction @ direction))
             self.gone = min(max(speed / top, 0.0), 1.0) * ramp
             self.velocity = np.zeros_like(self.velocity)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a recorded run: errors, solve times, and joints beside their limits, over time."""
+"""The figure of a recorded run: errors, solve times, and joints relative to their limits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""History of a recorded run: errors, times, and joints beside their limits.
+"""History of a recorded run: errors, times, and joints relative to their limits.
 
 A recording keeps instructions and commands. The errors come from running it again, and so
 do the solve times, by the readings of the clock that were recorded: they are those of the run.

@@ -109,22 +109,22 @@ class PositionFirst:
         if columns.size == 0:
             return q, left
         here = self._frame(q)
-        way = twist_between(here, asked.frame)
+        displacement = twist_between(here, asked.frame)
         for newton in range(4):  # the step, and corrections of the position
             linear, angular = self._rows(q, here, columns)
             u, values, vt = np.linalg.svd(linear)
             rank = rank_of(values)
-            step = vt[:rank].T @ (u[:, :rank].T @ way[:3] / values[:rank])
+            step = vt[:rank].T @ (u[:, :rank].T @ displacement[:3] / values[:rank])
             if newton == 0 and rank < columns.size:
                 free, velocity = vt[rank:].T, limits.velocity[columns]
                 turning, left = self._turning(
-                    angular @ free, free, angular @ step, way[3:], asked, velocity
+                    angular @ free, free, angular @ step, displacement[3:], asked, velocity
                 )
                 step += turning
             q[columns] += step
             here = self._frame(q)
-            way = asked.frame[9:] - here[9:]
-            if np.abs(way).max() < 1e-9:  # [m]
+            displacement = asked.frame[9:] - here[9:]
+            if np.abs(displacement).max() < 1e-9:  # [m]
                 break
         return q, left
 
