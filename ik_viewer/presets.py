@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets of solvers as settings of an arm: the options of a paper's method, under their names."""
+"""Presets of solvers, the options of papers, as settings of an arm."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ik_core import SOLVERS, make_solver
+from ik_core import SOLVERS, make_solver, solver_name
+from ik_core.solvers import preset_name
 
 from .arm import Setting
 
+# Options that depend on the robot, since they name joints: presets do not change them.
 OF_THE_ROBOT = ('joint_stiffness',)
-"""Options that name joints: they belong to the robot, and a preset keeps them."""
 
 
 def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
-    """Values of all options of a solver with a preset; None: the defaults.
+    """Return the values of all options of a solver with a preset; None for the defaults.
 
     Raises InvalidOption for an unknown solver or preset.
     """
-    options = make_solver(solver, preset=preset).options
+    name = solver_name(solver)
+    known = None if preset is None else preset_name(preset, name)
+    options = make_solver(name, preset=known).options
     return {
         f'{solver}.{entry.name}': getattr(options, entry.name)
         for entry in fields(options)
@@ -29,8 +32,8 @@ def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
 
 
 def preset_of(solver: str, settings: Mapping[str, Setting]) -> str | None:
-    """The preset that a solver's options are equal to; None if there is none."""
-    for preset in SOLVERS[solver].presets if solver in SOLVERS else ():
+    """Return the preset that equals a solver's options, or None."""
+    for preset in SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ():
         values = preset_settings(solver, preset)
         known = [settings[name].value == values[name] for name in values if name in settings]
         if known and all(known):

@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
@@ -74,7 +73,7 @@ class NullSpaceDescent:
         self._joint_rows = len(x) if joint_tasks else 0
         own = np.array([self._joint_rows])
         self._records = records = SearchRecords(problem, SearchOptions(), own)
-        q = problem.configuration(x)
+        q = problem.task_rows.at(x).copy()
         records.start_at(q)
         rows = self._joint_rows
         if joint_tasks:
@@ -82,7 +81,7 @@ class NullSpaceDescent:
             vectors = records.search['own_vectors']
             vectors[SCALES], vectors[RESTS] = np.sqrt(weights), rests
         if self._others:
-            rows += len(problem.rows_of(self._others, x, begins=True)[0])
+            rows += len(problem.task_rows.both(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
         judges = records.packed is problem.packed  # whether the kernel knows what is reached
         records.search['own_values'][MUST_REACH] = must_reach and judges
@@ -90,7 +89,7 @@ class NullSpaceDescent:
         begin_descent(records.search.address, self._second)
         records.check()
         if must_reach and problem.other_tasks:
-            weighed = problem.residual_of(problem.other_tasks, x)
+            weighed = problem.task_rows.residual(problem.other_tasks, x)
             records.search['own_values'][ALLOWED] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
@@ -133,11 +132,11 @@ class HeldTask(Task):
         """Pairs (link, base link) of the task."""
         return self.task.chains
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: Array) -> Array:
         """The residual (rows,) of the task, less `value`."""
         return residual_of_task(self.task, robot, q) - self.value
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: Array) -> Array:
         """The task's Jacobian (rows, n)."""
         return jacobian_of_task(self.task, robot, q)
 
@@ -179,7 +178,7 @@ class SecondarySearch(Search):
                 break
             before = self.x
             descent.iterate()
-            if self.problem.avoids and not self.problem.is_free(self.q):
+            if self.problem.avoids and not self.problem.avoidance.is_free(self.q):
                 self._stopped = before
                 break
         if self._stopped is not None or self._ongoing(reached) is None:
@@ -197,7 +196,7 @@ class SecondarySearch(Search):
         """Begin the descent of the next level, which holds those before it."""
         problem, begun = self.problem, len(self.descents)
         x = self.descents[-1].x if begun else reached.q[problem.variables]
-        q = problem.configuration(x)
+        q = problem.task_rows.at(x).copy()
         before = [task for level in problem.levels[:begun] for task in level]
         held = [HeldTask(task, problem.robot, q) for task in before]
         level = problem.holding(held, problem.levels[begun])

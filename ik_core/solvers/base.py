@@ -6,17 +6,18 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic
 
-from numpy.typing import ArrayLike
-
 from ..exceptions import InvalidOption
-from ..kernels.jit import COMPILED
+from ..kernels.jit import COMPILED, ENTRY_MAKERS
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
-from ..optim.loop import Kernel
+from ..optim.avoiding import free_loop
+from ..optim.constrained import constrained_loop
+from ..optim.loop import Kernel, method_loop
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.position_first import Begins, PositionFirstSearch, Stage
 from ..optim.search import (
@@ -37,6 +38,7 @@ from ..optim.workspace import (
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult, IkStatus
+from .names import PresetName, SolverName
 
 REACHED = IkStatus.REACHED  # before Python 3.12 to look it up takes 0.1 us
 
@@ -52,9 +54,9 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     avoids: ClassVar[bool] = False
     """Whether its answers are free of what a problem avoids."""
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
-    fallback: ClassVar[str] = ''
+    fallback: ClassVar[SolverName | None] = None
     """Name of the solver that answers what this one can't; the registry gives it."""
 
     def __init__(self, *, clock: Clock = time.perf_counter, **options: Any) -> None:
@@ -71,7 +73,7 @@ class Solver(ABC):
         """Set the solver for problems that this one can't solve; called where this one is made."""
 
     def solve(
-        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+        self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve from q0 (n,), by default `problem.default_configuration`; q0 is not changed.
 
@@ -95,7 +97,7 @@ class Solver(ABC):
         """
         yield from (None for _ in starts)
 
-    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def begin(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search that the caller runs within budgets; the targets are read here, once.
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
@@ -114,12 +116,12 @@ class Solver(ABC):
         """
         return NullSpaceDescent(problem, x, reached)
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search without the secondary tasks."""
         return self._search(problem, q0)
 
     @abstractmethod
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search: ...
 
 
 class LoopSolver(Solver):
@@ -140,7 +142,7 @@ class LoopSolver(Solver):
         own.pop('_helpers', None)
         return own
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """See Solver; goals that put the position first are weighed alike at first."""
         if problem.weighed_alike is None:
             return self._search(problem, q0)
@@ -149,7 +151,7 @@ class LoopSolver(Solver):
     def position_first(
         self,
         problem: IkProblem,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         known: Mapping[Stage, IkResult] | None = None,
     ) -> PositionFirstSearch:
         """Begin a search for goals that put the position first; `known`: see its class."""
@@ -165,7 +167,7 @@ class LoopSolver(Solver):
         alike_once.options = once.options = replace(self.options, restarts=0)
         return alike_once, once, alike
 
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search:
         workspace = self._workspace_for(problem)
         return CompiledSearch(workspace, q0, self.clock, self.look, self.options.record_history)
 
@@ -187,19 +189,42 @@ class KernelSolver(LoopSolver):
     constrained_step: ClassVar[Kernel | None] = None
     """The step that keeps linear constraints, of a method that knows them."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        is_method = hasattr(cls, 'step')  # else a base of several methods
+        if is_method and cls.__module__.startswith('ik_core.'):
+            ENTRY_MAKERS.append(cls.make_loops)
+
+    @classmethod
+    def make_loops(cls) -> None:
+        """Make all loops of the method: entries of the compiled library."""
+        for make in cls.loops().values():
+            make()
+
+    @classmethod
+    def loops(cls) -> dict[type[MethodWorkspace], Callable[[], Kernel]]:
+        """Return the kinds of searches that the method can do, with functions that make the loop
+        of each."""
+        name, start, constrained_step = cls.name, cls.start, cls.constrained_step
+        loops: dict[type[MethodWorkspace], Callable[[], Kernel]]
+        loops = {MethodWorkspace: partial(method_loop, name, start, cls.step)}
+        if constrained_step is not None:
+            loops[ConstrainedWorkspace] = partial(constrained_loop, name, start, constrained_step)
+        if cls.avoids:
+            loops[AvoidingWorkspace] = partial(free_loop, name, start)
+        return loops
+
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        """See LoopSolver."""
-        kind, make, step = type(self), MethodWorkspace, type(self).step
-        if problem.avoids and kind.avoids:
-            make = AvoidingWorkspace
-        elif problem.constraints and kind.constrained_step is not None:
-            make, step = ConstrainedWorkspace, kind.constrained_step
-        return make(
+        """Return records of the kind of search that the problem needs."""
+        loops, kind = self.loops(), MethodWorkspace
+        if problem.avoids and AvoidingWorkspace in loops:
+            kind = AvoidingWorkspace
+        elif problem.constraints and ConstrainedWorkspace in loops:
+            kind = ConstrainedWorkspace
+        return kind(
             problem,
             self.options,
-            self.name,
-            kind.start,
-            step,
+            loops[kind](),
             self.numbers(),
             self.prepare,
             self.integers(problem),

@@ -14,21 +14,21 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidConfiguration, InvalidOption
-from ..maths.rotations import finite_vector
+from ..maths.argument_types import TransformLike, VectorLike
+from ..maths.rotations import Array, finite_vector
 from ..maths.transforms import check_frame, checked_transform, frame_id
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
-from ..solvers import Solver
+from ..solvers import Solver, SolverName
 from .goals.joint_goals import nearest_turns
 from .governor.motion_limits import MotionLimits, checked_limits
 from .solution.other_configuration import OtherConfiguration
 from .state import Drive, TrackerState
 from .status import TrackStatus
 from .tick import brake_for_one_tick, follow
-from .tracker_options import TrackerOptions, checked_options
+from .tracker_options import Move, TrackerOptions, checked_options
 
 
 @dataclass(eq=False)  # a frozen one takes four times as long to make
@@ -45,11 +45,11 @@ class SetGoal(Instruction):
     """Set or drop the goal of a tip."""
 
     tip: int | str
-    transform: Any
+    transform: TransformLike | None
     now: float
     _: KW_ONLY
-    twist: ArrayLike | None = None
-    move: str | None = None
+    twist: VectorLike | None = None
+    move: Move | None = None
     frame: str = ''
 
     def __post_init__(self) -> None:
@@ -62,6 +62,11 @@ class SetGoal(Instruction):
             self.frame = self.frame or frame_id(self.transform)
             self.transform = checked_transform(self.transform)
 
+    @property
+    def target(self) -> Array:
+        """The transform of a goal that is not dropped, as an array (4, 4)."""
+        return np.asarray(self.transform)
+
     def apply(self, state: TrackerState) -> None:
         tip = state.tip(self.tip)
         check_frame(self.frame, state.frames[tip.index])
@@ -72,10 +77,10 @@ class SetGoal(Instruction):
         linear = (self.move or state.options.move) == 'linear'
         state.begin_to_follow(tip)
         if state.options.feed_forward and self.twist is None and not linear:
-            tip.set_stream_goal(self.transform, self.now)
+            tip.set_stream_goal(self.target, self.now)
         else:
             twist = None if self.twist is None else np.asarray(self.twist)
-            tip.set_goal(self.transform, self.now, linear=linear, twist=twist)
+            tip.set_goal(self.target, self.now, linear=linear, twist=twist)
 
 
 @dataclass(eq=False)
@@ -83,8 +88,8 @@ class SetTwist(Instruction):
     """Move a tip by a twist."""
 
     tip: int | str
-    linear: ArrayLike
-    angular: ArrayLike
+    linear: VectorLike
+    angular: VectorLike
     now: float
 
     def __post_init__(self) -> None:
@@ -104,7 +109,7 @@ class SetTwist(Instruction):
 class MoveTo(Instruction):
     """Set a joint goal."""
 
-    q: ArrayLike | Mapping[str, float]
+    q: VectorLike | Mapping[str, float]
     now: float | None = None
     _: KW_ONLY
     nearest: bool = True
@@ -170,7 +175,7 @@ class SetOptions(Instruction):
 class SetRest(Instruction):
     """Change the rest posture (n,)."""
 
-    rest: ArrayLike
+    rest: VectorLike
 
     def apply(self, state: TrackerState) -> None:
         state.rest = state.robot.checked(self.rest, 'rest')
@@ -183,7 +188,7 @@ class SetRest(Instruction):
 class SetSolver(Instruction):
     """Change the solver."""
 
-    solver: str | Solver
+    solver: SolverName | Solver
     options: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -206,7 +211,7 @@ class SetSolver(Instruction):
 class OfferConfiguration(Instruction):
     """Set the result of a search for another configuration, for the present goals."""
 
-    q: ArrayLike | None
+    q: VectorLike | None
     note: str
 
     def apply(self, state: TrackerState) -> None:
@@ -245,7 +250,7 @@ class SetProblem(Instruction):
 class NextFrame(Instruction):
     """Advance the tasks that depend on earlier frames."""
 
-    examples: Sequence[ArrayLike] = ()
+    examples: Sequence[VectorLike] = ()
     _: KW_ONLY
     restart: bool = False
 
@@ -317,7 +322,7 @@ class UndoTick(Instruction):
 class Reset(Instruction):
     """Drop or set again all goals, and restart from a measured q (n,), at rest."""
 
-    q: ArrayLike
+    q: VectorLike
     _: KW_ONLY
     keep_goals: bool = False
 

@@ -66,17 +66,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..jobs import Job
+from ..maths.argument_types import TransformLike, VectorLike
 from ..maths.rotations import Array
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.robot import Robot
-from ..solvers import Solver
+from ..solvers import Solver, SolverName
 from .governor.governor import Governor
 from .governor.motion_limits import MotionLimits, checked_limits
 from .instructions import (
@@ -104,7 +103,7 @@ from .solution.other_configuration import ConfigurationSearch, Run
 from .state import Drive, Saved, Snapshot, TrackerState
 from .status import Command
 from .tick import advance
-from .tracker_options import TrackerOptions
+from .tracker_options import Move, TrackerOptions
 
 
 class Tracker:
@@ -137,12 +136,12 @@ class Tracker:
         rate: float,
         *,
         limits: MotionLimits | None = None,
-        solver: str | Solver = 'levenberg_marquardt',
+        solver: SolverName | Solver = 'levenberg_marquardt',
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
-        q0: ArrayLike | None = None,
+        q0: VectorLike | None = None,
         governor: Governor | None = None,
-        rest: ArrayLike | None = None,
+        rest: VectorLike | None = None,
         clock: Clock = time.perf_counter,
         background: Run | None = Job,
     ) -> None:
@@ -293,11 +292,11 @@ class Tracker:
     def set_goal(
         self,
         tip: int | str,
-        transform: Any,
+        transform: TransformLike | None,
         now: float,
         *,
-        twist: ArrayLike | None = None,
-        move: str | None = None,
+        twist: VectorLike | None = None,
+        move: Move | None = None,
         frame: str = '',
     ) -> None:
         """Set the goal `transform` (4, 4) of a tip, given by its index or by its link's name.
@@ -319,7 +318,9 @@ class Tracker:
         """
         self.apply(SetGoal(tip, transform, now, twist=twist, move=move, frame=frame))
 
-    def set_twist(self, tip: int | str, linear: ArrayLike, angular: ArrayLike, now: float) -> None:
+    def set_twist(
+        self, tip: int | str, linear: VectorLike, angular: VectorLike, now: float
+    ) -> None:
         """Move a tip by a twist in the root link's frame, until `twist_timeout`.
 
         tip : its index, or the name of its link
@@ -333,7 +334,11 @@ class Tracker:
         self.apply(SetTwist(tip, linear, angular, now))
 
     def move_to(
-        self, q: ArrayLike | Mapping[str, float], now: float | None = None, *, nearest: bool = True
+        self,
+        q: VectorLike | Mapping[str, float],
+        now: float | None = None,
+        *,
+        nearest: bool = True,
     ) -> None:
         """Move all joints to q (n,), so that they arrive together: a joint goal.
 
@@ -360,11 +365,13 @@ class Tracker:
         """Change the options. Raises InvalidOption for anything but TrackerOptions."""
         self.apply(SetOptions(options))
 
-    def set_rest(self, rest: ArrayLike) -> None:
+    def set_rest(self, rest: VectorLike) -> None:
         """Change the rest posture (n,). Raises InvalidConfiguration."""
         self.apply(SetRest(rest))
 
-    def set_solver(self, solver: str | Solver, options: Mapping[str, Any] | None = None) -> None:
+    def set_solver(
+        self, solver: SolverName | Solver, options: Mapping[str, Any] | None = None
+    ) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one.
 
         solver, options : a name from `SOLVERS` with its options, or a Solver
@@ -380,7 +387,7 @@ class Tracker:
         """
         self.apply(SetProblem(problem))
 
-    def next_frame(self, examples: Sequence[ArrayLike] = (), *, restart: bool = False) -> None:
+    def next_frame(self, examples: Sequence[VectorLike] = (), *, restart: bool = False) -> None:
         """Advance the tasks that depend on earlier frames: example motions and smoothness.
 
         examples : for each example motion of the problem, first weighed ones, then secondary ones,
@@ -393,7 +400,7 @@ class Tracker:
         """
         self.apply(NextFrame(examples, restart=restart))
 
-    def offer_configuration(self, q: ArrayLike | None, note: str) -> None:
+    def offer_configuration(self, q: VectorLike | None, note: str) -> None:
         """Set the result of a search for another configuration, for the present goals.
 
         The tracker applies this instruction itself, for its recordings. q (n,) reaches the goals
@@ -441,7 +448,7 @@ class Tracker:
         """
         self.apply(UndoTick())
 
-    def reset(self, q: ArrayLike, *, keep_goals: bool = False) -> None:
+    def reset(self, q: VectorLike, *, keep_goals: bool = False) -> None:
         """Drop all goals and restart from a measured q (n,), at rest.
 
         A q outside the limits is accepted and moved inside at limited speed; during a pause, once

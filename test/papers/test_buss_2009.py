@@ -286,7 +286,11 @@ def test_eq_7_phi_acts_in_the_null_space(seed):
 
 @pytest.mark.parametrize('seed', SEEDS)
 def test_section_4_extended_jacobian_tracks_a_minimum(seed):
-    """The local minimum of |q - rest| stays one, to second order in the way of the targets."""
+    """The local minimum of |q - rest| stays one, to second order in the way of the targets.
+
+    Costs tell points apart to the root of their rounding, so the minimum is found to 1e-7: how
+    much closer depends on the processor's BLAS.
+    """
     chain, q, targets = forked(seed)
     rest = q + np.random.default_rng(seed).uniform(-0.5, 0.5, chain.n)
 
@@ -301,7 +305,7 @@ def test_section_4_extended_jacobian_tracks_a_minimum(seed):
     for _ in range(100):
         q = step(q, chain.end_effectors(q))
     assert np.linalg.norm(rest - q) > 0.05
-    assert slope(q) == pytest.approx(0, abs=EXACT)
+    assert slope(q) == pytest.approx(0, abs=1e-7)
     way = targets - chain.end_effectors(q)
     way *= 1e-3 / np.abs(way).max()
     far, near = (np.linalg.norm(slope(step(q, chain.end_effectors(q) + s * way))) for s in (4, 1))

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
 from ...collision.rows import free_rows
 from ...display import joined
 from ...kernels.records import Record
+from ...maths.argument_types import VectorLike
 from ...maths.lanes import LANES
 from ...maths.rotations import Array
 from ...optim.records import ProblemRecords
@@ -139,13 +140,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def _pack_tolerances(self) -> None:
         super()._pack_tolerances()
         if self.constants['settled']:
-            self.constants['slack'] = self.problem.settled_slack
+            self.constants['slack'] = self.problem.avoidance.goal_slack(self.problem.tolerances)
         if self.beginning is not None:
             self.beginning.set_tolerances(self.problem)
 
     def note_starts(self, rows: Array) -> None:
         """Read from starts (N, n) which pairs of links count, before `note_world`."""
-        self._note_start(self.problem.is_outside(rows))
+        self._note_start(self.problem.avoidance.is_outside(rows))
 
     def _note_start(self, is_outside: bool) -> None:
         if is_outside != self._is_outside:
@@ -157,11 +158,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if avoid is None:
             return
         self._version = avoid.world.version
-        groups, is_outside = self.problem.groups, self._is_outside
+        groups, is_outside = self.problem.avoidance.groups, self._is_outside
         self._model = model = avoid.moved_model(groups, is_outside)
         settled = None
         if not self.problem.other_tasks:
-            settled = avoid.settled_model(groups, self.problem.settled_bodies, is_outside)
+            settled = avoid.settled_model(
+                groups, self.problem.avoidance.goal_fixed_bodies, is_outside
+            )
         self._note_settled(settled)
         self.constants['collisions'] = model.address
         for record in lanes:
@@ -178,7 +181,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if settled is None:
             own['settled'] = 0
         elif own['settled'] != settled.address:
-            own['reach'], own['slack'] = settled['margin'].max(), self.problem.settled_slack
+            own['reach'], own['slack'] = (
+                settled['margin'].max(),
+                self.problem.avoidance.goal_slack(self.problem.tolerances),
+            )
             own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
@@ -192,7 +198,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         free_rows(known[0].address, known[1].address, rows, free)
         searches['verdicts'][:count] = np.where(free, layouts.FREE, layouts.COLLIDES)
 
-    def _read(self, q0: ArrayLike | None) -> Array:
+    def _read(self, q0: VectorLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
         q = self.problem.load(q0)
         if len(self.packed.frozen):
@@ -200,14 +206,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
         self.load_tasks(q)
         return q
 
-    def _check(self, status: int, q: ArrayLike | None = None) -> None:
+    def _check(self, status: int, q: VectorLike | None = None) -> None:
         """Raise what a task raised, or what is wrong with a start."""
         if status == NOT_FINITE:
             self.problem.load(q)
         if status == layouts.FAILED:
             self.fail()
 
-    def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
+    def solve(self, q0: VectorLike | None, clock: Clock) -> IkResult:
         """A whole solve, without a budget."""
         started, is_plain, problem = clock(), self.is_plain, self.problem
         q = problem.load_numbers(q0) if is_plain else self._read(q0)
@@ -240,7 +246,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             clock() - started,
             (),
-            problem.start_at(q)[1] if problem.avoids else '',
+            problem.avoidance.start_at(q)[1] if problem.avoids else '',
             abandoned,
         )
 
@@ -261,7 +267,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self.constants['failed'] = 0
         problem, avoid = self.problem, self.problem.avoid
         if avoid is not None:
-            self._note_start(problem.start_at(q)[0])
+            self._note_start(problem.avoidance.start_at(q)[0])
         if avoid is not None and avoid.world.version != self._version:
             self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
@@ -276,7 +282,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     # --- step by step ---
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """See Workspace."""
         q, own = self._read(q0), self.searches
         self.note_tolerances()
@@ -347,7 +353,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             solve_time,
             history,
-            joined(note, self.problem.start_at(q)[1]),
+            joined(note, self.problem.avoidance.start_at(q)[1]),
             abandoned_evaluations=abandoned,
         )
 
@@ -357,11 +363,11 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if count == 0:
             q = q.copy()
             q[self.problem.columns] = self.searches['blocked'][0]
-            return self.problem.why_none_is_free(q)
+            return self.problem.avoidance.why_no_closest_point(q)
         colliding = np.tile(q, (min(count, layouts.SEEN), 1))
         colliding[:, self.problem.columns] = self.searches['colliding'][0, : len(colliding)]
-        why = self.problem.why_settled(colliding[0])
-        return why or self.problem.why_not_free(colliding, count)
+        why = self.problem.avoidance.goal_collision(colliding[0], self.problem.tolerances)
+        return why or self.problem.avoidance.why_no_solution(colliding, count)
 
     @property
     def iterations(self) -> int:

@@ -20,6 +20,7 @@ import math
 import numpy as np
 
 from ...kernels.jit import kernel
+from ...kernels.signatures import Array1
 from ...maths.rotations import Array, relative_log
 from ..governor.second_order import approach_speed
 
@@ -59,8 +60,8 @@ def straighten(frame: Array) -> None:
                 frame[3 * i + c], frame[3 * k + c] = a - 0.5 * dot * b, b - 0.5 * dot * a
 
 
-@kernel
-def carry(frame: Array, twist: Array, seconds: float) -> None:
+@kernel(entry='ik_tip_carry')
+def carry(frame: Array1, twist: Array1, seconds: float) -> None:
     """Move a frame (12,) in place for some seconds with the twist (6,)."""
     for c in range(3):
         frame[9 + c] += seconds * twist[c]
@@ -68,8 +69,8 @@ def carry(frame: Array, twist: Array, seconds: float) -> None:
     straighten(frame)
 
 
-@kernel
-def way_between(start: Array, end: Array, way: Array) -> None:
+@kernel(entry='ik_tip_way_between')
+def way_between(start: Array1, end: Array1, way: Array1) -> None:
     """Write to `way` the twist (6,) that carries the frame `start` (12,) to `end` in a second."""
     x, y, z = relative_log(start, end)
     for c in range(3):
@@ -90,9 +91,9 @@ def copy_to(frame: Array, other: Array) -> None:
         frame[c] = other[c]
 
 
-@kernel
+@kernel(entry='ik_tip_approach')
 def approach(
-    frame: Array, goal: Array, twist: Array, limits: Array, share: float, least: float,
+    frame: Array1, goal: Array1, twist: Array1, limits: Array1, share: float, least: float,
     most: float, period: float,
 ) -> float:  # fmt: skip
     """Move a frame (12,) one period along the straight line to the goal; return the new share.
@@ -128,14 +129,16 @@ def approach(
     return share
 
 
-@kernel
-def share_of(twist: Array, limits: Array) -> float:
+@kernel(entry='ik_tip_share_of')
+def share_of(twist: Array1, limits: Array1) -> float:
     """Return the share of full speed that a twist (6,) has; limits (4,) as in `approach`."""
     return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
 
 
-@kernel
-def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, period: float) -> None:
+@kernel(entry='ik_tip_change_twist')
+def change_twist(
+    twist: Array1, wanted: Array1, limits: Array1, scale: float, period: float
+) -> None:
     """Change a twist (6,) in place towards `scale` times the wanted one, within the limits.
 
     limits (4,) : as in `approach`; a wanted twist beyond the velocities keeps its direction
@@ -152,8 +155,8 @@ def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, perio
             twist[c] += change if part == 1.0 else part * change
 
 
-@kernel
-def change_between(old: Array, new: Array) -> tuple[float, float]:
+@kernel(entry='ik_tip_change_between')
+def change_between(old: Array1, new: Array1) -> tuple[float, float]:
     """Return the distance [m] and the angle [rad] between two frames (12,)."""
     trace, square, same = 0.0, 0.0, True  # of old' new
     for c in range(12):

@@ -33,10 +33,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...exceptions import InvalidConfiguration, InvalidOption
 from ...kernels.jit import kernel
+from ...kernels.signatures import Array2
+from ...maths.argument_types import VectorLike
 from ...maths.rotations import Array
 from . import joint_table as t
 from .limit_changes import adopt
@@ -48,8 +50,8 @@ from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
 
 
-@kernel
-def advance(joints: Array, together: bool, period: float) -> None:
+@kernel(entry='ik_governor_advance')
+def advance(joints: Array2, together: bool, period: float) -> None:
     """Move the joints, a table as in `joint_table`, by one period towards their goals.
 
     together: they arrive at the same time, instead of each as soon as it can.
@@ -86,7 +88,7 @@ class Governor:
     Raises InvalidOption, InvalidConfiguration. Not thread-safe.
     """
 
-    def __init__(self, limits: MotionLimits, period: float, q: ArrayLike) -> None:
+    def __init__(self, limits: MotionLimits, period: float, q: VectorLike) -> None:
         if not 0.0 < period < math.inf:
             raise InvalidOption(f'period = {period!r} [s]: must be positive')
         self.period = period
@@ -190,7 +192,7 @@ class Governor:
         most = np.cbrt(6.0 * 1e-4 * asked[t.JERK] ** 2) / BRAKING
         np.minimum(self._scale_rows[t.ACCELERATION], most, out=self._scale_rows[t.ACCELERATION])
 
-    def restart(self, q: ArrayLike) -> None:
+    def restart(self, q: VectorLike) -> None:
         """Begin at rest at a measured q (n,), which may be outside the limits.
 
         Raises RuntimeError unless at rest, InvalidConfiguration where q is not finite.
@@ -209,8 +211,8 @@ class Governor:
 
     def follow(
         self,
-        target: ArrayLike,
-        velocity: ArrayLike | None = None,
+        target: VectorLike,
+        velocity: float | VectorLike | None = None,
         synchronized: bool = False,
         independent: NDArray[np.bool_] | None = None,
     ) -> None:

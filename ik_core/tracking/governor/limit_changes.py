@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 
 from ...kernels.jit import kernel
+from ...kernels.signatures import Array2
 from ...maths.rotations import Array
 from . import joint_table as t
 from .stop_spline import extent_of_stop
 from .third_order import runs_out
 
 
-@kernel
-def adopt(joints: Array, asked: Array, period: float) -> bool:
+@kernel(entry='ik_governor_adopt')
+def adopt(joints: Array2, asked: Array2, period: float) -> bool:
     """Bring the limits in force to those asked for (5, n), where the state fits them.
 
     Set the acts of the other joints, and return whether there are none.

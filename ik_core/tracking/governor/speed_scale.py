@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from ...kernels.jit import kernel
-from ...maths.rotations import Array
+from ...kernels.signatures import Array1, Array2
 from . import joint_table as t
 from .second_order import approach_speed
 
@@ -16,9 +16,9 @@ from .second_order import approach_speed
 BENDING, BRAKING = 0.3, 0.6
 
 
-@kernel
+@kernel(entry='ik_governor_scale_bounds')
 def scale_bounds(
-    target: Array, velocity: Array, before: Array, limits: Array, period: float, share: float
+    target: Array1, velocity: Array1, before: Array1, limits: Array2, period: float, share: float
 ) -> tuple[float, float]:
     """Return the bounds of the factor by which the target's velocity changes in the next tick.
 

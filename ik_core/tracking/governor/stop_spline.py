@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.jit import kernel
+from ...kernels.signatures import Array1, Array2, IntArray1
 from ...maths.rotations import Array
 from . import joint_table as t
 from .second_order import braked, stopping_distance
@@ -48,8 +49,8 @@ def extent_of_stop(
     return min(distance, 0.0), max(distance, 0.0)
 
 
-@kernel
-def stop_point(joints: Array, period: float, point: Array) -> None:
+@kernel(entry='ik_governor_stop_point')
+def stop_point(joints: Array2, period: float, point: Array1) -> None:
     """Write to point (n,) where the joints rest if all brake as hard as they may from now on."""
     for i in range(point.size):
         dq, ddq, mean = joints[t.DQ, i], joints[t.DDQ, i], joints[t.MEAN, i]
@@ -62,13 +63,13 @@ def stop_point(joints: Array, period: float, point: Array) -> None:
         point[i] = t.inside(joints[t.Q, i] + distance, joints[t.LOWER, i], joints[t.UPPER, i])
 
 
-@kernel
+@kernel(entry='ik_governor_stop_knots')
 def stop_knots(
-    joints: Array,
+    joints: Array2,
     period: float,
-    ticks: NDArray[np.int64],
-    positions: Array,
-    velocities: Array,
+    ticks: IntArray1,
+    positions: Array2,
+    velocities: Array2,
 ) -> int:
     """Write the knots from the last one that is certain to that in which all joints rest.
 

@@ -27,17 +27,18 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ...display import joined
 from ...kernels.jit import COMPILED, kernel
+from ...kernels.signatures import Array1, BoolArray1
+from ...maths.argument_types import VectorLike
 from ...maths.rotations import Array
 from ...optim.search import Budget, Clock, Search, SearchOptions
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
 from ...robot.limits import TURN, shift_to_nearest_turns
 from ...rules import is_within
-from ...solvers import Solver, make_solver
+from ...solvers import Solver, SolverName, make_solver
 from ..governor.motion_limits import MotionLimits
 from .example_frames import advance_frame, take_over
 from .other_configuration import BETTER, OtherConfiguration, Unreached
@@ -47,11 +48,11 @@ from .tight_tolerances import with_tight_tolerances
 # The fraction of a tick's period that solving may take.
 SOLVING_SHARE = 0.5
 # The solver of searches, whichever follows.
-SEARCHER = 'levenberg_marquardt'
+SEARCHER: SolverName = 'levenberg_marquardt'
 
 
-@kernel
-def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
+@kernel(entry='ik_turn_back')
+def turn_back(q: Array1, lower: Array1, upper: Array1, turning: BoolArray1) -> bool:
     """Move turning joints of q (n,) that are at a limit one turn back, in place.
 
     turning (n,) : joints that can turn more than once
@@ -69,8 +70,8 @@ def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) 
     return turned
 
 
-@kernel
-def all_finite(values: Array) -> bool:
+@kernel(entry='ik_all_finite')
+def all_finite(values: Array1) -> bool:
     """Return whether no value of the (n,) array is NaN or infinite."""
     for value in values:  # noqa: SIM110 (numba compiles no generator expression)
         if not math.isfinite(value):
@@ -212,7 +213,7 @@ class GoalSolver:
         robot, frames = self.problem.robot, self.problem.robot.frames(q)
         return [goal.frame_at(robot, frames) for goal in self.problem.goals]
 
-    def next_frame(self, examples: Sequence[ArrayLike], q: Array, *, restart: bool) -> None:
+    def next_frame(self, examples: Sequence[VectorLike], q: Array, *, restart: bool) -> None:
         """Advance the examples by a frame, from q (n,). Raises InvalidGoal, and keeps the last."""
         advance_frame(self.problem, examples, q, restart=restart)
         self._forget_other()
@@ -256,14 +257,14 @@ class GoalSolver:
         self._replan_period = replan_period
         self._goes_half_way = updates_per_tick > 0
 
-    def set_solver(self, solver: str | Solver, options: Mapping[str, Any]) -> None:
+    def set_solver(self, solver: SolverName | Solver, options: Mapping[str, Any]) -> None:
         """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last."""
-        follower = solver
-        if isinstance(follower, str):
-            follower = make_solver(follower, clock=self._clock, **options)
+        if isinstance(solver, str):
+            follower = make_solver(solver, clock=self._clock, **options)
             if getattr(follower.options, 'restarts', 0) != 0:
-                options_without = {**options, 'restarts': 0}
-                follower = make_solver(follower.name, clock=self._clock, **options_without)
+                follower = make_solver(solver, clock=self._clock, **{**options, 'restarts': 0})
+        else:
+            follower = solver
         own = dict(options) if solver == SEARCHER else {}
         if not COMPILED:  # one closed form would take longer than a tick
             own['closed_form'] = False
@@ -474,8 +475,10 @@ class GoalSolver:
     def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
         """Return whether goals at points (G, 3) have these errors (G,) for lack of joints."""
         problem, tolerances = self.problem, self._tolerances
-        few = problem.short_goals.any()
-        return bool(few and problem.lacks_joints(position, orientation, points, tolerances))
+        few = problem.missed.short_goals.any()
+        return bool(
+            few and problem.missed.are_joints_missing(position, orientation, points, tolerances)
+        )
 
     @property
     def _reaches_step(self) -> bool:
