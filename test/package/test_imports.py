@@ -73,6 +73,18 @@ ORDERS = {
         {'__init__', 'view', 'main', 'linkage', 'result'},
     ],
 }
+# The same within a folder of the core.
+TRACKING = [
+    {'governor', 'status', 'tracker_options'},
+    {'goals'},
+    {'solution'},
+    {'state'},
+    {'tick'},
+    {'instructions'},
+    {'observer'},
+    {'tracker'},
+    {'recording', '__init__'},
+]
 FLOORS = {
     (package, room): floor
     for package, order in ORDERS.items()
@@ -220,6 +232,18 @@ def test_every_room_has_a_place_in_the_order_and_every_place_is_taken(package):
 @sources('ik_core')
 def test_imports_of_the_core_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
+
+
+@sources('ik_core/tracking')
+def test_imports_of_the_tracker_point_from_the_solution_to_goals_and_governor(path):
+    floors = {room: floor for floor, rooms in enumerate(TRACKING) for room in rooms}
+    rooms = {
+        other: other.relative_to(CORE / 'tracking').with_suffix('').parts[0]
+        for other in [path, *graph_of_all()[path]]
+        if other.is_relative_to(CORE / 'tracking')
+    }
+    own = rooms.pop(path)
+    assert [room for room in rooms.values() if room != own and floors[room] >= floors[own]] == []
 
 
 @sources('ik_node')
