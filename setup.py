@@ -257,6 +257,7 @@ setup(
         files('config', '*.yaml', '*.rviz', '*.xml', '*.csv'),
         files('motions', '*.csv'),
         files('urdf', '*.urdf', '*.xacro'),
+        *(files(str(folder), '*.obj') for folder in sorted(Path('urdf/meshes').glob('*'))),
         files('examples', '*.py', '*.c'),
     ],
     zip_safe=False,

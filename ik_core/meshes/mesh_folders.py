@@ -5,7 +5,8 @@ The URDF may come from anybody over a topic, so a name in it opens nothing by it
 followed only below one of the folders: an absolute path, `file://`, `..` or a symbolic link may
 lead from one folder to another, but never to a file outside of all. Packages of a sourced ROS
 workspace (AMENT_PREFIX_PATH) count as named by the user; links in them lead to the sources of
-packages built with --symlink-install, and are followed.
+packages built with --symlink-install, and are followed. So does this package, ik_node, whose shipped
+robots have meshes, wherever it is installed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from ..exceptions import MeshError
+from ..robot.shipped import shared_file
 from .mesh_formats import SUFFIXES
 
 MAX_BYTES = 64_000_000
@@ -54,7 +56,7 @@ class MeshFolders:
             if found is not None:
                 return found
         if in_package:
-            found = _in_workspace(path)
+            found = _in_workspace(path) or _shipped(path)
             if found is not None:
                 return found
         if path.is_absolute() or '..' in path.parts:
@@ -116,6 +118,16 @@ def _in_workspace(path: PurePosixPath) -> Path | None:
         if found.is_file() and found.suffix.lower() in SUFFIXES:
             return found
     return None
+
+
+def _shipped(path: PurePosixPath) -> Path | None:
+    """Return the file of this package, ik_node (its first part), resolved."""
+    if path.parts[0] != 'ik_node' or '..' in path.parts:
+        return None
+    try:
+        return shared_file(str(PurePosixPath(*path.parts[1:]))).resolve(strict=True)
+    except FileNotFoundError:
+        return None
 
 
 def read_bytes(path: Path) -> bytes:
