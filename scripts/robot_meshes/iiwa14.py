@@ -6,17 +6,17 @@ Its joints follow each other at 360, 420, 400 and 126, as its data sheet says.
 
 from __future__ import annotations
 
-from solids import Solid, elbow, lathe, placed, ring, shell
+from solids import GAP, Solid, elbow, lathe, placed, ring, shell
 
 
 def links() -> dict[str, dict[str, list[Solid]]]:
     """Return the solids of each link by colour."""
     return {
-        'link0': {'grey': [_base()], 'dark': [ring(85.0, 142.0, 148.0)]},
-        'link1': _half(212.0, 86.0, 82.0, 116.0, at=(0.0, 0.0, 202.5)),
-        'link2': _half(193.0, 66.0, 82.0, 116.0, roll=180.0),
-        'link3': _half(226.0, 67.0, 74.0, 112.0, yaw=180.0, at=(0.0, 0.0, 215.5)),
-        'link4': _half(173.0, 66.0, 74.0, 112.0, roll=180.0, yaw=180.0),
+        'link0': {'grey': [_base()]},
+        'link1': _half(211.0, 86.0, 82.0, 116.0, at=(0.0, 0.0, 202.5)),
+        'link2': _half(191.0, 66.0, 82.0, 116.0, roll=180.0),
+        'link3': _half(224.0, 67.0, 74.0, 112.0, yaw=180.0, at=(0.0, 0.0, 215.5)),
+        'link4': _half(171.0, 66.0, 74.0, 112.0, roll=180.0, yaw=180.0),
         'link5': _forearm(),
         'link6': _wrist(),
         'link7': {
@@ -44,7 +44,7 @@ def _half(
 ) -> dict[str, list[Solid]]:
     """Return one half of an elbow: orange on its cap, dark where it meets its neighbours."""
     *body, disc = elbow(start, neck, drum, depth, 0.56 * drum)
-    seams = [ring(neck - 2.0, -start - 1.5, 3.0 - start), ring(drum - 2.0, -2.0, 1.0, 'y')]
+    seams = [ring(neck - 2.0, -start - 5.0, 1.0 - start), ring(drum - 2.0, -3.0, GAP, 'y')]
     return {
         'grey': placed(body, **place),
         'orange': placed([disc], **place),
@@ -57,7 +57,7 @@ def _forearm() -> dict[str, list[Solid]]:
     at = (0.0, 0.0, 215.5)
     body = shell(
         [
-            (-9.0, -66.0, 66.0, -66.0, 66.0, 2.0),
+            (-8.5, -66.0, 66.0, -66.0, 66.0, 2.0),
             (38.0, -66.0, 66.0, -67.0, 66.0, 2.0),
             (76.0, -63.0, 63.0, -80.0, 56.0, 2.1),
             (104.0, -57.0, 57.0, -92.0, 26.0, 2.3),
@@ -69,14 +69,14 @@ def _forearm() -> dict[str, list[Solid]]:
     )
     ear = lathe([(50.0, -59.0), (50.0, -102.0, 12.0), (0.0, -102.0)], 'y', at)
     disc = lathe([(28.0, -101.0), (28.0, -104.0, 1.0), (0.0, -104.0)], 'y', at)
-    seams = [ring(64.0, -11.0, -7.0), ring(48.0, -60.0, -56.0, 'y', at)]
+    seams = [ring(64.0, -14.0, -8.0), ring(48.0, -60.0, -54.0, 'y', at)]
     return {'grey': [body, ear], 'orange': [disc], 'dark': seams}
 
 
 def _wrist() -> dict[str, list[Solid]]:
     ball = shell(
         [
-            (-56.0, -50.0, 50.0, -50.0, 50.0, 2.0),
+            (-55.0, -50.0, 50.0, -50.0, 50.0, 2.0),
             (-44.0, -62.0, 62.0, -62.0, 62.0, 2.0),
             (-12.0, -72.0, 72.0, -72.0, 72.0, 2.0),
             (24.0, -70.0, 70.0, -70.0, 70.0, 2.0),
@@ -88,7 +88,7 @@ def _wrist() -> dict[str, list[Solid]]:
         steps=2,
     )
     return {
-        'grey': [ball, lathe([(66.0, 10.0), (60.0, 48.0, 20.0), (52.0, 70.0)])],
+        'grey': [ball, lathe([(66.0, 10.0), (60.0, 48.0, 20.0), (52.0, 68.0)])],
         'orange': [lathe([(28.0, 72.0), (28.0, 75.0, 1.0), (0.0, 75.0)], 'y')],
-        'dark': [ring(49.0, 69.0, 73.0)],
+        'dark': [ring(49.0, 67.0, 73.0)],
     }

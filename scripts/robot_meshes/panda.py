@@ -7,7 +7,7 @@ follows from the ranges of the joints.
 
 from __future__ import annotations
 
-from solids import Solid, elbow, lathe, placed, ring, shell
+from solids import GAP, Solid, elbow, lathe, placed, ring, shell
 
 RADIUS = 55.0
 """Of the links up to the elbow, and of their joints."""
@@ -15,22 +15,13 @@ RADIUS = 55.0
 
 def links() -> dict[str, dict[str, list[Solid]]]:
     """Return the solids of each link by colour."""
-    *half, disc = elbow(193.0, RADIUS, RADIUS, 126.0, 30.0)
-    seam = [ring(RADIUS - 1.0, -194.0, -190.0), ring(RADIUS - 1.5, -2.0, 2.0, 'y')]
-    low, low_dark = _elbow_side(121.0)
-    high, high_dark = _elbow_side(125.0)
-    forward = {'roll': 90.0, 'at': (-82.5, 0.0, 0.0)}
+    *half, disc = elbow(190.5, RADIUS, RADIUS, 126.0, 30.0)
+    seams = [ring(RADIUS - 2.0, -196.0, -190.0), ring(RADIUS - 2.0, -3.0, GAP, 'y')]
     return {
-        'link0': {'white': [_base()], 'dark': [ring(RADIUS - 1.0, 136.0, 141.0)]},
-        'link1': {'white': half, 'grey': [disc], 'dark': seam},
-        'link2': {
-            'white': placed(half, roll=-90.0),
-            'grey': placed([disc], roll=-90.0),
-            'dark': placed(seam[:1], roll=-90.0),
-        },
-        'link3': {'white': low, 'dark': low_dark},
-        'link4': {'white': placed(high, **forward), 'dark': placed(high_dark, **forward)},
-        'link5': {'white': _forearm(), 'dark': [ring(54.0, -260.0, -257.0)]},
+        'link0': {'white': [_base()]},
+        'shoulder': {'white': half, 'grey': [disc], 'dark': seams},
+        'elbow': _elbow(),
+        'link5': {'white': _forearm()},
         'link6': _wrist(),
         'link7': _flange(),
         'hand': _hand(),
@@ -48,19 +39,16 @@ def _base() -> Solid:
             (64.0, -100.0, 70.0, -75.0, 75.0, 2.3),
             (90.0, -70.0, 63.0, -63.0, 63.0, 2.1),
             (115.0, -58.0, 57.0, -57.0, 57.0, 2.0),
-            (138.0, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
+            (137.5, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
         ]
     )
 
 
-def _elbow_side(start: float) -> tuple[list[Solid], list[Solid]]:
-    """One half of the elbow, below its axis, which is 82.5 before the column; and its dark parts.
-
-    start : length of the column
-    """
+def _elbow() -> dict[str, list[Solid]]:
+    """The part below the elbow's axis, which is 82.5 before the column: link 3, and turned link 4."""
     column = shell(
         [
-            (-start, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
+            (-120.5, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
             (-72.0, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
             (-46.0, -RADIUS, 54.0, -54.0, 58.0, 2.0),
             (-20.0, -52.0, 38.0, -49.0, 60.0, 2.0),
@@ -71,27 +59,30 @@ def _elbow_side(start: float) -> tuple[list[Solid], list[Solid]]:
     )
     arm = shell(
         [
-            (-14.0, 0.0, 46.0, -72.0, -2.0, 2.4),
-            (22.0, 1.0, 70.0, -84.0, 14.0, 2.4),
-            (52.0, 1.0, 98.0, -68.0, 36.0, 2.6),
-            (82.5, 1.0, 106.0, -54.0, 54.0, 3.0),
+            (-14.0, GAP, 46.0, -72.0, -2.0, 2.4),
+            (22.0, GAP, 70.0, -84.0, 14.0, 2.4),
+            (52.0, GAP, 98.0, -68.0, 36.0, 2.6),
+            (82.5, GAP, 106.0, -54.0, 54.0, 3.0),
         ],
         'x',
     )
     at = (82.5, 0.0, 0.0)
-    drum = lathe([(RADIUS, 1.0), (RADIUS, 111.0, 16.0), (0.0, 111.0)], 'y', at)
-    return [column, arm, drum], [
-        ring(RADIUS - 1.0, -start - 1.0, 3.0 - start),
-        ring(RADIUS - 1.5, -1.0, 2.0, 'y', at),
-        lathe([(30.0, 110.0), (30.0, 112.5, 1.0), (0.0, 112.5)], 'y', at),
-    ]
+    drum = lathe([(RADIUS, GAP), (RADIUS, 111.0, 16.0), (0.0, 111.0)], 'y', at)
+    return {
+        'white': [column, arm, drum],
+        'grey': [lathe([(30.0, 110.0), (30.0, 112.5, 1.0), (0.0, 112.5)], 'y', at)],
+        'dark': [
+            ring(RADIUS - 2.0, -126.0, -120.0),
+            ring(RADIUS - 2.0, -GAP, 3.0, 'y', at),
+        ],
+    }
 
 
 def _forearm() -> list[Solid]:
     """A column that narrows to a blade beside the wrist, and the drum of joint 6."""
     body = shell(
         [
-            (-259.0, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
+            (-258.5, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),
             (-224.0, -RADIUS, RADIUS, -RADIUS, 57.0, 2.0),
             (-192.0, -53.0, 53.0, -44.0, 84.0, 2.1),
             (-160.0, -45.0, 45.0, -8.0, 104.0, 2.3),
@@ -109,23 +100,23 @@ def _wrist() -> dict[str, list[Solid]]:
         [
             (-24.0, -36.0, 36.0, -12.0, 52.0, 2.6),
             (14.0, -49.0, 54.0, -20.0, 54.0, 2.6),
-            (52.0, -51.0, 70.0, -36.0, 49.0, 2.6),
-            (88.0, -49.0, 76.0, -43.0, 43.0, 3.0),
+            (52.0, -49.0, 70.0, -36.0, 49.0, 2.6),
+            (88.0, -48.0, 76.0, -43.0, 43.0, 3.0),
         ],
         'x',
     )
     across = lathe([(49.0, -14.0), (49.0, 57.0, 14.0), (0.0, 57.0)])
     at = (88.0, 0.0, 0.0)
-    down = lathe([(44.0, -51.0), (44.0, 82.0, 14.0), (0.0, 82.0)], 'y', at)
+    down = lathe([(44.0, -49.5), (44.0, 82.0, 14.0), (0.0, 82.0)], 'y', at)
     return {
         'white': [bridge, across, down],
         'grey': [lathe([(24.0, 81.0), (24.0, 83.5, 1.0), (0.0, 83.5)], 'y', at)],
-        'dark': [ring(47.5, -17.0, -13.0), ring(42.5, -53.0, -50.0, 'y', at)],
+        'dark': [ring(47.0, -19.0, -13.0), ring(42.0, -54.5, -49.0, 'y', at)],
     }
 
 
 def _flange() -> dict[str, list[Solid]]:
-    body = lathe([(44.0, 52.0), (44.0, 60.0), (57.0, 66.0, 5.0), (57.0, 92.0, 6.0), (42.0, 98.0)])
+    body = lathe([(44.0, 53.5), (44.0, 60.0), (57.0, 66.0, 5.0), (57.0, 92.0, 6.0), (42.0, 98.0)])
     knob = shell(
         [
             (20.0, -34.0, 34.0, 65.0, 96.0, 4.0),

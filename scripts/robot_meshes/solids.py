@@ -16,8 +16,10 @@ from scipy.interpolate import PchipInterpolator
 from scipy.spatial.transform import Rotation
 
 Points = NDArray[np.float64]
-SIDES = 28
+SIDES = 24
 """Corners of a ring."""
+GAP = 2.0
+"""[mm] Between a link and the plane where it meets the next one."""
 SHARP = np.cos(np.radians(38.0))
 """Faces that meet at a larger angle have an edge."""
 ROUND_UP = 1e-3
@@ -57,7 +59,7 @@ def _area_vector(corners: Points) -> Points:
     return vector
 
 
-def shell(rows: Sequence[Sequence[float]], axis: str = 'z', steps: int = 3) -> Solid:
+def shell(rows: Sequence[Sequence[float]], axis: str = 'z', steps: int = 2) -> Solid:
     """Return a smooth shell through superellipses across an axis.
 
     rows : (height, a0, a1, b0, b1, power), where the superellipse of this power (2: an ellipse)
@@ -128,14 +130,14 @@ def elbow(start: float, neck: float, drum: float, depth: float, accent: float) -
         (-start, -neck, neck, -neck, neck, 2.0),
         (-bend, -neck, neck, -neck - 0.06 * grows, neck, 2.0),
         (-middle, *_across(0.5 * (neck + drum)), -neck - 0.4 * grows, 0.62 * neck, 2.1),
-        (-drum, *_across(drum), -neck - 0.75 * grows, -1.0, 2.3),
-        (-0.5 * drum, *_across(0.99 * drum), 1.5 - depth, -1.0, 2.6),
-        (0.0, *_across(0.97 * drum), 4.0 - depth, -1.0, 2.6),
+        (-drum, *_across(drum), -neck - 0.75 * grows, -GAP, 2.3),
+        (-0.5 * drum, *_across(0.99 * drum), 1.5 - depth, -GAP, 2.6),
+        (0.0, *_across(0.97 * drum), 4.0 - depth, -GAP, 2.6),
     ]
     cap = 0.32 * drum
     return [
         shell(rows),
-        lathe([(drum, -1.0), (drum, -depth, cap), (0.0, -depth)], 'y'),
+        lathe([(drum, -GAP), (drum, -depth, cap), (0.0, -depth)], 'y'),
         lathe([(accent, 1.0 - depth), (accent, -1.5 - depth, 1.0), (0.0, -1.5 - depth)], 'y'),
     ]
 

@@ -33,7 +33,7 @@ def links() -> dict[str, dict[str, list[Solid]]]:
         },
         'upper_arm': {
             'grey': [
-                ring(BIG, 75.0, 188.0),
+                ring(BIG, 76.0, 188.0),
                 ring(BIG, 66.0, 188.0, at=elbow),
                 _tube(57.0, 43.0, 137.0, 0.0, 425.0),
             ],
