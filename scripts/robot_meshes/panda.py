@@ -70,7 +70,7 @@ def _elbow() -> dict[str, list[Solid]]:
     drum = lathe([(RADIUS, GAP), (RADIUS, 111.0, 16.0), (0.0, 111.0)], 'y', at)
     return {
         'white': [column, arm, drum],
-        'grey': [lathe([(30.0, 110.0), (30.0, 112.5, 1.0), (0.0, 112.5)], 'y', at)],
+        'grey': [lathe([(30.0, 110.0), (30.0, 112.5), (0.0, 112.5)], 'y', at)],
         'dark': [
             ring(RADIUS - 2.0, -126.0, -120.0),
             ring(RADIUS - 2.0, -GAP, 3.0, 'y', at),
@@ -110,7 +110,7 @@ def _wrist() -> dict[str, list[Solid]]:
     down = lathe([(44.0, -49.5), (44.0, 82.0, 14.0), (0.0, 82.0)], 'y', at)
     return {
         'white': [bridge, across, down],
-        'grey': [lathe([(24.0, 81.0), (24.0, 83.5, 1.0), (0.0, 83.5)], 'y', at)],
+        'grey': [lathe([(24.0, 81.0), (24.0, 83.5), (0.0, 83.5)], 'y', at)],
         'dark': [ring(47.0, -19.0, -13.0), ring(42.0, -54.5, -49.0, 'y', at)],
     }
 

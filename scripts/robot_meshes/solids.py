@@ -16,7 +16,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.spatial.transform import Rotation
 
 Points = NDArray[np.float64]
-SIDES = 24
+SIDES = 20
 """Corners of a ring."""
 GAP = 2.0
 """[mm] Between a link and the plane where it meets the next one."""
@@ -138,7 +138,7 @@ def elbow(start: float, neck: float, drum: float, depth: float, accent: float) -
     return [
         shell(rows),
         lathe([(drum, -GAP), (drum, -depth, cap), (0.0, -depth)], 'y'),
-        lathe([(accent, 1.0 - depth), (accent, -1.5 - depth, 1.0), (0.0, -1.5 - depth)], 'y'),
+        lathe([(accent, 1.0 - depth), (accent, -1.5 - depth), (0.0, -1.5 - depth)], 'y'),
     ]
 
 
