@@ -5,8 +5,8 @@ The URDF may come from anybody over a topic, so a name in it opens nothing by it
 followed only below one of the folders: an absolute path, `file://`, `..` or a symbolic link may
 lead from one folder to another, but never to a file outside of all. Packages of a sourced ROS
 workspace (AMENT_PREFIX_PATH) count as named by the user; links in them lead to the sources of
-packages built with --symlink-install, and are followed. So does this package, ik_node, whose shipped
-robots have meshes, wherever it is installed.
+packages built with --symlink-install, and are followed. So does ik_node itself, wherever it is
+installed: its shipped robots have meshes.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Its joints follow each other at 360, 420, 400 and 126, as its data sheet says.
 
 from __future__ import annotations
 
+from typing import Any
+
 from solids import GAP, Solid, elbow, lathe, placed, ring, shell
 
 
@@ -13,10 +15,10 @@ def links() -> dict[str, dict[str, list[Solid]]]:
     """Return the solids of each link by colour."""
     return {
         'link0': {'grey': [_base()]},
-        'link1': _half(211.0, 86.0, 82.0, 116.0, at=(0.0, 0.0, 202.5)),
-        'link2': _half(191.0, 66.0, 82.0, 116.0, roll=180.0),
-        'link3': _half(224.0, 67.0, 74.0, 112.0, yaw=180.0, at=(0.0, 0.0, 215.5)),
-        'link4': _half(171.0, 66.0, 74.0, 112.0, roll=180.0, yaw=180.0),
+        'link1': _half(211.0, 86.0, 82.0, 108.0, at=(0.0, 0.0, 202.5)),
+        'link2': _half(191.0, 66.0, 82.0, 108.0, roll=180.0),
+        'link3': _half(224.0, 67.0, 74.0, 107.0, yaw=180.0, at=(0.0, 0.0, 215.5)),
+        'link4': _half(171.0, 66.0, 74.0, 107.0, roll=180.0, yaw=180.0),
         'link5': _forearm(),
         'link6': _wrist(),
         'link7': {
@@ -40,7 +42,7 @@ def _base() -> Solid:
 
 
 def _half(
-    start: float, neck: float, drum: float, depth: float, **place
+    start: float, neck: float, drum: float, depth: float, **place: Any
 ) -> dict[str, list[Solid]]:
     """Return one half of an elbow: orange on its cap, dark where it meets its neighbours."""
     *body, disc = elbow(start, neck, drum, depth, 0.56 * drum)
@@ -88,7 +90,7 @@ def _wrist() -> dict[str, list[Solid]]:
         steps=2,
     )
     return {
-        'grey': [ball, lathe([(66.0, 10.0), (60.0, 48.0, 20.0), (52.0, 68.0)])],
+        'grey': [ball, lathe([(57.0, 0.0), (57.0, 54.0, 8.0), (52.0, 68.0)])],
         'orange': [lathe([(28.0, 72.0), (28.0, 75.0), (0.0, 75.0)], 'y')],
         'dark': [ring(49.0, 67.0, 73.0)],
     }

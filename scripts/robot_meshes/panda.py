@@ -45,7 +45,7 @@ def _base() -> Solid:
 
 
 def _elbow() -> dict[str, list[Solid]]:
-    """The part below the elbow's axis, which is 82.5 before the column: link 3, and turned link 4."""
+    """One half of the elbow, whose axis is 82.5 before the column: link 3 and, turned, link 4."""
     column = shell(
         [
             (-120.5, -RADIUS, RADIUS, -RADIUS, RADIUS, 2.0),

@@ -94,7 +94,7 @@ def lathe(
 
 def _rounded(profile: Sequence[tuple[float, ...]]) -> list[Points]:
     """Return a polyline whose corners (x, y, rounding) are replaced by three chords of an arc."""
-    points = []
+    points: list[Points] = []
     for i, (x, y, radius) in enumerate(profile):
         corner = np.array([x, y])
         if not radius:
@@ -134,7 +134,7 @@ def elbow(start: float, neck: float, drum: float, depth: float, accent: float) -
         (-0.5 * drum, *_across(0.99 * drum), 1.5 - depth, -GAP, 2.6),
         (0.0, *_across(0.97 * drum), 4.0 - depth, -GAP, 2.6),
     ]
-    cap = 0.32 * drum
+    cap = drum - accent - 3.0
     return [
         shell(rows),
         lathe([(drum, -GAP), (drum, -depth, cap), (0.0, -depth)], 'y'),
@@ -146,7 +146,13 @@ def _across(half: float) -> tuple[float, float]:
     return -half, half
 
 
-def ring(radius: float, low: float, high: float, axis: str = 'z', at: Sequence[float] = (0, 0, 0)):
+def ring(
+    radius: float,
+    low: float,
+    high: float,
+    axis: str = 'z',
+    at: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Solid:
     """Return a short cylinder, as between two links."""
     return lathe([(radius, low), (radius, high)], axis, at)
 
@@ -208,4 +214,4 @@ def _without_repeats(polygon: list[int]) -> list[int]:
 
 def _numbers(values: Points, digits: int) -> str:
     whole = np.floor(values * 10**digits + 0.5 + ROUND_UP) / 10**digits
-    return ' '.join(f'{value:.{digits}f}'.rstrip('0').rstrip('.') for value in whole + 0.0)
+    return ' '.join(f'{value:.{digits}f}'.rstrip('0').rstrip('.') for value in whole)

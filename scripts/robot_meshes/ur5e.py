@@ -7,6 +7,8 @@ between them are those of the Denavit-Hartenberg parameters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from solids import Solid, lathe, ring, shell
 
 BIG, SMALL = 60.0, 39.0
@@ -19,8 +21,14 @@ def links() -> dict[str, dict[str, list[Solid]]]:
         'base': {
             'grey': [
                 lathe(
-                    [(74.5, 0.0), (74.5, 16.0, 3.0), (66.0, 22.0, 4.0), (66.0, 48.0, 4.0)]
-                    + [(BIG, 56.0, 4.0), (BIG, 96.0)]
+                    [
+                        (74.5, 0.0),
+                        (74.5, 16.0, 3.0),
+                        (66.0, 22.0, 4.0),
+                        (66.0, 48.0, 4.0),
+                        (BIG, 56.0, 4.0),
+                        (BIG, 96.0),
+                    ]
                 )
             ],
             'dark': [ring(BIG - 1.5, 94.0, 99.0)],
@@ -28,8 +36,11 @@ def links() -> dict[str, dict[str, list[Solid]]]:
         'shoulder': {
             'grey': [ring(BIG, -63.0, 52.0), ring(BIG, -72.0, 0.0, 'y')],
             'blue': [_lid(BIG, 52.0, 73.0)],
-            'dark': [ring(BIG - 1.5, -66.0, -62.0), ring(BIG - 1.5, -76.0, -71.0, 'y')]
-            + [ring(BIG + 0.4, 50.5, 53.0)],
+            'dark': [
+                ring(BIG - 1.5, -66.0, -62.0),
+                ring(BIG - 1.5, -76.0, -71.0, 'y'),
+                ring(BIG + 0.4, 50.5, 53.0),
+            ],
         },
         'upper_arm': {
             'grey': [
@@ -38,9 +49,13 @@ def links() -> dict[str, dict[str, list[Solid]]]:
                 _tube(57.0, 43.0, 137.0, 0.0, 425.0),
             ],
             'blue': [_lid(BIG, 188.0, 210.0), _lid(BIG, 188.0, 210.0, at=elbow)],
-            'dark': [ring(BIG + 0.4, 186.5, 189.0), ring(BIG + 0.4, 186.5, 189.0, at=elbow)]
-            + [ring(BIG - 1.5, 61.0, 67.0, at=elbow)]
-            + [ring(44.0, low, low + 4.0, 'x', (0.0, 0.0, 137.0)) for low in (-122.0, -307.0)],
+            'dark': [
+                ring(BIG + 0.4, 186.5, 189.0),
+                ring(BIG + 0.4, 186.5, 189.0, at=elbow),
+                ring(BIG - 1.5, 61.0, 67.0, at=elbow),
+                ring(44.0, -122.0, -118.0, 'x', (0.0, 0.0, 137.0)),
+                ring(44.0, -307.0, -303.0, 'x', (0.0, 0.0, 137.0)),
+            ],
         },
         'forearm': {
             'grey': [
@@ -49,9 +64,9 @@ def links() -> dict[str, dict[str, list[Solid]]]:
                     [
                         (54.0, -14.0, 14.0, 4.0, 40.0, 2.0),
                         (48.0, -34.0, 34.0, -8.0, 50.0, 2.0),
-                        (34.0, -46.0, 46.0, -22.0, 56.0, 2.2),
-                        (8.0, -55.0, 55.0, -38.0, 59.0, 2.2),
-                        (-30.0, -57.0, 57.0, -47.0, 62.0, 2.1),
+                        (34.0, -46.0, 46.0, -16.0, 56.0, 2.2),
+                        (8.0, -55.0, 55.0, -29.0, 59.0, 2.2),
+                        (-30.0, -57.0, 57.0, -44.0, 62.0, 2.1),
                         (-88.0, -56.0, 56.0, -47.0, 62.0, 2.0),
                         (-112.0, -41.0, 41.0, -34.0, 48.0, 2.0),
                         (-124.0, -37.5, 37.5, -30.5, 44.5, 2.0),
@@ -62,9 +77,11 @@ def links() -> dict[str, dict[str, list[Solid]]]:
                 ring(SMALL, -38.0, 58.0, at=wrist),
             ],
             'blue': [_lid(SMALL, -38.0, -50.0, at=wrist)],
-            'dark': [ring(SMALL + 0.4, -39.0, -37.0, at=wrist)]
-            + [ring(SMALL - 1.5, 57.0, 61.0, at=wrist)]
-            + [ring(38.5, -126.0, -122.0, 'x', (0.0, 0.0, 7.0))],
+            'dark': [
+                ring(SMALL + 0.4, -39.0, -37.0, at=wrist),
+                ring(SMALL - 1.5, 57.0, 61.0, at=wrist),
+                ring(38.5, -126.0, -122.0, 'x', (0.0, 0.0, 7.0)),
+            ],
         },
         'wrist_1': {
             'grey': [
@@ -95,16 +112,18 @@ def links() -> dict[str, dict[str, list[Solid]]]:
     }
 
 
-def _lid(radius: float, edge: float, top: float, axis: str = 'z', at=(0.0, 0.0, 0.0)) -> Solid:
+def _lid(
+    radius: float, edge: float, top: float, axis: str = 'z', at: Sequence[float] = (0.0, 0.0, 0.0)
+) -> Solid:
     """Return the lid of a joint, from its edge to its top along an axis."""
-    return lathe(
-        [(radius, edge), (radius, top, abs(top - edge) - 4.0), (0.0, top)], axis, at
-    )
+    return lathe([(radius, edge), (radius, top, abs(top - edge) - 4.0), (0.0, top)], axis, at)
 
 
 def _tube(wide: float, narrow: float, height: float, start: float, length: float) -> Solid:
     """Return a tube along -x with wide sockets at both ends."""
     profile = [(wide, -start), (wide, -100.0, 12.0), (narrow, -118.0, 8.0)]
-    profile += [(radius, -length - h, rounding) for radius, h, rounding in (
-        (narrow, -118.0, 8.0), (wide, -100.0, 12.0), (wide, 0.0, 0.0))]
+    profile += [
+        (radius, -length - h, rounding)
+        for radius, h, rounding in ((narrow, -118.0, 8.0), (wide, -100.0, 12.0), (wide, 0.0, 0.0))
+    ]
     return lathe(profile, 'x', (0.0, 0.0, height))
