@@ -31,7 +31,8 @@ SHARED = sorted(
         ('launch', '*.py'),
         ('config', '*'),
         ('motions', '*'),
-        ('urdf', '*'),
+        ('urdf', '*.urdf'),
+        ('urdf', 'meshes/*/*'),
         ('examples', '*.py'),
         ('examples', '*.c'),
     )
