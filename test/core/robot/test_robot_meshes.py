@@ -25,8 +25,10 @@ MESHES = URDF / 'meshes'
 ROBOTS = 'panda', 'ur5e', 'iiwa14'
 SAMPLES = 5
 """Points on an edge, both ends included."""
+GRID = 0.004
+"""[m] Samples are rounded to multiples of this."""
 NEAR = 0.012
-"""[m] Parts that touch have samples that are nearer."""
+"""[m] Parts that touch have rounded samples that are nearer."""
 NEAR_COLLISION_SHAPES = 0.012
 """[m] How far a drawn shape may stick out of the collision shapes, which contain the real link."""
 COLLISION_ELEMENTS = {
@@ -134,9 +136,10 @@ def number_of_parts(robot, q):
             points.append((1.0 - share) * moved[ends[:, 0]] + share * moved[ends[:, 1]])
             solids.append(count + solid[ends[:, 0]])
         count += solid.max() + 1
-    solid_of = np.concatenate(solids)
-    pairs = cKDTree(np.concatenate(points)).query_pairs(NEAR, output_type='ndarray')
-    touching = np.unique(solid_of[pairs], axis=0).T
+    labelled = np.column_stack([np.concatenate(points) / GRID, np.concatenate(solids)])
+    cells = np.unique(np.round(labelled).astype(int), axis=0)  # one point of a solid in each
+    pairs = cKDTree(cells[:, :3] * GRID).query_pairs(NEAR, output_type='ndarray')
+    touching = np.unique(cells[pairs, 3], axis=0).T
     return connected_components(coo_array((np.ones(touching.shape[1]), touching), (count, count)))[
         0
     ]
