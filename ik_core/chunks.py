@@ -36,7 +36,7 @@ def chunk_ends(count: int, threads: int, most: int, least: int) -> Iterator[tupl
         first += size
 
 
-def share_out(
+def parallel_for(
     count: int,
     chunk: int,
     threads: int,

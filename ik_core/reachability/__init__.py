@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reachability maps: made in chunks, with bounded memory, resumable, on one machine or many."""
+"""Reachability maps: computed in chunks, with bounded memory, resumable, on one or many
+machines."""
 
 from .maps import ReachabilityMap, reachability_map
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`library.json`: what a person says of each motion in a folder; see docs/example_guided.md."""
+"""Read `library.json`, the description of a folder of motions; docs/example_guided.md has its
+format."""
 
 from __future__ import annotations
 
@@ -18,16 +19,15 @@ from ..robot.motion_files import SUFFIXES
 from .sources import CAPTURED
 
 FILE = 'library.json'
-MAX_BYTES = 10_000_000
-"""A larger file was not written by a person."""
+MAX_BYTES = 10_000_000  # larger files are not written by a person
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One motion as the file describes it, its paths complete.
+    """One motion as the file describes it, with complete paths.
 
-    `transform` (4, 4) is made of `xyz` [m] and `rpy` [rad]. `rate` [Hz]. `joints` is None where
-    those of the same name imitate each other.
+    `transform` (4, 4) is made of `xyz` [m] and `rpy` [rad]. `rate` [Hz]. If `joints` is None,
+    joints of the same name correspond.
     """
 
     file: Path
@@ -41,7 +41,7 @@ class Entry:
 
 
 def read_entries(folder: Path) -> dict[str, Entry]:
-    """The motions of a folder by their names. Raises InvalidMotion: the file, motion, reason."""
+    """Read the motions of a folder, by name. Raises InvalidMotion with file, motion and reason."""
     path = folder / FILE
     described = _read(path)
     if not isinstance(described, dict) or not described:
@@ -73,7 +73,7 @@ def _read(path: Path) -> Any:
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, in which JSON would let the last of two equal names win."""
+    """Make a dict of an object; raises for equal names, of which JSON would keep the last."""
     names = [name for name, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -107,7 +107,8 @@ def _entry(folder: Path, description: Any) -> Entry:
 
 
 def _check_keys(description: Mapping[str, Any], file: Path) -> None:
-    """The file and the links, what its kind needs, and nothing that has no meaning."""
+    """Raise an error for missing or unknown keys; the suffix of the file decides which those
+    are."""
     suffix = file.suffix.lower()
     if suffix not in (*CAPTURED, *SUFFIXES):
         raise _WrongError(f"'file': the suffix is one of {', '.join((*CAPTURED, *SUFFIXES))}")
@@ -146,7 +147,7 @@ def _text(value: Any, key: str) -> str:
 
 
 def _names(value: Any, key: str) -> dict[str, str]:
-    """Names of the source by names of the robot, each once."""
+    """Names of the source (keys) and of the robot (values), each once."""
     if not isinstance(value, dict) or not all(isinstance(own, str) for own in value.values()):
         raise _WrongError(f"{key!r}: names of the source's and the robot's {key} are needed")
     if len(set(value.values())) < len(value):
