@@ -8,7 +8,7 @@ that no bound exceeds the distance of the two pieces.
 from __future__ import annotations
 
 from ..kernels.jit import inline_kernel, kernel
-from ..maths.lanes import Number, bits, least, most, root, select, wave
+from ..maths.lanes import Number, bits, cos_sin, least, most, root, select
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, put_frame
 from ..maths.vectors import Vector, dot, minus
 from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARIABLE, moved_frame
@@ -44,7 +44,7 @@ def _place_bodies(model: Record, state: Record) -> None:
     angle, cosine, sine = state.angle, state.cosine, state.sine
     for k in range(tree.shape[0]):  # sines first, for all bodies: they do not wait for each other
         angle[k] = geometry[k, MULTIPLIER] * state.q[tree[k, VARIABLE]] + geometry[k, OFFSET]
-        cosine[k], sine[k] = wave(angle[k])
+        cosine[k], sine[k] = cos_sin(angle[k])
     for k in range(tree.shape[0]):
         frame = compose(frame_at(frames, tree[k, PARENT] + 1), frame_at(geometry, k))
         first = angle[k] if tree[k, KIND] == PRISMATIC else cosine[k]

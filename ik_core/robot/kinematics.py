@@ -16,7 +16,7 @@ along the third: about half the arithmetic of a matrix product.
 from __future__ import annotations
 
 from ..kernels.jit import kernel
-from ..maths.lanes import wave
+from ..maths.lanes import cos_sin
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
 
@@ -65,7 +65,7 @@ def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float,
     value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
     if tree[k, KIND] == PRISMATIC:
         return value, value
-    return wave(value)
+    return cos_sin(value)
 
 
 @kernel
