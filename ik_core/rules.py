@@ -11,7 +11,7 @@ loop of the other methods (`optim.loop`) share them, and Python, too.
 from __future__ import annotations
 
 from .kernels.jit import inline_kernel, kernel
-from .maths.boxed_step import clamped, is_blocked
+from .maths.boxed_step import clamp, is_blocked
 from .maths.lanes import most
 from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
 from .maths.rotations import Array
@@ -43,7 +43,7 @@ SADDLE_STEP = 0.3
 def put_inside(x: Array, bounds: Array) -> None:
     """Move x (n,) to the nearest point inside the bounds (2+, n), lower and upper."""
     for j in range(x.shape[0]):
-        x[j] = clamped(x[j], bounds[0, j], bounds[1, j])
+        x[j] = clamp(x[j], bounds[0, j], bounds[1, j])
 
 
 @kernel
