@@ -110,6 +110,7 @@ __all__ = [
     'transform',
 ]
 
+# the modules of the names above
 _MODULES = {
     'batch': 'solve_all solve_batch',
     'collision': 'Collisions World',
@@ -126,13 +127,13 @@ _MODULES = {
     'TwoAxisTask',
     'tracking': 'MotionLimits Tracker',
 }
-"""The modules that the names above are in."""
+# serialises lazy imports: two threads importing different names could deadlock on half-imported
+# modules
 _LOCK = Lock()
-"""Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of `__all__`, or a public module, at its first use."""
+    """Import a name of `__all__`, or a public module, at its first use. Raises AttributeError."""
     with _LOCK:
         for module, names in _MODULES.items():
             if name in names.split():
