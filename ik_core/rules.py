@@ -179,8 +179,7 @@ def is_better(cost: float, status: int, best_cost: float, best_status: int) -> b
 
 @kernel
 def _rank(status: int) -> int:
-    """The reliability of a point: 2 if it is stationary, 1 if an attempt ended there, 0 if
-    passed."""
+    """Rank a point: 2 if it is stationary, 1 if an attempt ended there, 0 if it was passed."""
     if status == RUNNING:
         return 0
     return 2 if status == CLOSEST else 1

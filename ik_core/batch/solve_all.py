@@ -204,8 +204,7 @@ def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solution
 
 
 def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
-    """Make the solver for the searches, without closed forms by default, as an independent
-    check."""
+    """Make the solver for searches; it uses no closed form, as an independent check."""
     return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
@@ -300,8 +299,7 @@ class _Found:
         return np.asarray(both.max(axis=1), float)
 
     def _append(self, point: Array, exact: bool) -> None:
-        """Add a solution; it replaces near misses that a path connects to it, with their
-        counts."""
+        """Add a solution; it replaces near misses connected to it, and takes their counts."""
         one = self.problem.at(point)
         miss = (
             0.0 if exact else float(max(one.position_errors.max(), one.orientation_errors.max()))
@@ -366,8 +364,7 @@ class _Found:
 
 
 def _checked_problem(problem: IkProblem) -> IkProblem:
-    """Copy a problem for the searches; raises UnsupportedProblem if its solutions are infinitely
-    many."""
+    """Copy a problem for the searches. Raises UnsupportedProblem for a continuum of solutions."""
     if problem.other_tasks:
         names = ', '.join(type(task).__name__ for task in problem.other_tasks)
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')

@@ -390,8 +390,7 @@ class ManySolves:
     def _reached_alike(
         self, alike: ManySolves, transforms: Array | None, starts: Array
     ) -> Iterator[IkResult | None]:
-        """Yield the results that equal weights reach, the first stage of single solves, else
-        None."""
+        """Yield the results that equal weights reach, the first stage of a solve, or None."""
         problem = self.problem
         if transforms is None:
             own = np.array([transform_of(task.target) for task in problem.goals])
@@ -472,8 +471,7 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
 
 
 def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
-    """The starts (N, n), or (1, n) for all problems; InvalidConfiguration names the first bad
-    one."""
+    """The starts (N, n), or (1, n) for all; InvalidConfiguration names the first bad one."""
     given = problem.default_configuration if q0 is None else q0
     return for_kernels(problem.robot.checked_rows(given, count, 'q0'))
 

@@ -126,8 +126,7 @@ def _posture(rest: Array, weights: Array) -> _Criterion:
 
 
 def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
-    """The middle of the limits (n,), and 1 / (half the range)^2; q0 and 0 for joints without
-    limits."""
+    """The middle (n,) and 1 / (half the range)^2 of the limits; q0 and 0 for joints without."""
     lower, upper = problem.limits.lower, problem.limits.upper
     half = 0.5 * (upper - lower)
     ranged = np.isfinite(half) & (half > 0.0)

@@ -97,8 +97,7 @@ def _links(pieces: Sequence[Piece]) -> tuple[str, ...]:
 
 
 def _random_poses(robot: Robot, count: int) -> Array:
-    """Configurations (count, n) inside the limits, always the same ones; joints without limits get
-    a range of one turn."""
+    """Configurations (count, n) inside the limits, or in one turn; always the same ones."""
     lower = np.where(np.isfinite(robot.lower), robot.lower, -math.pi)
     upper = np.where(np.isfinite(robot.upper), robot.upper, math.pi)
     return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))

@@ -152,8 +152,7 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _efforts(robot: Robot) -> dict[str, float]:
-    """The effort limits by joint, if there are any; the loader does not read them, but has checked
-    the text."""
+    """The effort limits by joint, from the description's text, which the loader has checked."""
     efforts = {}
     for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
         limit = joint.find('limit')

@@ -117,8 +117,7 @@ class _Run:
         self.advice = ''
 
     def write(self, writer: Any, q0: Array, is_path: bool, line: ProgressLine) -> None:
-        """Write a line for every pose; start from q0 (n,), or if `is_path` from the last
-        result."""
+        """Write a line for every pose, solved from q0 (n,), or if `is_path` from the last q."""
         count = len(self.poses.lines)
         block = BLOCK if self.many.takes_blocks and not is_path else 1
         names = self.problem.robot.joint_names

@@ -334,8 +334,7 @@ class Collisions:
     def _records(
         self, kind: PairKind, groups: IntArray | None, is_outside: bool
     ) -> tuple[Record, Record]:
-        """The record with the pairs of a kind, and a workspace for it; all pairs if `groups` is
-        None."""
+        """The record with the pairs of a kind and its workspace; all pairs if `groups` is None."""
         self._update()
         base = self._model
         if groups is None and not is_outside:
@@ -381,8 +380,7 @@ class Collisions:
         return float(model['radius'][model['kind'] == CYLINDER].max(initial=0.0))
 
     def body_of(self, name: str) -> int:
-        """The body that carries a link or an obstacle; -1 for the root link's and for the
-        world."""
+        """The body that carries a link or an obstacle; -1 for the root link and the world."""
         link = self.world[name].link if name in self.world else name
         return -1 if link is None else self.robot.placement(link).body
 
@@ -485,8 +483,7 @@ class Collisions:
         self._state = workspace(robot, self._model)
 
     def _placed(self, obstacle: Obstacle) -> BodyPiece:
-        """An obstacle as a piece in the frame of the body that carries it. Raises
-        FrameNotFound."""
+        """Convert an obstacle to a piece in the frame of its body. Raises FrameNotFound."""
         piece = moved(piece_of_shape(obstacle.shape), obstacle.pose)
         if obstacle.link is None:
             return piece

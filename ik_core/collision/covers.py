@@ -187,7 +187,6 @@ def descend(
 
 @kernel
 def _move(simplex: Array, spare: Array, worst: int, row: int, factor: float) -> None:
-    """Write centroid + factor (centroid - worst point) into a row of `spare`; row 0 is the
-    centroid."""
+    """Write centroid + factor (centroid - worst point) into a row of `spare`; row 0: centroid."""
     for k in range(simplex.shape[1] - 1):
         spare[row, k] = spare[0, k] + factor * (spare[0, k] - simplex[worst, k])

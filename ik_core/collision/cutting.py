@@ -223,8 +223,7 @@ def clip(triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
 
 
 def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
-    """Return the corners (n, 3) of a plane with two of a part's cell, inside the cell and the
-    solid."""
+    """Return the corners (n, 3) of a plane with two of a part's cell, inside cell and solid."""
     corners = []
     for first, second in combinations(part.cell, 2):
         normals = np.stack([axis, first[:3], second[:3]])

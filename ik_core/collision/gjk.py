@@ -181,8 +181,7 @@ def support_of_other(
     frame: Frame,
     direction: Vector,
 ) -> Vector:
-    """The support point of piece j along a direction, both in the frame that `frame`, its body's,
-    is relative to."""
+    """The support point of piece j along a direction; both are moved by `frame`, j's body's."""
     x, y, z = from_axes(frame, support(model, corners, state, lanes, j, in_axes(frame, direction)))
     return x + frame[9], y + frame[10], z + frame[11]
 
@@ -258,8 +257,7 @@ def nearest_point(state: Record, simplex: Array, weights: Array) -> bool:
 
 @kernel
 def _keep_nearer(simplex: Array, best: float, trial: Array, weights: Array) -> float:
-    """Copy the trial weights if their point is nearer than `best` (squared distance); return the
-    smaller squared distance."""
+    """Copy the trial weights if their point is nearer; return the smaller squared distance."""
     point = mix(simplex, trial, 0)
     square = dot(point, point)
     if square >= best:

@@ -67,8 +67,7 @@ def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
 
 
 def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Array) -> Record:
-    """Make the record `MODEL` of pieces, moving ones first, and of pairs (P, 4) with margins
-    (P,) [m]."""
+    """Make the record `MODEL` of pieces, moving ones first, pairs (P, 4) and margins (P,) [m]."""
     blocks = [_blocks(piece) for piece in pieces]
     ends = np.cumsum([0, *map(len, blocks)])
     sizes = {
@@ -109,8 +108,7 @@ def put_piece(model: Record, i: int, piece: BodyPiece) -> None:
 
 
 def _blocks(piece: BodyPiece) -> Array:
-    """The corners of a piece in blocks (blocks, 3, WIDTH), the last corner repeated to fill
-    them."""
+    """The corners of a piece in blocks (blocks, 3, WIDTH), filled by repeating the last one."""
     corners = piece.corners
     if piece.kind == CYLINDER:
         axis = corners[1] - corners[0]

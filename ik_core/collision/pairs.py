@@ -459,8 +459,7 @@ class _Proofs:
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """The joints between two links: their record for kernels, bodies, indices into q, and whether
-    all of them have limits."""
+    """The joints between two links: record, bodies, indices into q; True if all have limits."""
 
     record: Record
     bodies: Array

@@ -157,8 +157,7 @@ def moved(piece: Piece, transform: Array) -> Piece:
 def _hulls_of(
     shapes: Iterable[LinkShape], robot: Robot, folders: Sequence[str | PathLike[str]]
 ) -> dict[MeshName, list[CoveredHull]]:
-    """Return the hulls of all meshes among the shapes, with their covers, from the cache or cut
-    now."""
+    """Return the hulls and covers of all meshes among the shapes, from the cache or cut now."""
     for folder in folders:
         if not Path(folder).is_dir():
             raise InvalidOption(f'folders: there is no folder {str(folder)!r}')

@@ -88,8 +88,7 @@ path_lanes, path_numbers = PATH.vector_view(WIDTH), PATH.scalar_view(WIDTH)
 
 @kernel
 def _place(model: Record, path: Record, x: Array) -> None:
-    """Write the axes and origins of a path's joints, and the frame of the second link, all in the
-    frame of the first link."""
+    """Write a path's axes, origins and second link's frame, all in the first link's frame."""
     frame = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     tree, geometry = model.tree, model.geometry
     for k in range(path.body.shape[0]):
@@ -134,8 +133,7 @@ def _frame_of(path: Record) -> Frame:
 
 @kernel
 def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> float:
-    """The distance [m] of the spheres around two pieces; `toward` becomes the vector from centre
-    to centre."""
+    """The distance [m] of two pieces' spheres; `toward` becomes the vector between the centres."""
     sphere, frame = model.sphere, _frame_of(path)
     x, y, z = from_axes(frame, (sphere[j, 0], sphere[j, 1], sphere[j, 2]))
     gap = (
@@ -483,8 +481,7 @@ def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: in
 def _corners(
     corners: Record, path: Record, block: int, side: int
 ) -> tuple[Number, Number, Number]:
-    """A block of corners of the first (side 0) or the second link, in the frame of the first
-    link."""
+    """A block of corners of the first (side 0) or second link, in the first link's frame."""
     at = corners.corners
     x, y, z = at[block, 0], at[block, 1], at[block, 2]
     if side == 1:
@@ -722,8 +719,7 @@ def _common_ball(
 
 @kernel
 def _towards_axes(model: Record, path: Record, p: Vector, direction: Vector) -> Vector:
-    """Turn a direction from p towards the axes, by as much as each joint would move p less
-    there."""
+    """Turn a direction from p towards each joint's axis, in proportion to the joint's rotation."""
     x, y, z = direction
     for k in range(path.body.shape[0]):
         if model.tree[path.body[k], KIND] != PRISMATIC:
@@ -744,8 +740,7 @@ def _depth(
     i: int,
     p: Vector,
 ) -> float:
-    """A lower bound of the depth of p in piece i [m], negative outside; `toward` becomes a unit
-    vector inwards."""
+    """A lower bound of p's depth in piece i [m], negative outside; `toward` points inwards."""
     if model.kind[i] == CYLINDER and _set_depth_in_cylinder(model, state, i, p):
         return state.weights[0]
     block = model.span[point, 0]

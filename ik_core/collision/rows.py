@@ -37,8 +37,7 @@ TOLERANCE = 1e-16
 def free_rows(
     model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
 ) -> None:
-    """Write into free (N,) whether all pairs are farther apart than their margins at rows (N,
-    n)."""
+    """Check rows (N, n): free (N,) is True if all pairs are farther apart than their margins."""
     state = state_numbers(state_address)
     for row in range(0, rows.shape[0], WIDTH):
         used = min(WIDTH, rows.shape[0] - row)

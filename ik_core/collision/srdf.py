@@ -102,8 +102,7 @@ def _links(tag: str, attributes: dict[str, str], *names: str) -> list[str]:
 
 
 def _read(source: str | PathLike[str]) -> tuple[str | bytes, str]:
-    """The text or bytes of an SRDF, and the file's name as a prefix of errors. Raises
-    UrdfError."""
+    """The text or bytes of an SRDF, and the prefix of errors. Raises UrdfError."""
     if isinstance(source, str) and source.lstrip()[:1] == '<':
         text: str | bytes = source.lstrip()
         name = ''

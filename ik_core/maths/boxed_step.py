@@ -100,8 +100,7 @@ def _add_clamped(columns: Array, residual: Array, dx: Array, clamped: Array, rhs
 
 @kernel
 def _put_inside(x: Array, bounds: Array, dx: Array, clamped: Array) -> int:
-    """Clamp the variables that a step moves outside, on their limits; return the lanes with any,
-    as bits."""
+    """Clamp the variables that a step moves outside; return the lanes that had any, as bits."""
     outside = 0
     for j in range(x.shape[0]):
         bounded = clamp(x[j] + dx[j], bounds[0, j], bounds[1, j])

@@ -183,8 +183,7 @@ def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
 
 @kernel
 def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse: Array) -> bool:
-    """Write the minimum without constraints, and T = L^-1; return False if B is not positive
-    definite."""
+    """Write the minimum without constraints, and T; return False if B is not positive definite."""
     n = step.shape[0]
     for j in range(n):
         step[j] = -gradient[j]
@@ -271,8 +270,7 @@ def _activate(
 
 @kernel
 def _directions_for(c: int, side: float, active: int, program: ProgramArrays) -> float:
-    """Compute v, d, z and r for constraint c; return z'v, or 0 if v depends on the active
-    normals."""
+    """Compute v, d, z and r for constraint c; return z'v, 0 if v depends on active normals."""
     vectors, inverse, triangle = program.vectors, program.inverse, program.triangle
     n = vectors.shape[1]
     for j in range(n):

@@ -168,8 +168,7 @@ def angle_of(x: Number, y: Number) -> Number:
 
 @kernel
 def cos_sin(x: Number) -> tuple[Number, Number]:
-    """(cos x, sin x) for x [rad], to the last bit or two up to 1e6; beyond, as exact as x
-    itself."""
+    """(cos x, sin x) for x [rad]: to a bit or two up to 1e6, beyond as exactly as x is known."""
     quarters = floor(x * (2.0 / PI) + 0.5)
     r = x - quarters * QUARTER_TURN[0] - quarters * QUARTER_TURN[1] - quarters * QUARTER_TURN[2]
     r = least(most(r, -EDGE), EDGE)  # beyond 1e9 digits are lost, but the results stay in -1..1

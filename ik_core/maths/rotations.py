@@ -309,8 +309,7 @@ def pose_error(pose: Array, target: Array) -> tuple[float, float]:
 
 
 def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:
-    """Return `value` as an array (length,) of finite floats up to `largest`; raises
-    InvalidGoal."""
+    """Return `value` as finite floats (length,) up to `largest`; raises InvalidGoal."""
     try:
         vector = np.array(value, float, order='C')
     except (TypeError, ValueError) as error:

@@ -79,8 +79,7 @@ def _fixes_orientation(goal: GoalTask) -> bool:
 
 
 def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
-    """A point (3,) that no joint moves, and the largest distance of the last joint's origin from
-    it."""
+    """A point (3,) that no joint moves, and the farthest the last joint's origin gets from it."""
     robot = problem.robot
     path = robot.body_path(problem.goals[0].link)
     while not _moves(problem, path[0]):

@@ -69,8 +69,7 @@ def _slice(
 
 
 def _middle(map_: ReachabilityMap) -> tuple[int, ...]:
-    """The index of the voxel in the middle of the reached ones, or of the grid if there are
-    none."""
+    """The index of the middle of the reached voxels, or of the grid if there are none."""
     reached = np.argwhere(map_.reached)
     if not len(reached):
         return tuple(n // 2 for n in map_.grid.shape)

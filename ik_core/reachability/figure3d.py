@@ -19,8 +19,7 @@ VIEW = {'elev': 22.0, 'azim': -62.0}  # [deg] the cut faces the viewer
 
 
 def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
-    """Draw the half of the map behind the plane y = 0, and the robot in the middle of its
-    limits."""
+    """Draw the half of the map with y >= 0, and the robot in the middle of its limits."""
     cloud = reach_cloud(made).half()
     figure = new_figure(9.0, 7.0)
     axes = figure.add_subplot(projection='3d')

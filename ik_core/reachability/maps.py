@@ -33,8 +33,7 @@ CHUNK_CELLS = 8192  # cells in a chunk: as many are in memory, and as many are l
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a map: voxels in total, done, and of an earlier run; cells and seconds of this
-    run."""
+    """Progress of a map: voxels, those done and those resumed; cells solved and seconds so far."""
 
     voxels: int
     done: int

@@ -53,8 +53,7 @@ def example_of(
     transform: ArrayLike | None = None,
     base_link: str | None = None,
 ) -> Example:
-    """Make an example for `robot` from a motion of `source`; the arguments are those of
-    `retarget`."""
+    """Make an example for `robot` from a motion of `source`; arguments are as in `retarget`."""
     placed = np.eye(4) if transform is None else checked_transform(transform)
     factor = _factor(scale, source, robot, links)
     placed = placed @ np.diag([factor, factor, factor, 1.0])
@@ -122,8 +121,7 @@ def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str])
 
 
 def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) -> dict[int, int]:
-    """For each joint's index the index of the source's joint that it imitates. Raises
-    InvalidOption."""
+    """The index of the source's joint by that of the joint imitating it. Raises InvalidOption."""
     if joints is None:
         joints = {name: name for name in robot.joint_names if name in source.joint_names}
     indices = {robot.joint_index(own): source.joint_index(name) for name, own in joints.items()}
@@ -162,8 +160,7 @@ def _check_upright(placed: Array, factor: float, base_link: str | None) -> None:
 def _place_root(
     postures: Array, positions: Array, source: Robot, robot: Robot, placed: Array
 ) -> None:
-    """Move the floating root in `postures` like the source's, scaled and shifted like the
-    paths."""
+    """Move the floating root in `postures` like the source's, scaled and shifted like paths."""
     (path,) = link_paths(source, positions, (_carried_link(source),)).swapaxes(0, 1)
     slides = [i for i in robot.root_joints if robot.joint_units[i] == 'm']
     at_zero = robot.middle_configuration

@@ -73,8 +73,7 @@ def fit(
 
 
 def _anchor(robot: Robot, links: tuple[str, ...]) -> Array:
-    """The mean position (3,) [m] of the links in a configuration where each can move freely in any
-    direction."""
+    """The mean position (3,) [m] of the links where each can move freely in all directions."""
     random = np.random.default_rng(SEED)
     low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)

@@ -98,8 +98,7 @@ class FrameSolver:
         q0: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """The joints (frames, n) of all frames, and a mask (frames,) of those where the cost is
-        minimal."""
+        """The joints (frames, n), and the mask (frames,) of frames with minimal cost."""
         positions = np.empty((len(self.example), self.robot.n))
         converged = np.zeros(len(positions), bool)
         for frame, result in enumerate(self.frames(solver, options, q0)):
@@ -192,8 +191,7 @@ class FrameSolver:
         return solve(IkProblem(self.robot, goals), start, restarts=FIRST_RESTARTS).q
 
     def _ask_for_frame(self, frame: int, q: Array) -> None:
-        """Set the targets of a frame of the example, where q (n,) is the posture of the frame
-        before."""
+        """Set the targets of a frame of the example; q (n,) is the posture of the frame before."""
         achieved = q if frame > 0 else None
         for pattern, values in self._patterns:
             pattern.next_frame(values[frame], self.robot, achieved)

@@ -271,8 +271,7 @@ def load_goals(path: str | Path) -> dict[str, tuple[Array, Array]]:
 
 
 class Space(NamedTuple):
-    """Operations of arrays (..., k) or rotations: the displacement between two, and moving by
-    one."""
+    """Operations of arrays (..., k) or rotations: difference of two values, and moving by one."""
 
     difference: Callable[[Any, Any], Array]
     move: Callable[[Any, Array], Any]
@@ -309,8 +308,7 @@ def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> An
 
 
 def _speeds(spans: Array, closed: bool) -> Array:
-    """The velocities (k, ..., m) at keys, from the mean ones of the spans between (k - 1, ...,
-    m)."""
+    """The velocities (k, ..., m) at keys, from the means of the spans (k - 1, ..., m) between."""
     end = np.zeros_like(spans[:1])
     before = np.concatenate([spans[-1:] if closed else end, spans])
     after = np.concatenate([spans, spans[:1] if closed else end])

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read `library.json`, the description of a folder of motions; docs/example_guided.md has its
-format."""
+"""Read `library.json`, which describes a folder of motions (docs/example_guided.md)."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ def _entry(folder: Path, description: Any) -> Entry:
 
 
 def _check_keys(description: Mapping[str, Any], file: Path) -> None:
-    """Raise an error for missing or unknown keys; the suffix of the file decides which those
-    are."""
+    """Raise an error for missing or unknown keys; which those are depends on the suffix."""
     suffix = file.suffix.lower()
     if suffix not in (*CAPTURED, *SUFFIXES):
         raise _WrongError(f"'file': the suffix is one of {', '.join((*CAPTURED, *SUFFIXES))}")

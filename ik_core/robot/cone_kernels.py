@@ -113,8 +113,7 @@ def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vec
 
 @kernel
 def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """The angle [rad] from the unit vector (x, y, z) to the polygon, and its derivative; zeros
-    inside."""
+    """The angle [rad] from (x, y, z) of length 1 to the polygon, and its derivative; 0 inside."""
     angle, slope = _outside(edges, 0, edges.shape[0], (x, y, z))
     return angle, slope[0], slope[1], slope[2]
 

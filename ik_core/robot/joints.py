@@ -226,8 +226,7 @@ def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
 
 
 def _ball(joint: Joint) -> list[Joint]:
-    """The revolute joints of a ball or universal joint; 'ZYZ' makes '<name>/z', '<name>/y' and
-    '<name>/z2'."""
+    """The revolute joints of a ball or universal joint, as <name>/z, <name>/y, <name>/z2."""
     order = _checked_order(joint, 3 if joint.kind == 'ball' else 2)
     if joint.mimic is not None:
         raise InvalidOption(

@@ -185,8 +185,7 @@ def _directions(given: ArrayLike, name: str) -> Array:
 def moved_cones(
     cones: Sequence[ReachCone], robot: Robot, variables: IntArray
 ) -> tuple[ReachCone, ...]:
-    """The cones whose links are moved by the variables. Raises FrameNotFound,
-    UnsupportedProblem."""
+    """The cones whose links the variables move. Raises FrameNotFound, UnsupportedProblem."""
     moved, found = set(variables.tolist()), []
     for cone in cones:
         joints = robot.chain(cone.link, cone.relative_to)

@@ -379,8 +379,7 @@ class Robot:
         return relative
 
     def frames(self, q: ArrayLike) -> Array:
-        """The frames (K, 12) of all bodies in the root link's frame, the input of
-        `link_transform`."""
+        """The frames (K, 12) of all bodies in the root link's frame, used by `link_transform`."""
         frames = np.empty((len(self.tree), 12))
         body_frames(*self._kernel_arrays, self.checked(q), frames)
         return frames

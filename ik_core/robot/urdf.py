@@ -356,8 +356,7 @@ def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
 
 
 def _remark_on_length(joints: Sequence[Joint]) -> list[str]:
-    """A warning if the longest arm exceeds LONGEST_ARM: origins are summed from its first joint
-    on."""
+    """A warning if an arm, measured from its first joint, is longer than LONGEST_ARM."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)

@@ -94,8 +94,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
-    """Parse and check a description: a `<robot>` with the elements that kinematics needs, and
-    warnings."""
+    """Parse and check a description: a `<robot>` with what kinematics needs, and warnings."""
     handler = _Filter()
     xml = expat.ParserCreate()
     xml.buffer_text = True
@@ -142,8 +141,7 @@ def declared_encoding(text: bytes) -> str:
 
 
 def as_expat_reads(text: str | bytes) -> str | bytes:
-    """Decode text in an encoding that expat can't read; return others as they are. Raises
-    UrdfError."""
+    """Decode encodings that expat can't read; return other text unchanged. Raises UrdfError."""
     if isinstance(text, bytes) and declared_encoding(text) in MULTI_BYTE:
         try:
             return text.decode(MULTI_BYTE[declared_encoding(text)])

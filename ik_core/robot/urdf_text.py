@@ -104,8 +104,7 @@ def _in_order_of_q(robot: Robot) -> list[int]:
 
 
 def _main_links(robot: Robot) -> dict[int, str]:
-    """The link of each body (-1: the root's) at its joint; the body's other links are fixed to
-    it."""
+    """The link of each body (-1: the root's) at its joint; its other links are fixed to it."""
     main: dict[int, str] = {}
     for link, place in robot.places.items():
         if place.body not in main or place.depth < robot.places[main[place.body]].depth:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directions in which joints can't move a goal's point, such as across the plane of a planar
-arm."""
+"""Directions in which joints can't move a goal's point, as across a planar arm's plane."""
 
 from __future__ import annotations
 

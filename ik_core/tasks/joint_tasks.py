@@ -121,8 +121,7 @@ class LimitAvoidanceTask(JointTask):
 
 
 def _posture(given: ArrayLike, name: str) -> Array:
-    """Numbers (n,) of any length, since the robot is not known yet. Raises
-    InvalidConfiguration."""
+    """Numbers (n,), n not yet checked against a robot. Raises InvalidConfiguration."""
     try:
         row = np.array(given, float)
     except (TypeError, ValueError):

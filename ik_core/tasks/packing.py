@@ -142,8 +142,7 @@ class PackedGoals:
         self.geometry[self.frozen, MULTIPLIER] = 0.0
 
     def _add_relative_chains(self, robot: Robot) -> None:
-        """Append the bodies of the chains between goals' links and the links they are relative
-        to."""
+        """Append the bodies between goals' links and the links that these are relative to."""
         self._relative: dict[tuple[str, str], tuple[int, Array]] = {}
         for part in self.parts:
             if part.relative_to is None or (part.link, part.relative_to) in self._relative:
@@ -193,8 +192,7 @@ class PackedGoals:
         self.goal_rows = _slices(self.table[:, kernels.ROWS : kernels.GEOMETRIC])
 
     def _is_chain(self, row: IntArray) -> bool:
-        """Return whether a row of the table is a pose at the end of a chain, whose joints are the
-        variables."""
+        """Return whether a table row is the pose of a chain whose joints are the variables."""
         bodies, pose = len(self.tree), [kernels.ROOT_AXES, kernels.VECTOR, *range(6), -1, -1, -1]
         return (
             row[0] == bodies - 1

@@ -107,8 +107,7 @@ def translation(offset: Sequence[float] | Array) -> Array:
 
 
 def rotation(axes: str, angles: Iterable[float]) -> Array:
-    """The transform (4, 4) of rotations about fixed axes, the first one first: 'XYZ' is Rz Ry
-    Rx."""
+    """The transform (4, 4) of rotations about fixed axes, in their order: 'XYZ' is Rz Ry Rx."""
     result = np.eye(4)
     for axis, angle in zip(axes, angles, strict=True):
         i, j = [(1, 2), (2, 0), (0, 1)][AXES.index(axis)]
