@@ -13,7 +13,7 @@ from typing import Any
 
 from .options import check_function, whole_number
 
-Progress = Callable[[int, int], Any]  # called with (done, count)
+Progress = Callable[[int, int], object]  # called with (done, count)
 # called with (first, last) to do first..last-1: at once, or while its result is iterated over
 Work = Callable[[int, int], Iterable[Any] | None]
 

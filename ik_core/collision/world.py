@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..display import counted, listed
 from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.argument_types import Names, TransformLike
 from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
 from .shapes import Plane, Shape, checked_shape
@@ -75,7 +76,7 @@ class World:
             raise InvalidOption(f'the world has no obstacle {name!r}; there are: {known}')
         return self._obstacles[name]
 
-    def add(self, name: str, shape: Shape, pose: Any = None) -> None:
+    def add(self, name: str, shape: Shape, pose: TransformLike | None = None) -> None:
         """Add a fixed shape at a pose in the root link's frame, by default at its origin.
 
         Raises InvalidOption if the name exists or the shape is invalid, InvalidGoal for an invalid
@@ -84,7 +85,12 @@ class World:
         self._put(name, shape, pose, None, ())
 
     def attach(
-        self, name: str, shape: Shape, link: str, pose: Any = None, touching: Sequence[str] = ()
+        self,
+        name: str,
+        shape: Shape,
+        link: str,
+        pose: TransformLike | None = None,
+        touching: Names = (),
     ) -> None:
         """Add a shape that a link carries, at a pose in that link's frame.
 
@@ -98,7 +104,7 @@ class World:
             raise InvalidOption(f'{name!r}: touching = {touching!r}; a list of links is needed')
         self._put(name, shape, pose, str(link), tuple(touching))
 
-    def move(self, name: str, pose: Any) -> None:
+    def move(self, name: str, pose: TransformLike) -> None:
         """Move an obstacle to another pose; if a link carries it, in that link's frame.
 
         Raises InvalidOption for an unknown name, InvalidGoal for an invalid pose.
@@ -128,7 +134,12 @@ class World:
         return frozenset(self._allowed)
 
     def _put(
-        self, name: str, shape: Shape, pose: Any, link: str | None, touching: tuple[str, ...]
+        self,
+        name: str,
+        shape: Shape,
+        pose: TransformLike | None,
+        link: str | None,
+        touching: tuple[str, ...],
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidOption(f'{name!r} is no name of an obstacle: text is needed')

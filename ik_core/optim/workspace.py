@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import joined
 from ..kernels.records import Record
+from ..maths.argument_types import VectorLike
 from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array, IntArray
 from ..problem import Evaluation, IkProblem
@@ -64,7 +64,7 @@ class MethodWorkspace(SearchRecords, Workspace):
         search['seed'] = self._options.random_seed
         search['own_options'][: len(self._own)] = self._own
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """See Workspace."""
         q = self.problem.load(q0)
         self.start_at(q)
@@ -155,7 +155,7 @@ class ConstrainedWorkspace(MethodWorkspace):
         self.loop = constrained.constrained_loop(name, start, step)
         self._settle, self._conclude = constrained.settle, constrained.conclude
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
         q, problem = super().load(q0), self.problem
         rows = problem.constraints.at(q)
@@ -205,7 +205,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         cones = INWARD * len(self.problem.moved_cones)
         return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """See Workspace."""
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')

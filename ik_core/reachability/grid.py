@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 
 PSI = 1.533751168755204288118041  # the root of psi^4 = psi + 4, for `orientations`
@@ -31,7 +31,7 @@ class Grid:
     shape: tuple[int, int, int]
 
     @classmethod
-    def over(cls, lower: ArrayLike, upper: ArrayLike, step: float) -> Grid:
+    def over(cls, lower: VectorLike, upper: VectorLike, step: float) -> Grid:
         """The voxels whose centres are in a box, including its faces.
 
         Raises InvalidOption if there are none, or too many.

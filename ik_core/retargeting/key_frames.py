@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike, Names, VectorLike
 from ..maths.rotations import Array
 from ..options import exact_number
 from ..problem import IkProblem
@@ -38,7 +38,8 @@ FARTHEST = 0.01  # [m] poses with a larger error of a goal are refused
 SAME = 1e-6  # [rad] angles that differ less are equal
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
-Goals = Mapping[str, tuple[ArrayLike, ArrayLike]]  # by link: times (k,) [s], positions (k, 3) [m]
+# by link: times (k,) [s] and positions (k, 3) [m]
+Goals = Mapping[str, tuple[VectorLike, MatrixLike]]
 
 
 class KeyFrames:
@@ -56,10 +57,10 @@ class KeyFrames:
     def __init__(
         self,
         robot: Robot,
-        times: ArrayLike,
-        poses: ArrayLike,
+        times: VectorLike,
+        poses: MatrixLike,
         *,
-        tips: Sequence[str] = (),
+        tips: Names = (),
         closed: bool = False,
     ) -> None:
         self.robot, self.closed = robot, closed
@@ -92,7 +93,7 @@ class KeyFrames:
 
     @classmethod
     def from_goals(
-        cls, robot: Robot, goals: Goals, *, rest: ArrayLike | None = None, closed: bool = False
+        cls, robot: Robot, goals: Goals, *, rest: VectorLike | None = None, closed: bool = False
     ) -> KeyFrames:
         """Make poses that bring links to goals at given times, as near to a posture as possible.
 
@@ -146,7 +147,7 @@ class KeyFrames:
             positions = self._with_tips(at, positions)
         return Motion(self.robot.joint_names, positions, 1.0 / number)
 
-    def goal_paths(self, at: ArrayLike) -> Array:
+    def goal_paths(self, at: VectorLike) -> Array:
         """Positions of the tips (frames, tips, 3) [m] at times (frames,) [s]."""
         times = np.asarray(at, float)
         paths = [_along(LINE, path, own, times, self.closed) for _, own, path in self._goals]
@@ -161,7 +162,7 @@ class KeyFrames:
 
     @classmethod
     def load(
-        cls, path: str | Path, robot: Robot, *, tips: Sequence[str] = (), closed: bool = False
+        cls, path: str | Path, robot: Robot, *, tips: Names = (), closed: bool = False
     ) -> KeyFrames:
         """Load poses that `save` wrote. Raises InvalidMotion, with the line of the file."""
         names, _, numbers = read_table(Path(path))
@@ -333,7 +334,7 @@ def _angles(rotations: Any, order: str, first: Array) -> Array:
     return angles
 
 
-def _checked_times(times: ArrayLike) -> Array:
+def _checked_times(times: VectorLike) -> Array:
     """Times (k,) [s], at least two, ascending. Raises InvalidMotion."""
     try:
         array = np.array(times, float)
@@ -346,7 +347,7 @@ def _checked_times(times: ArrayLike) -> Array:
     return array
 
 
-def _checked_goals(link: str, times: ArrayLike, positions: ArrayLike) -> tuple[Array, Array]:
+def _checked_goals(link: str, times: VectorLike, positions: MatrixLike) -> tuple[Array, Array]:
     """A link's times (k,) [s] and positions (k, 3) [m]; with a single one the link stays there.
     Raises InvalidMotion."""
     own, path = np.atleast_1d(np.array(times, float)), np.atleast_2d(np.array(positions, float))

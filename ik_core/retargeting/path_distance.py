@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 
 POINTS = 100  # to which paths are resampled
@@ -14,7 +14,7 @@ FARTHEST = 1e9  # [m] points farther out are mistakes
 STILL = 1e-9  # [m] shorter paths have no shape
 
 
-def path_distance(path: ArrayLike, other: ArrayLike, *, by_shape: bool = False) -> float:
+def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False) -> float:
     """The root mean square distance [m] of two paths (k, 3) and (m, 3) [m] of one or more points.
 
     Both are resampled to the same number of points by arc length, evenly from start to end: speeds
@@ -31,7 +31,7 @@ def path_distance(path: ArrayLike, other: ArrayLike, *, by_shape: bool = False) 
     return float(np.sqrt(np.mean(np.sum((points - others) ** 2, axis=1))))
 
 
-def checked_path(path: ArrayLike, least: int = 2) -> Array:
+def checked_path(path: MatrixLike, least: int = 2) -> Array:
     """A path (k, 3) [m] of at least `least` points, as floats. Raises InvalidMotion."""
     try:
         points = np.array(path, float)

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Collection
-from typing import Any, Literal, overload
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..optim.search import Budget
+from ..maths.argument_types import TransformLike, VectorLike
+from ..optim.search import Budget, Clock
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from ..robot.robot import Robot
@@ -23,6 +23,7 @@ from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares
 from .jacobian_transpose import JacobianTranspose
 from .levenberg_marquardt import LevenbergMarquardt
+from .names import PresetName, SolverName, SolverOptions
 from .penalty import Penalty
 from .projected_gradient import ProjectedGradient
 from .pseudoinverse import Pseudoinverse
@@ -30,9 +31,24 @@ from .selectively_damped_least_squares import SelectivelyDampedLeastSquares
 from .sqp import Sqp
 from .trust_region import TrustRegion
 
-__all__ = ['SOLVERS', 'Solver', 'make_solver', 'solve']
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-SOLVERS: dict[str, type[Solver]] = {
+__all__ = [
+    'SOLVERS',
+    'PresetName',
+    'Solver',
+    'SolverName',
+    'SolverOptions',
+    'make_solver',
+    'preset_name',
+    'solve',
+    'solver_name',
+]
+
+Name = TypeVar('Name', bound=str)
+
+SOLVERS: dict[SolverName, type[Solver]] = {
     'levenberg_marquardt': LevenbergMarquardt,
     'closed_form': ClosedFormSolver,
     'damped_least_squares': DampedLeastSquares,
@@ -48,59 +64,45 @@ SOLVERS: dict[str, type[Solver]] = {
     'trust_region': TrustRegion,
 }
 
-SolverName = Literal[
-    'levenberg_marquardt',
-    'closed_form',
-    'damped_least_squares',
-    'selectively_damped_least_squares',
-    'pseudoinverse',
-    'jacobian_transpose',
-    'cyclic_coordinate_descent',
-    'bfgs',
-    'projected_gradient',
-    'penalty',
-    'augmented_lagrangian',
-    'sqp',
-    'trust_region',
-]
-"""The keys of `SOLVERS`, which editors complete; other text is refused when it runs."""
-
-PresetName = Literal[
-    'buss_clamped',
-    'buss_pure',
-    'coursework',
-    'engell_erleben',
-    'state_of_the_art',
-    'tau_one',
-]
-"""The presets of all solvers."""
-
 DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'
 
 
+def solver_name(text: str) -> SolverName:
+    """Return the name of a solver that comes from outside: a command line, a file, a message.
+
+    Raises InvalidOption, with the list of all names, if there is no such solver.
+    """
+    return _known(text, SOLVERS, 'solver')
+
+
+def preset_name(text: str, solver: SolverName) -> PresetName:
+    """Return the name of a preset of a solver, likewise."""
+    return _known(text, SOLVERS[solver].presets, 'preset', f' of {solver}')
+
+
 def make_solver(
-    name: SolverName | str = DEFAULT_SOLVER,
+    name: SolverName = DEFAULT_SOLVER,
     *,
-    preset: PresetName | str | None = None,
-    **options: Any,
+    preset: PresetName | None = None,
+    clock: Clock = time.perf_counter,
+    **options: Unpack[SolverOptions],
 ) -> Solver:
     """Make a reusable solver; raises InvalidOption for an unknown name, preset or option.
 
     preset : one of the solver's `presets`, which match a paper exactly; `options` override it
+    clock : clock of budgets [s]
     """
-    kind = SOLVERS[_known(name, SOLVERS, 'solver')]
+    kind = SOLVERS[solver_name(name)]
+    given: dict[str, Any] = {**options}
     if preset is not None:
-        options = {
-            **kind.presets[_known(preset, kind.presets, 'preset', f' of {name}')],
-            **options,
-        }
-    solver = kind(**options)
+        given = {**kind.presets[preset_name(preset, name)], **given}
+    solver = kind(clock=clock, **given)
     if kind.fallback:
         solver.set_fallback(SOLVERS[kind.fallback])
     return solver
 
 
-def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:
+def _known(name: Any, names: Collection[Name], what: str, whose: str = '') -> Name:
     """The name, if it is one of `names`; InvalidOption otherwise.
 
     what, whose : words of its message
@@ -110,45 +112,68 @@ def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str
         hint = f'; did you mean {close[0]!r}?' if close else ''
         listed = ', '.join(names) or 'none'
         raise InvalidOption(f'unknown {what} {name!r}{whose}; there are: {listed}{hint}')
-    return name
+    found: Name = name
+    return found
 
 
 @overload
 def solve(
     problem: IkProblem,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
+) -> IkResult: ...
+
+
+@overload
+def solve(
+    problem: IkProblem,
+    q0: VectorLike | None = None,
+    *,
+    solver: Solver,
+    budget: Budget | None = None,
 ) -> IkResult: ...
 
 
 @overload
 def solve(
     problem: Robot,
-    pose: Any,
-    q0: ArrayLike | None = None,
+    pose: TransformLike,
+    q0: VectorLike | None = None,
     tip: str | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
+) -> IkResult: ...
+
+
+@overload
+def solve(
+    problem: Robot,
+    pose: TransformLike,
+    q0: VectorLike | None = None,
+    tip: str | None = None,
+    *,
+    solver: Solver,
+    budget: Budget | None = None,
 ) -> IkResult: ...
 
 
 def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the second: its q0
     problem: IkProblem | Robot,
     pose: Any = None,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     tip: str | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName | Solver = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
 ) -> IkResult:
     """Solve once: `solve(problem, q0)`, or `solve(robot, pose, q0, tip)` for one pose of one link.
 
@@ -187,16 +212,16 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     return _kept_solver(problem, solver).solve(problem, q0, budget)
 
 
-def _kept_solver(problem: IkProblem, name: str) -> Solver:
+def _kept_solver(problem: IkProblem, name: SolverName) -> Solver:
     """The solver without options that this thread keeps with the problem."""
     kept = problem.kept_solvers
-    solver: Solver | None = kept.get(_known(name, SOLVERS, 'solver'))
+    solver: Solver | None = kept.get(solver_name(name))
     if solver is None:
         solver = kept[name] = make_solver(name)
     return solver
 
 
-def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
+def _pose_problem(robot: Robot, pose: TransformLike | None, tip: str | None) -> IkProblem:
     """One link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(

@@ -11,10 +11,9 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic
 
-from numpy.typing import ArrayLike
-
 from ..exceptions import InvalidOption
 from ..kernels.jit import COMPILED
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
@@ -37,6 +36,7 @@ from ..optim.workspace import (
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult, IkStatus
+from .names import PresetName, SolverName
 
 REACHED = IkStatus.REACHED  # before Python 3.12 to look it up takes 0.1 us
 
@@ -52,9 +52,9 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     avoids: ClassVar[bool] = False
     """Whether its answers are free of what a problem avoids."""
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {}
     """Options by the name of the source that they are true to, where the defaults are not."""
-    fallback: ClassVar[str] = ''
+    fallback: ClassVar[SolverName | None] = None
     """Name of the solver that answers what this one can't; the registry gives it."""
 
     def __init__(self, *, clock: Clock = time.perf_counter, **options: Any) -> None:
@@ -71,7 +71,7 @@ class Solver(ABC):
         """Set the solver for problems that this one can't solve; called where this one is made."""
 
     def solve(
-        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+        self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve from q0 (n,), by default `problem.default_configuration`; q0 is not changed.
 
@@ -95,7 +95,7 @@ class Solver(ABC):
         """
         yield from (None for _ in starts)
 
-    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def begin(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search that the caller runs within budgets; the targets are read here, once.
 
         Secondary tasks are honoured after the others, in their null space (`optim.null_space`).
@@ -114,12 +114,12 @@ class Solver(ABC):
         """
         return NullSpaceDescent(problem, x, reached)
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search without the secondary tasks."""
         return self._search(problem, q0)
 
     @abstractmethod
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search: ...
 
 
 class LoopSolver(Solver):
@@ -140,7 +140,7 @@ class LoopSolver(Solver):
         own.pop('_helpers', None)
         return own
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """See Solver; goals that put the position first are weighed alike at first."""
         if problem.weighed_alike is None:
             return self._search(problem, q0)
@@ -149,7 +149,7 @@ class LoopSolver(Solver):
     def position_first(
         self,
         problem: IkProblem,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         known: Mapping[Stage, IkResult] | None = None,
     ) -> PositionFirstSearch:
         """Begin a search for goals that put the position first; `known`: see its class."""
@@ -165,7 +165,7 @@ class LoopSolver(Solver):
         alike_once.options = once.options = replace(self.options, restarts=0)
         return alike_once, once, alike
 
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search:
         workspace = self._workspace_for(problem)
         return CompiledSearch(workspace, q0, self.clock, self.look, self.options.record_history)
 

@@ -46,6 +46,7 @@ from ..optim.layouts import Record
 from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
 from ..options import option
 from .base import KernelSolver
+from .names import PresetName
 
 IDENTITY = QUASI_NEWTON_OPTIONS
 """Whether the first approximation is the identity's."""
@@ -98,7 +99,7 @@ class Bfgs(KernelSolver):
     name: ClassVar[str] = 'bfgs'
     avoids: ClassVar = True
     Options: ClassVar = BfgsOptions
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}
     }
     start = start

@@ -40,6 +40,7 @@ from ..optim.layouts import Record
 from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, armijo
 from ..options import option
 from .base import KernelSolver
+from .names import PresetName
 
 SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
 """Bounds of the first tau, where a curvature is close to 0 or its estimate is off."""
@@ -107,7 +108,7 @@ class ProjectedGradient(KernelSolver):
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
     start, step = start, step
 
     def numbers(self) -> tuple[float, ...]:

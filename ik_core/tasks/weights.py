@@ -9,16 +9,16 @@ are those of single components: s (V'd).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
 
 ROUNDING = 1e-12  # smaller eigenvalues, relative to the largest, are 0
 ASYMMETRY = 1e-9  # allowed difference of entries that should be equal, relative to the largest
 
 
-def checked_weights(weights: ArrayLike) -> Array:
+def checked_weights(weights: WeightsLike) -> Array:
     """Return weights as an array; raises InvalidOption unless all are finite and not negative."""
     try:
         array = np.asarray(weights, float)
@@ -29,12 +29,12 @@ def checked_weights(weights: ArrayLike) -> Array:
     return array
 
 
-def is_matrix(weights: ArrayLike) -> bool:
+def is_matrix(weights: WeightsLike) -> bool:
     """Return whether weights are given as a matrix."""
     return np.ndim(weights) == 2
 
 
-def principal_axes(weights: ArrayLike, name: str) -> tuple[Array, Array]:
+def principal_axes(weights: WeightsLike, name: str) -> tuple[Array, Array]:
     """The weights (k,) along the principal axes of a matrix (k, k), and the axes (its columns).
 
     Raises InvalidOption if the matrix is not symmetric, or not positive semidefinite.

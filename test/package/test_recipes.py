@@ -12,6 +12,7 @@ from support.robots import python_path
 pytestmark = pytest.mark.thorough
 PAGE = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
 SOLVERS = 'ik_core/solvers/__init__.py'
+NAMES = 'ik_core/solvers/names.py'
 EXAMPLES = 'test/support/task_examples.py'
 
 
@@ -61,13 +62,15 @@ def contract(tree, name):
     assert 'passed' in python(tree, '-m', 'pytest', *options[:-1], 'test/docs/test_api_pages.py')
 
 
-def test_a_solver_in_three_files(tree):
+def test_a_solver_in_four_files(tree):
     pytest.importorskip('rclpy')
-    method, registry = blocks('a new solver')
+    method, registry, name = blocks('a new solver')
     (tree / 'ik_core/solvers/gauss_newton.py').write_text(method)
     line, entry = registry.splitlines(keepends=True)
     edit(tree / SOLVERS, 'from .jacobian_transpose', line)
     edit(tree / SOLVERS, "'trust_region'", entry)
+    edit(tree / NAMES, "'trust_region'", name.splitlines(keepends=True)[1])
+    python(tree, '-m', 'pytest', '-q', 'test/docs/test_api_pages.py', '-k', 'type_checkers')
     yaml = python(tree, '-m', 'ik_node.parameters.describe')
     assert 'gauss_newton.max_step: 0.5' in yaml
     goal = ('--xyz', '0.4', '0.2', '0.5', '--rpy', '3.1', '0', '0')

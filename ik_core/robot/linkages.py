@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from ..options import exact_number, whole_number
 from .joints import Joint
 from .robot import Robot
 
+JointKind = Literal['hinge', 'two_angle', 'ball', 'screw']
 # the axes of each kind of joint, each carried by the ones before
-ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
+ORDERS: dict[JointKind, str] = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
 
 MOST_RODS = 1000
 SCREW_TURNS = 10  # default limit of a screw in either direction: searches try every turn
@@ -36,7 +37,7 @@ FAN = math.radians(60.0)  # angle between the outermost branches at q = 0
 
 def linkage(
     rods: int,
-    joint: str = 'hinge',
+    joint: JointKind = 'hinge',
     *,
     lengths: float | Sequence[float] = 0.4,
     limits: tuple[float, float] | None = None,
@@ -108,7 +109,7 @@ def _rods(rods: int) -> int:
     return count
 
 
-def _kind(joint: str, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
+def _kind(joint: JointKind, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
     """The arguments of `Joint` that depend on the kind of joint."""
     order = ORDERS[joint]
     if joint == 'screw':

@@ -25,24 +25,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
 from ..closed_form.forms import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..options import whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
 from ..robot.limits import TURN
 from ..solvers import Solver, make_solver
-from .solve_batch import BatchResult, ManySolves, scattered_starts
+from ..solvers.names import AllSolutionsOptions
+from .many_targets import BatchResult, ManySolves, scattered_starts
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LEAST = 128
 MORE = 64  # searches between two checks of the stopping rule, after the first LEAST
@@ -112,14 +117,14 @@ class Solutions:
 
 def solve_all(
     problem: IkProblem,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     *,
     turns: bool = False,
     closed_form: bool = True,
     max_searches: int = 4096,
     random_seed: int = 0,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[AllSolutionsOptions],
 ) -> Solutions:
     """Find all solutions of a problem with finitely many; the stopping rule is in the module.
 
@@ -153,7 +158,7 @@ def solve_all(
 
 def _by_searches(
     problem: IkProblem,
-    q0: ArrayLike | None,
+    q0: VectorLike | None,
     turns: bool,
     limit: int,
     random_seed: int,
@@ -212,7 +217,7 @@ def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
 _KNOWN: WeakKeyDictionary[IkProblem, CachedForm] = WeakKeyDictionary()
 
 
-def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
+def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
     """The closed form of a problem with its frozen joints as in q0, or None."""
     known = _KNOWN.get(problem)
     if known is None or not known.is_for(problem):
@@ -222,7 +227,7 @@ def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
 
 
 def _in_closed_form(
-    problem: IkProblem, q0: ArrayLike | None, turns: bool, started: float
+    problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
     """Find the solutions by a closed form; None if there is none without redundant joints."""
     form = _form_of(problem, q0)
