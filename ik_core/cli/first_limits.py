@@ -74,5 +74,5 @@ def _lines(joint: str, rates: list[str]) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """A name as a YAML string, whatever it looks like."""
+    """A name as a quoted YAML string, so that `1` or `no` remain names."""
     return json.dumps(name)

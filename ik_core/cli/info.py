@@ -136,7 +136,10 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 
 
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
-    """The closed form as text, or the reason why there is none; and that of initial guesses."""
+    """Return the closed form of a pose as text, or why there is none, and the one for the starts.
+
+    An approximate closed form can give a search its starts where there is no exact one.
+    """
     problem = IkProblem(robot, [PoseTask(tip)])
     nearly = expected_beginning(problem)
     begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'

@@ -90,7 +90,7 @@ def imported(name: str) -> ModuleType:
 
 
 def _remedy(name: str, module: str) -> str:
-    """The way to install a missing module of a program."""
+    """Return the text that says how to install a missing module of a program."""
     root = module.partition('.')[0]
     if root.startswith('ik_'):
         return 'it is not part of this installation'

@@ -20,8 +20,8 @@ Record = records.Record
 class BodyPiece(NamedTuple):
     """A convex piece in the frame of its body; body -1 is the root link's.
 
-    kind : POINTS, CYLINDER or PLANE corners (m, 3), radius, sphere (4,), capsule (7,) : as in
-    `Piece` [m]
+    kind : POINTS, CYLINDER or PLANE
+    corners (m, 3), radius, sphere (4,), capsule (7,) : as in `Piece` [m]
     box (15,) : frame and half sizes of a box around it, for pieces that never move
     """
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that search for configurations in which two links are near, and that prove that there
-are none.
+"""Kernels that search for configurations with two links near, or prove that there are none.
 
 Between the links lies a path of joints. In the frame of the first link, joint k turns the second
 one about an axis through o_k along z_k; joints of the first part of a path, which leads from child
@@ -524,8 +523,11 @@ def _bound_along(
 def _move_along(
     model: Record, corners: Record, path: Record, wide: Record, piece: int, side: int, n: Vector
 ) -> None:
-    """Write gap[side, cut]: the least of n . p for the second link (side 1), or of -n . p for the
-    first one, after the joints on its side of the cut have moved it."""
+    """Write gap[side, cut] [m] for each cut: the smallest height that a piece can move to.
+
+    The height of a point p is n . p on the second link (side 1), -n . p on the first one (side 0).
+    Only the joints on the link's side of the cut move the piece.
+    """
     joints, sign = path.body.shape[0], 2.0 * side - 1.0
     for cut in range(joints + 1):
         wide.lanes_gap[side, cut] = 0.0 * wide.lanes_gap[side, cut] + FAR
@@ -548,7 +550,7 @@ def _move_along(
 
 @inline_kernel
 def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign: float) -> Number:
-    """How far joint k alone can move points p along -sign n [m]."""
+    """The largest displacement of points p along -sign n by joint k alone [m]."""
     z = _vector(path.axis, k)
     turn = path.turn[k]
     if model.tree[path.body[k], KIND] == PRISMATIC:
@@ -563,7 +565,7 @@ def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign:
 
 @kernel
 def _set_costs(model: Record, path: Record, cut: int) -> None:
-    """Estimate how much the width of each joint lowers the bound; written to `cost`."""
+    """Write `cost`: estimates of how much the width of each joint lowers the bound [m]."""
     joints = path.body.shape[0]
     for k in range(joints):
         side = 0 if k < cut else 1

@@ -42,8 +42,8 @@ VECTORS = 6
 class ProgramArrays(NamedTuple):
     """Workspace of a program with n variables and k planes.
 
-    rows (k, n + 2) : the planes: a normal of length 1, c and d inverse (n, n), triangle (n, n),
-    vectors (VECTORS, n) : scratch: T, R and the vectors above
+    rows (k, n + 2) : the planes: a normal of length 1, c and d
+    inverse (n, n), triangle (n, n), vectors (VECTORS, n) : scratch: T, R and the vectors above
     sides (n + k,) : result: 1 for constraints active at their lower side, -1 at their upper side,
         else 0; the variables' limits come first. After a contradiction, the constraints involved
     multipliers (n + k,) : result: mu with g + Bp + mu_box + A'mu_planes = 0: positive at upper

@@ -110,8 +110,7 @@ def parts_of(goal: Goal) -> list[Goal | Part]:
 
 
 class PatternPart:
-    """The position or orientation of a link in an example: packed like a goal, but without
-    tolerances.
+    """The position or orientation of a link in an example, packed like a goal without tolerances.
 
     Its blocks f_b (y - c_b) have the cost |f (y - c)|^2 plus a constant, for f^2 = sum f_b^2 and c
     the mean of the c_b with the weights f_b^2.

@@ -319,17 +319,18 @@ class PoseTask(GoalTask):
         A link of the robot.
     position : (3,) floats, or a message of ROS, optional
         Position [m] in the root link's frame, or in that of `relative_to`.
-    quaternion : (4,) floats, optional Orientation, x, y, z, w; alternatively `rpy` (3,) [rad] or
-        `rotation`.
+    quaternion : (4,) floats, optional
+        Orientation, x, y, z, w; alternatively `rpy` (3,) [rad] or `rotation`.
     transform : (4, 4) floats, or a type that `ik_core.transform` accepts, optional
         Position and orientation together.
     position_weights, orientation_weights : float, (3,) or (3, 3) floats
         Weights; 0 leaves a component free.
     position_box, orientation_box : float or (3,) floats
         Half widths [m], [rad] of a region about the target in which the error is zero.
-    tool : (4, 4) floats, optional Frame, in the link's frame, that should reach the target,
-        instead of the link's own.
-    relative_to : str, optional Link in whose frame the target is given.
+    tool : (4, 4) floats, optional
+        Frame, in the link's frame, that should reach the target, instead of the link's own.
+    relative_to : str, optional
+        Link in whose frame the target is given.
 
     Examples
     --------
@@ -571,9 +572,10 @@ class PositionAxisTask(AxisGoal):
         Weights of the two parts.
     cone : float
         Angle [rad] from the direction within which the axis counts as reached.
-    tool : (4, 4) floats, optional Frame, in the link's frame, whose origin and axes are used
-        instead of the link's own.
-    relative_to : str, optional Link in whose frame the target is given.
+    tool : (4, 4) floats, optional
+        Frame, in the link's frame, whose origin and axes are used instead of the link's own.
+    relative_to : str, optional
+        Link in whose frame the target is given.
 
     Examples
     --------

@@ -64,12 +64,13 @@ class Packed(NamedTuple):
 
     tree (K, 3), geometry (K, 14): the bodies that carry goals, as in `kinematics`
     table (G, 14) int: body (-1: fixed to the root), kinds of position and rotation, rows,
-        1 if the rotation may have geometric columns, 1 if it is the pose of a chain tools (G, 31):
-    the goal's frame in the body's frame, scales, slack, cone targets (G, 12): desired frames of
-    the goals, in the root link's frame frames (K, 12), tips (G, 12): result: frames of the bodies
-    and of the goals, likewise raw (G, 9): result: all components relative to the target itself,
-    unscaled scales (G, 9): result: scales of the components; 0 for those inside their box errors
-    (G, 2): result: norms of the unmasked components [m, rad]; for two axes the angle
+        1 if the rotation may have geometric columns, 1 if it is the pose of a chain
+    tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
+    targets (G, 12): desired frames of the goals, in the root link's frame
+    frames (K, 12), tips (G, 12): result: frames of the bodies and of the goals, likewise
+    raw (G, 9): result: all components relative to the target itself, unscaled
+    scales (G, 9): result: scales of the components; 0 for those inside their box
+    errors (G, 2): result: norms of the unmasked components [m, rad]; for two axes the angle
     """
 
     tree: IntArray
