@@ -225,18 +225,18 @@ class ManySolves:
             self._search = DampedWorkspace(problem, solver.options)
         else:
             self.problem = problem.clone()
-        self._alike: ManySolves | None = None
-        if self._begins_alike:
-            self._alike = ManySolves(alike_of(self.problem), solver, threads)
+        self._equally_weighted: ManySolves | None = None
+        if self._tries_equal_weights:
+            self._equally_weighted = ManySolves(alike_of(self.problem), solver, threads)
 
     @property
     def takes_blocks(self) -> bool:
         """True if many problems at once take less time than one after the other."""
-        return self.compiled or self._alike is not None
+        return self.compiled or self._equally_weighted is not None
 
     @property
-    def _begins_alike(self) -> bool:
-        """True if single solves begin with an equally weighted problem, which a kernel solves."""
+    def _tries_equal_weights(self) -> bool:
+        """True if a single solve tries equal weights first, and a kernel can do so for all."""
         problem, solver = self.problem, self.solver
         known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
         known = known and not (problem.levels or problem.is_constrained or problem.avoids)
@@ -378,8 +378,8 @@ class ManySolves:
     ) -> BatchResult:
         results = []
         regular: Iterable[IkResult | None] = (None for _ in starts)
-        if self._alike is not None and near is None and self._begins_alike:
-            regular = self._reached_alike(self._alike, transforms, starts)
+        if self._equally_weighted is not None and near is None and self._tries_equal_weights:
+            regular = self._solve_with_equal_weights(self._equally_weighted, transforms, starts)
         elif transforms is not None and near is None and len(self.problem.goals) == 1:
             given = self.problem, transforms[:, 0], starts, self.threads
             regular = self.solver.solve_regular(*given)
@@ -392,16 +392,16 @@ class ManySolves:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))
 
-    def _reached_alike(
-        self, alike: ManySolves, transforms: Array | None, starts: Array
+    def _solve_with_equal_weights(
+        self, equal: ManySolves, transforms: Array | None, starts: Array
     ) -> Iterator[IkResult | None]:
-        """Yield the results that equal weights reach, the first stage of a solve, or None."""
+        """Yield the results with equal weights, the first stage of a solve; None if it fails."""
         problem = self.problem
         if transforms is None:
             own = np.array([transform_of(task.target) for task in problem.goals])
             transforms = np.tile(own, (len(starts), 1, 1, 1))
         alike_of(problem)  # updates the tolerances
-        batch = alike.run(transforms, np.ascontiguousarray(starts))
+        batch = equal.run(transforms, np.ascontiguousarray(starts))
         for i, target in enumerate(transforms):
             if not batch.success[i]:
                 yield None

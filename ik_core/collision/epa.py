@@ -201,7 +201,7 @@ def _any_across(x: Vector) -> Vector:
 
 @kernel
 def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
-    """Write face f of corners that are counterclockwise from outside; FAR if it is degenerate."""
+    """Write face f, corners counterclockwise from outside; at distance FAR if it is degenerate."""
     faces, planes, polytope = state.faces, state.planes, state.polytope
     faces[f, 0], faces[f, 1], faces[f, 2] = a, b, c
     p = _row(polytope, a)

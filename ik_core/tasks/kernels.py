@@ -344,18 +344,18 @@ def add_curvature(p: Packed, hessian: Array) -> None:
     """
     for i in range(p.table.shape[0]):
         tip = frame_at(p.tips, i)
-        pull = _position_pull(p, i)
-        r, weight, k = _rotation_pull(p, i)
+        slope = _position_gradient(p, i)
+        r, weight, k = _rotation_terms(p, i)
         square = dot(r, r)
         below = p.table[i, BODY]
         while below >= 0:
             b = joint_axis(p.geometry, p.frames, below)
             if p.tree[below, KIND] == PRISMATIC:
-                g = cross(b, pull)
+                g = cross(b, slope)
             else:
                 v = cross(b, minus((tip[9], tip[10], tip[11]), joint_origin(p.frames, below)))
-                # pull.(a x v) = a.(v x pull), and likewise for the rotation: a.g in total
-                linear, angular = cross(v, pull), cross(b, r)
+                # slope.(a x v) = a.(v x slope), and likewise for the rotation: a.g in total
+                linear, angular = cross(v, slope), cross(b, r)
                 along = dot(r, b)
                 g = (
                     linear[0] + weight * (k * (r[0] * along - square * b[0]) + 0.5 * angular[0]),
@@ -381,7 +381,7 @@ def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
 
 
 @inline_kernel
-def _position_pull(p: Packed, i: int) -> Vector:
+def _position_gradient(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
     x = p.scales[i, 0] * p.scales[i, 0] * _beyond(p.raw[i, 0], p.tools[i, SLACK])
     y = p.scales[i, 1] * p.scales[i, 1] * _beyond(p.raw[i, 1], p.tools[i, SLACK + 1])
@@ -392,7 +392,7 @@ def _position_pull(p: Packed, i: int) -> Vector:
 
 
 @inline_kernel
-def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
+def _rotation_terms(p: Packed, i: int) -> tuple[Vector, float, float]:
     """The rotation vector in the root's axes, its weight, and k; zeros for other rotations."""
     if p.table[i, ROTATION] != VECTOR or p.table[i, GEOMETRIC] == 0:
         return (0.0, 0.0, 0.0), 0.0, 0.0
