@@ -74,16 +74,16 @@ def configuration(
     named = [value for value in given if isinstance(value, tuple)]
     if not named:
         numbers = robot.checked([value for value in given if isinstance(value, float)], name)
-        return _noted(robot, angles.to_joints(robot, numbers), angles)
+        return _with_degree_note(robot, angles.to_joints(robot, numbers), angles)
     if len(named) < len(given):
         raise UsageError('give a number for every joint, or JOINT=VALUE for some, not both')
     shown = angles.of_joints(robot, others)
     for joint, value in named:
         shown[robot.joint_index(joint)] = value
-    return _noted(robot, angles.to_joints(robot, robot.checked(shown, name)), angles)
+    return _with_degree_note(robot, angles.to_joints(robot, robot.checked(shown, name)), angles)
 
 
-def _noted(robot: Robot, q: Array, angles: Angles) -> Array:
+def _with_degree_note(robot: Robot, q: Array, angles: Angles) -> Array:
     """Return q; warn on stderr if a joint is so far beyond its limits that degrees are likely."""
     beyond = np.maximum(robot.lower - q, q - robot.upper)
     for name, value, unit, far in zip(

@@ -85,7 +85,7 @@ def check_collisions(
         free = collisions.free(rows)
         added, why = math.nan, ''
         if meshes:
-            added, why = _share_added(collisions, pieces, meshes, rows, free)
+            added, why = _added_fraction(collisions, pieces, meshes, rows, free)
         fingers = tuple((p.first, p.second) for p in collisions.pairs if p.verdict == 'fingers')
         return CollisionReport(links, poses, float(1.0 - free.mean()), added, why, fingers)
     except IkError as error:
@@ -146,7 +146,7 @@ def _volume(triangles: Array) -> float:
     return abs(float((a * np.cross(b, c)).sum())) / 6.0 or math.nan
 
 
-def _share_added(
+def _added_fraction(
     collisions: Collisions,
     pieces: Sequence[Piece],
     meshes: dict[str, list[Array]],

@@ -51,14 +51,14 @@ def _joint_rates(joint: JointReport) -> list[str]:
     unit, rates = joint.unit, []
     if joint.velocity > VELOCITY:
         doubt = ', if it means that' if FASTEST[unit] < joint.velocity < math.inf else ''
-        rates.append(f'velocity: {VELOCITY}  # [{unit}/s] {_said(joint.velocity)}{doubt}')
+        rates.append(f'velocity: {VELOCITY}  # [{unit}/s] {_limit_text(joint.velocity)}{doubt}')
     if joint.acceleration > ACCELERATION:
-        said = f' {_said(joint.acceleration)}' if joint.acceleration < math.inf else ''
-        rates.append(f'acceleration: {ACCELERATION}  # [{unit}/s^2]{said}')
+        limit_text = f' {_limit_text(joint.acceleration)}' if joint.acceleration < math.inf else ''
+        rates.append(f'acceleration: {ACCELERATION}  # [{unit}/s^2]{limit_text}')
     return rates
 
 
-def _said(limit: float) -> str:
+def _limit_text(limit: float) -> str:
     """The limit of the description as text."""
     allowed = 'has no limit' if limit == math.inf else f'allows {limit:g}'
     return f'the description {allowed}'

@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_REACHED
     except (IkError, UsageError, OSError) as error:
-        print(f'ik: {_said(error)}', file=sys.stderr)
+        print(f'ik: {_error_text(error)}', file=sys.stderr)
         return BAD_INPUT
 
 
@@ -77,7 +77,7 @@ def _run(argv: Sequence[str]) -> int:
     return code
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The text of an error; without the error number if a file can't be opened."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)

@@ -74,7 +74,7 @@ def add_parser(commands: Any, summary: str) -> None:
     )
     add_maps(parser)
     _add_weights(parser)
-    add_place(parser)
+    add_conversion(parser)
     add(
         '--fit',
         action='store_true',
@@ -182,7 +182,7 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
     add('--ignore-limits', action='store_true', help='let joints leave their limits')
 
 
-def add_place(parser: argparse.ArgumentParser) -> None:
+def add_conversion(parser: argparse.ArgumentParser) -> None:
     """Add the options that convert the paths to the robot's frame."""
     add = parser.add_argument
     add(

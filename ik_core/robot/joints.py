@@ -210,10 +210,10 @@ def _stack(joint: Joint) -> list[Joint]:
         Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=axis)
         for i, (name, axis) in enumerate(zip(names, axes, strict=True))
     ]
-    return _pile(joint, parts)
+    return _in_series(joint, parts)
 
 
-def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
+def _in_series(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
     """Connect `parts` in series in place of `joint`; their names are '<joint>/<part>'."""
     pile = []
     parent, origin = joint.parent, joint.origin
@@ -240,7 +240,7 @@ def _ball(joint: Joint) -> list[Joint]:
         endless = np.isinf([own_limits['lower'], own_limits['upper']]).all()
         kind = 'continuous' if endless else 'revolute'
         parts.append(Joint(name, kind, '', '', np.eye(4), axis, **own_limits))
-    return _pile(joint, parts)
+    return _in_series(joint, parts)
 
 
 def _screw(joint: Joint) -> list[Joint]:

@@ -45,12 +45,12 @@ def robot_path(name: str) -> Path:
         raise UrdfError(
             f"can't read {name[:LONGEST_NAME]!r}: {scheme}:// is not looked up: give the path"
         )
-    if _is_path(name) or _is_there(name, Path.is_file):
+    if _is_path(name) or _exists(name, Path.is_file):
         return Path(name)
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name]
-    if _is_there(name, Path.is_dir):
+    if _exists(name, Path.is_dir):
         return Path(name)
     close = difflib.get_close_matches(name, shipped, n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
@@ -67,7 +67,7 @@ def _is_path(name: str) -> bool:
     return bool(Path(name).name != name or Path(name).suffix)
 
 
-def _is_there(name: str, kind: Callable[[Path], bool]) -> bool:
+def _exists(name: str, kind: Callable[[Path], bool]) -> bool:
     """Return whether a name exists as the given kind, a file or a folder."""
     try:
         return bool(name) and kind(Path(name))

@@ -349,14 +349,14 @@ def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
         for joint in joints
         if joint.kind in ('floating', 'planar') and joint.name not in free_joints
     ]
-    remarks += _remark_on_length(joints)
+    remarks += _length_remark(joints)
     unlimited = [j.name for j in joints if j.kind in _MOVABLE and j.velocity == math.inf]
     if unlimited:
         remarks.append(f'no velocity limit: {", ".join(unlimited)}')
     return remarks
 
 
-def _remark_on_length(joints: Sequence[Joint]) -> list[str]:
+def _length_remark(joints: Sequence[Joint]) -> list[str]:
     """A warning if an arm, measured from its first joint, is longer than LONGEST_ARM."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
