@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of all searches: what is inside the limits, what is reached, what is a closest point and
-what only a saddle, which point is the best so far, and the status of an answer.
+"""Rules of all searches. They decide whether a point is inside the limits, within the tolerances,
+a closest point or only a saddle, which point is the best so far, and the status of an answer.
 
 Each rule exists only here, except that the choice of whole turns is in
 `robot.limits.write_answer`. Rules take numbers and arrays of a point, (n,) or (G, 2), so that
