@@ -275,7 +275,7 @@ def _clear(trial: Array) -> None:
 
 @kernel
 def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, weights: Array) -> float:
-    """Use the nearest point of edge a b if it is nearer than `best`; see `_keep_nearer`."""
+    """Use the nearest point of edge a b if it is nearer; return the smaller square."""
     start = _at(simplex, a)
     edge = minus(start, _at(simplex, b))
     square = dot(edge, edge)
@@ -289,7 +289,7 @@ def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, weights
 def _try_face(
     simplex: Array, a: int, b: int, c: int, best: float, trial: Array, weights: Array
 ) -> float:
-    """Use the nearest point of triangle a b c if it is nearer than `best`; see `_keep_nearer`."""
+    """Use the nearest point of triangle a b c if it is nearer; return the smaller square."""
     p, q, r = _at(simplex, a), _at(simplex, b), _at(simplex, c)
     first, second = minus(q, p), minus(r, p)
     n = cross(first, second)

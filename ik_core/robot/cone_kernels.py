@@ -160,7 +160,7 @@ def height_above(cones: Any, k: int, side: int, nothing: float) -> float:
     """The angle [rad] of the direction of cone k above an edge; its derivative goes to `slopes`.
 
     side : 0 for the edge of the direction's slice, -1 for the edge before, 1 for the edge after
-    nothing : returned if that edge does not bound the direction
+    nothing : the value to return if that edge does not bound the direction
 
     Outside the cone, side 0 is minus the angle to the nearest direction inside, and the other two
     sides are the edges that meet there, if that is at a corner.
