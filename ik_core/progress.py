@@ -6,6 +6,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TypeVar
 
@@ -16,6 +18,19 @@ COLUMNS = 79  # of a terminal: a longer line could not be overwritten
 REFRESH = 0.1  # [s] between updates, so that they take no time
 
 
+_quiet: ContextVar[bool] = ContextVar('quiet', default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Context, of this thread, in which no progress is shown: work that nobody waits for."""
+    before = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
 class ProgressLine:
     """A line that is overwritten until `end`, or the end of a `with`.
 
@@ -24,7 +39,7 @@ class ProgressLine:
 
     def __init__(self, label: str, silent: bool = False) -> None:
         self.label = label
-        self.silent = silent or sys.stderr is None or not sys.stderr.isatty()
+        self.silent = silent or _quiet.get() or sys.stderr is None or not sys.stderr.isatty()
         self._first: int | None = None
         self._begun = self._shown = 0.0
         self._width = 0

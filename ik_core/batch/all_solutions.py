@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
-from ..closed_form.forms import ClosedForm
+from ..closed_form.closed_form import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -196,7 +196,7 @@ def _by_searches(
 
 def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
     """Move the solutions that are not free to `colliding`."""
-    free = problem.are_free(found.q)
+    free = problem.avoidance.are_free(found.q)
     return replace(
         found,
         q=found.q[free],

@@ -63,10 +63,11 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
 
 def in_shell(problem: IkProblem, result: IkResult) -> IkResult:
     """Replace names of Python in the result's note by options of the command line."""
-    missed = result.q, result.position_errors, result.orientation_errors, problem.points
-    if result.success or not (advice := problem.advice(*missed)):
+    errors = result.position_errors, result.orientation_errors
+    missed = result.q, *errors, problem.tolerances, problem.points
+    if result.success or not (advice := problem.missed.advice(*missed)):
         return result
-    note = result.note.replace(advice, problem.advice(*missed, words=IN_SHELL))
+    note = result.note.replace(advice, problem.missed.advice(*missed, words=IN_SHELL))
     return replace(result, note=note)
 
 

@@ -36,7 +36,7 @@ from ..rules import is_pressing, is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .layouts import Record, search_at
-from .loop import Kernel, method_loop
+from .loop import Kernel, loop_of
 
 NEAR = 1e-10
 """A constraint is met where no more is left to its bound, relative to |bound| + 1."""
@@ -275,19 +275,19 @@ INSTEAD = {
 }
 """The kernels that know the limits alone, and those that know the constraints too."""
 
-settle = substitute(loop.settle, 'constrained', INSTEAD)
-conclude = substitute(loop.conclude, 'constrained', INSTEAD)
+settle = substitute(loop.settle, 'constrained', INSTEAD, 'ik_loop_settle_constrained')
+conclude = substitute(loop.conclude, 'constrained', INSTEAD, 'ik_loop_conclude_constrained')
 
 
 @cache
 def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """The loop around a method's kernels, as `method_loop`; the step keeps the constraints."""
-    own = {start: start, step: step}
-    made: Kernel = substitute(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
+    instead, entry = {**INSTEAD, start: start, step: step}, f'ik_run_{name}_constrained'
+    made: Kernel = substitute(loop_of(name, start, step), 'constrained', instead, entry)
     return made
 
 
-@kernel
+@kernel(entry='ik_start_inside')
 def start_inside(address: int) -> bool:
     """Move the start to the nearest point inside; False where there is none."""
     search = search_at(address)

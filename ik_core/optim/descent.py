@@ -9,6 +9,7 @@ residual.
 from __future__ import annotations
 
 from ..kernels.jit import call_back, kernel
+from ..kernels.signatures import Array2
 from ..maths.boxed_step import cap_step, is_blocked
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
@@ -45,8 +46,8 @@ SCALES, RESTS, NEARER, STEP = range(4)
 NEARER_RESIDUAL = 0
 
 
-@kernel
-def begin_descent(address: int, second: Array) -> None:
+@kernel(entry='ik_begin_descent')
+def begin_descent(address: int, second: Array2) -> None:
     """Begin where x stands."""
     search = search_at(address)
     _evaluate_at_x(search)
@@ -54,8 +55,8 @@ def begin_descent(address: int, second: Array) -> None:
     search.own_values[SECONDARY_COST] = _secondary_at(search, second, search.x)
 
 
-@kernel
-def descend(address: int, second: Array) -> bool:
+@kernel(entry='ik_descend')
+def descend(address: int, second: Array2) -> bool:
     """Move x once; whether there is nothing left to gain."""
     search = search_at(address)
     x, step = search.x, search.own_vectors[STEP]

@@ -22,6 +22,7 @@ from .active_set import share_within
 from .evaluation import evaluate, is_held, take_trial
 from .layouts import Record
 from .line_search import project_onto
+from .loop import method_loop
 
 RADIUS = 0
 """Index into `own_values`: the radius, the largest move of a variable for which the model is
@@ -158,3 +159,6 @@ def predicted_decrease(search: Record) -> float:
             image += search.columns[j, i] * search.dx[j]
         decrease -= (2.0 * search.residual[i] + image) * image
     return decrease
+
+
+run_trust_region = method_loop('trust_region', start, step)

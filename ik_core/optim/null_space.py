@@ -73,7 +73,7 @@ class NullSpaceDescent:
         self._joint_rows = len(x) if joint_tasks else 0
         own = np.array([self._joint_rows])
         self._records = records = SearchRecords(problem, SearchOptions(), own)
-        q = problem.configuration(x)
+        q = problem.task_rows.at(x).copy()
         records.start_at(q)
         rows = self._joint_rows
         if joint_tasks:
@@ -81,7 +81,7 @@ class NullSpaceDescent:
             vectors = records.search['own_vectors']
             vectors[SCALES], vectors[RESTS] = np.sqrt(weights), rests
         if self._others:
-            rows += len(problem.rows_of(self._others, x, begins=True)[0])
+            rows += len(problem.task_rows.both(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
         judges = records.packed is problem.packed  # whether the kernel knows what is reached
         records.search['own_values'][MUST_REACH] = must_reach and judges
@@ -89,7 +89,7 @@ class NullSpaceDescent:
         begin_descent(records.search.address, self._second)
         records.check()
         if must_reach and problem.other_tasks:
-            weighed = problem.residual_of(problem.other_tasks, x)
+            weighed = problem.task_rows.residual(problem.other_tasks, x)
             records.search['own_values'][ALLOWED] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
@@ -178,7 +178,7 @@ class SecondarySearch(Search):
                 break
             before = self.x
             descent.iterate()
-            if self.problem.avoids and not self.problem.is_free(self.q):
+            if self.problem.avoids and not self.problem.avoidance.is_free(self.q):
                 self._stopped = before
                 break
         if self._stopped is not None or self._ongoing(reached) is None:
@@ -196,7 +196,7 @@ class SecondarySearch(Search):
         """Begin the descent of the next level, which holds those before it."""
         problem, begun = self.problem, len(self.descents)
         x = self.descents[-1].x if begun else reached.q[problem.variables]
-        q = problem.configuration(x)
+        q = problem.task_rows.at(x).copy()
         before = [task for level in problem.levels[:begun] for task in level]
         held = [HeldTask(task, problem.robot, q) for task in before]
         level = problem.holding(held, problem.levels[begun])

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from ..maths.linalg import gauss_newton_hessian
-from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
 from .layouts import Record
@@ -51,8 +51,8 @@ class QuasiNewtonOptions(LineSearchOptions):
         return (self.alpha, self.beta, self.epsilon)
 
 
-@kernel
-def linear_model(columns: Array, epsilon: float, model: Array) -> None:
+@kernel(entry='ik_linear_model')
+def linear_model(columns: Array2, epsilon: float, model: Array2) -> None:
     """Half the Hessian J'J + eps I of the cost of the linear model r + J dx, J' = columns (n, m).
 
     eps makes it positive definite where J'J is singular, as it is for a redundant arm.
@@ -62,8 +62,8 @@ def linear_model(columns: Array, epsilon: float, model: Array) -> None:
         model[j, j] += epsilon
 
 
-@kernel
-def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
+@kernel(entry='ik_bfgs_update')
+def bfgs_update(model: Array2, step: Array1, change: Array1, image: Array1) -> None:
     """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
 
         B+ = B - B s s' B / s'B s + y y' / s'y

@@ -12,10 +12,10 @@ residual is corrected by what they did move, and the remaining joints are solved
 (`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
-Where the chain has a closed form, or nearly has one, or all but one of its joints have one, the
-first attempt begins at the nearest solution, judged as any other point (`closed_form.beginning`);
-of seven joints one is then held, so starts near their goal stay; where such an attempt leads
-nowhere, the first restart begins at that solution. What can't be reached, and all other chains,
+If the chain has a closed form, or nearly has one, or all but one of its joints have one, the
+first attempt begins at the nearest solution (`closed_form.initial_guess`), which is checked as any
+other point. For seven joints one of them is fixed then, so a start near its goal is kept; if that
+attempt fails, the first restart begins at the solution. Goals out of reach, and all other chains,
 begin at the start itself.
 
 An attempt that stops improving is left for a random configuration. When none reaches the

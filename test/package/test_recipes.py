@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of CONTRIBUTING.md, followed to the letter in a copy of the sources."""
+"""The recipes of docs/develop/recipes.md, followed to the letter in a copy of the sources."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from support.installed_tree import ROOT, copy_tree, run
 from support.robots import python_path
 
 pytestmark = pytest.mark.thorough
-PAGE = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
+PAGE = (ROOT / 'docs' / 'develop' / 'recipes.md').read_text(encoding='utf-8')
 SOLVERS = 'ik_core/solvers/__init__.py'
 NAMES = 'ik_core/solvers/names.py'
 EXAMPLES = 'test/support/task_examples.py'

@@ -30,7 +30,7 @@ class StandingSearch:
 
     def __init__(self, problem, x, own=()):
         self.problem = problem
-        self.workspace = MethodWorkspace(problem, SearchOptions(), 'standing', None, None, own)
+        self.workspace = MethodWorkspace(problem, SearchOptions(), None, own)
         q = problem.default_configuration
         q[problem.variables] = x
         self.workspace.load(q)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.streams import ROBOTS, Stream, flipped_goal, moved, out_of_reach, turned
 
 import ik_core as ik
-from ik_core.closed_form import beginning
+from ik_core.closed_form import initial_guess
 from ik_core.tracking import MotionLimits, TrackerOptions, TrackStatus
 
 # 2. No restarts while following; one search for a new, far goal
@@ -64,13 +64,13 @@ def test_a_goal_dragged_along_and_over_a_limit_never_flips(name):
 
 
 def test_the_first_search_finds_its_closed_form_before_the_first_tick(monkeypatch):
-    monkeypatch.setattr(beginning, '_PLANS', {})
+    monkeypatch.setattr(initial_guess, '_PLANS', {})
     stream = Stream('panda', velocity=1.0)
-    assert len(beginning._PLANS) == 1
+    assert len(initial_guess._PLANS) == 1
     stream.goal(out_of_reach(stream.tip_pose()))
     commands = [stream.tick() for _ in range(20)]
     assert any(command.status is TrackStatus.SEARCHING for command in commands)
-    assert len(beginning._PLANS) == 1
+    assert len(initial_guess._PLANS) == 1
 
 
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'pr2_like'])

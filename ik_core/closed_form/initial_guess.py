@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a search begins: at the solution in closed form that is nearest to its start.
+"""Initial guess of a search: the solution in closed form that is nearest to its start.
 
-Or, for a chain without formulas, at that of a chain with some that it nearly is (`ideals`); of
-chains longer by one, by a rail or a torso that is lifted, that joint stays at its start.
+A chain without formulas uses those of a chain that it nearly is (`idealised_chain`). If a chain
+has one joint too many, such as a rail or a torso that is lifted, that joint stays at its start.
 
-A chain is looked at once, whichever limits, tolerances and problems it is in: that takes
-milliseconds, a search microseconds.
+A chain is analysed once for all limits, tolerances and problems: that takes milliseconds, a
+search microseconds.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .chain import (
     seen_from,
 )
 from .families import Strategy
-from .ideals import ideals_of
+from .idealised_chain import idealised_chains
 from .kernel import EXACT
-from .nearest import ROOM, nearest_solutions
+from .nearest import SCRATCH_ROWS, nearest_solutions
 from .records import (
     BEFORE,
     BEHIND,
@@ -75,12 +75,12 @@ TRIALS, ENOUGH = 8, 6
 """Random configurations that a strategy is tried on, and how many it has to find again."""
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
 """Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
-APART = 0.1
+SQUARED_DISTANCE = 0.1
 """Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
 PLANS_KEPT = 64
 
 
-class Beginning:
+class InitialGuess:
     """The points where searches of one problem begin.
 
     `numbers` : those of the plan that the kernel `nearest_solutions` takes for first attempts
@@ -120,7 +120,7 @@ class Beginning:
 
 
 def _room() -> Array:
-    return np.zeros((ROOM, WIDTH))
+    return np.zeros((SCRATCH_ROWS, WIDTH))
 
 
 class _Plan(NamedTuple):
@@ -139,7 +139,7 @@ _PLANS: dict[bytes, _Plan | None] = {}
 _LOCK = Lock()
 
 
-def beginning_of(problem: IkProblem) -> Beginning | None:
+def initial_guess_of(problem: IkProblem) -> InitialGuess | None:
     """Where searches of a problem begin; None: at their starts.
 
     For one pose alone, and a chain of six or seven joints, or with one more, that has, or
@@ -148,10 +148,10 @@ def beginning_of(problem: IkProblem) -> Beginning | None:
     if problem.levels or not _may_be_known(problem):
         return None
     plan = _plan_for(problem.packed, len(problem.variables))
-    return None if plan is None else Beginning(plan, problem)
+    return None if plan is None else InitialGuess(plan, problem)
 
 
-def expected_beginning(problem: IkProblem) -> str | None:
+def expected_initial_guess(problem: IkProblem) -> str | None:
     """Where searches begin, in words, if not at a closed form of the whole chain; untried.
 
     At those of what the chain nearly is, or of a part of it. None: at nothing like that. Compiles
@@ -179,7 +179,7 @@ def _titles(
     kept = f', with {others} at the start value' if others else ''
     for strategy in _known(window, packed):
         yield strategy.title(names[first:last]) + kept
-    for ideal in ideals_of(window):
+    for ideal in idealised_chains(window):
         for strategy in _known(ideal, packed):
             yield f'nearly {strategy.title(names[first:last])}{kept}'
 
@@ -243,7 +243,9 @@ def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan 
     found = _plan_among(window, chain, first, packed)
     if found:
         return found
-    ideals = (ideal for ideal in ideals_of(window) if _apart(ideal, window) <= APART)
+    ideals = (
+        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= SQUARED_DISTANCE
+    )
     plans = (_plan_among(one, chain, first, packed) for one in ideals)
     return next((plan for plan in plans if plan), None)
 

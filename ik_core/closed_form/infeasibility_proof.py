@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from ..collision.records import CYLINDER
 from ..maths.affine import Affine, dot, stacked
 from ..maths.rotations import Array, IntArray
-from ..problem import DEPTH, IkProblem
+from ..problem import IkProblem
+from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
 from ..robot.limits import TURN as FULL_TURN
-from .forms import ClosedForm
+from .closed_form import ClosedForm
 from .records import (
     BETWEEN,
     COLUMN,
@@ -305,7 +306,7 @@ class Loop:
         return _spun(c, -s, _in_frame(self.numbers[JUDGED + k - 1], v, offset))
 
 
-class Cover:
+class InfeasibilityProof:
     """The proof for the goal that a problem has loaded, from a start (n,); see the module.
 
     Call `refine` until it `is_over`. Then `is_proved` says whether no solution is free, and
@@ -388,7 +389,7 @@ class Cover:
         proved = np.zeros(len(q), bool)
         depths: dict[tuple[str, str], Array] = {}
         for i, one in enumerate(q):
-            pairs = self._collisions.colliding(one, self._problem.groups)
+            pairs = self._collisions.colliding(one, self._problem.avoidance.groups)
             if not pairs and self.found is None and self._is_answer(one):
                 self.found = one
             for pair in pairs:
@@ -402,7 +403,9 @@ class Cover:
         return proved
 
     def _is_answer(self, q: Array) -> bool:
-        return self._problem.is_solved(*self._problem.errors(q)) and self._problem.is_free(q)
+        return self._problem.is_solved(
+            *self._problem.errors(q)
+        ) and self._problem.avoidance.is_free(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
         """Bound on the motion [m] of one link's pieces relative to the other link, from where they
@@ -434,7 +437,7 @@ class Cover:
         return turns
 
 
-def can_cover(problem: IkProblem, form: ClosedForm) -> bool:
+def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
     """Whether there is a proof for problems like this: seven revolute joints of a simple form,
     none of which moves other links than those behind it, and a goal in the root's frame."""
     records = form.records

@@ -24,7 +24,7 @@ only in the mean.
 """
 
 
-def ideals_of(chain: Chain) -> Iterator[Chain]:
+def idealised_chains(chain: Chain) -> Iterator[Chain]:
     """The ideal chains of one of turning joints, those that are nearest to it first."""
     if chain.slides.any():
         return

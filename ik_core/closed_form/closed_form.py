@@ -19,15 +19,15 @@ from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.kinematics import OFFSET
 from ..rules import are_within
+from .approximate_nearest import ApproximateNearest, approximate_nearest
+from .batch import ManySolutions, redundancy_values, solve_chunks
 from .chain import Chain, asks_for_a_point, chain_of, why_not
 from .elimination import EliminationWorkspace, NoCut
 from .families import Strategy
-from .following import appraise, follow
 from .kernel import BY_START, EXACT, SAME
-from .many import ManySolutions, redundancy_values, solve_chunks
 from .nearest_branch import UNKNOWN
-from .nearly import NearlyClosed, nearly_closed
 from .records import MARGIN, MISSES, SETTINGS, SLOTS
+from .refinement import appraise, follow
 from .workspace import FAR_FOLLOWED, FOLLOWED, NEARLY_FOLLOWED, Workspace
 
 TRIALS = 6
@@ -70,13 +70,13 @@ class ClosedForm:
         self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._workspaces: list[Workspace] = []
         self._direct: Workspace | None = None  # that needs no care, but for what is only near
-        self._nearly: list[NearlyClosed | None] = []  # once it is looked for
+        self._nearly: list[ApproximateNearest | None] = []  # once it is looked for
         self._redundant_joint: int | None = None
         self._redundancy_range = np.nan, np.nan
         self._family = ''
         self.is_certain = False
         self._has_refined = self._has_missed = False
-        self.stand(self.start(q0))
+        self.set_frozen_joints(self.start(q0))
 
     def __repr__(self) -> str:
         return f'<ClosedForm of {self.robot.name!r}: {self.family}>'
@@ -169,7 +169,7 @@ class ClosedForm:
 
     def solve_loaded(self, start: Array, redundancy: float | None = None) -> Array:
         """Solve from a checked start (n,), for the target that the problem read last."""
-        self.stand(start)
+        self.set_frozen_joints(start)
         value = self._redundancy_value(start, redundancy)
         self._has_missed = False
         if self._direct is not None:
@@ -203,7 +203,7 @@ class ClosedForm:
         progress = rising(progress)
         frames = frames_of(checked_transforms(targets, self.robot.base_link))
         starts = self.robot.checked_rows(self._default if q0 is None else q0, len(frames), 'q0')
-        self.stand(starts[0] if len(starts) else self._default)
+        self.set_frozen_joints(starts[0] if len(starts) else self._default)
         values = self._redundancy_values(starts, redundancy, len(frames))
         if self._direct is None or not self._have_equal_constants(starts):
             rows = SLOTS, self.robot.n
@@ -213,12 +213,12 @@ class ClosedForm:
         return self._completed(frames, starts, values, q, counts, progress)
 
     def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
-        """The answer and costs (N,) of `sweeping.sweep` for the goal's target and a start (n,).
+        """Return the result and costs (N,) of `redundancy_scan.sweep` for the target and a start (n,).
 
         None where that has to be done value by value, by `solve`.
         """
         self._packed.load(start)
-        self.stand(start)
+        self.set_frozen_joints(start)
         if self._direct is None:
             return None
         return self._direct.sweep(self._packed.targets, start, values, task)
@@ -231,7 +231,7 @@ class ClosedForm:
         None where that has to be done value by value, by `solve`.
         """
         self._packed.load(start)
-        self.stand(start)
+        self.set_frozen_joints(start)
         if self._direct is None or not HAS_LANES:
             return None
         value, in_doubt, q = self._direct.nearest(self._packed.targets, start, values)
@@ -249,10 +249,10 @@ class ClosedForm:
         return q if error <= EXACT else None
 
     def best_nearby(self, start: Array) -> Array | None:
-        """The solution that `nearly` finds for the target that was read last, or None."""
+        """Return what `approximate_nearest` finds for the target that was read last, or None."""
         if not self._nearly:
             own = self._chain, self._packed, self._limits, self._joints, self.robot.n, self._room
-            self._nearly.append(nearly_closed(*own))
+            self._nearly.append(approximate_nearest(*own))
         nearly = self._nearly[0]
         return None if nearly is None else nearly.best(start)
 
@@ -260,7 +260,7 @@ class ClosedForm:
         """Values of the redundant joint between two of (N,): with solutions where these have none,
         or without where both have some, as far as estimated."""
         self._packed.load(start)
-        self.stand(start)
+        self.set_frozen_joints(start)
         found = None
         if self._direct is not None and HAS_LANES:
             found = self._direct.hidden(self._packed.targets, start, values)
@@ -275,7 +275,7 @@ class ClosedForm:
         choose : returns one of the solutions (k, n), which are sorted by their distance to the
             start, or None
         """
-        self.stand(start)
+        self.set_frozen_joints(start)
         counts, q = np.full(len(values), -1), np.empty(0)
         if self._direct is not None:
             frames = np.repeat(self._packed.targets, len(values), axis=0)
@@ -301,7 +301,7 @@ class ClosedForm:
         open_ = np.flatnonzero(counts < 0)
         for done, i in enumerate(open_.tolist()):
             start = starts[min(i, last)]
-            self.stand(start)
+            self.set_frozen_joints(start)
             self._packed.targets[0] = frames[i]
             found = self._solve_carefully(start, values[min(i, len(values) - 1)])
             if len(found) > q.shape[1]:
@@ -453,7 +453,7 @@ class ClosedForm:
         position, orientation = self.tolerances
         return are_within(self._packed.errors, times * position, times * orientation)
 
-    def stand(self, start: Array) -> None:
+    def set_frozen_joints(self, start: Array) -> None:
         """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).
 
         UnsupportedProblem where they leave no closed form; another start may have one again.

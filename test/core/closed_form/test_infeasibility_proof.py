@@ -10,7 +10,14 @@ from support.sphere_scene import MARGIN, Scene
 
 import ik_core as ik
 from ik_core.closed_form import ClosedForm, form
-from ik_core.closed_form.covering import PIECES, Cover, Loop, Piece, can_cover, whole
+from ik_core.closed_form.infeasibility_proof import (
+    PIECES,
+    InfeasibilityProof,
+    Loop,
+    Piece,
+    can_prove,
+    whole,
+)
 from ik_core.closed_form.records import MULTIPLIER, OFFSET
 from ik_core.collision import Collisions, Sphere
 from ik_core.maths.rotations import Array, frame_of
@@ -25,10 +32,10 @@ def solutions(arm: ClosedForm, target: Array, q0: Array, values: Array) -> Array
     return np.concatenate([np.empty((0, len(q0))), *many])
 
 
-def proof(problem: ik.IkProblem, arm: ClosedForm, q: Array) -> Cover:
+def proof(problem: ik.IkProblem, arm: ClosedForm, q: Array) -> InfeasibilityProof:
     """The finished proof for the problem's goal."""
     problem.load(q)
-    cover = Cover(problem, arm, q)
+    cover = InfeasibilityProof(problem, arm, q)
     while not cover.is_over:
         cover.refine()
     return cover
@@ -185,11 +192,11 @@ def test_arms_without_a_proof_are_told_apart() -> None:
     panda, six = Scene('panda'), Scene('ur5e')
     problem = panda.problem()
     arm = form(problem)
-    assert can_cover(problem, arm)
-    assert not can_cover(six.problem(), form(six.problem()))  # has no redundancy parameter
-    assert not can_cover(problem.without_avoid(), arm)
+    assert can_prove(problem, arm)
+    assert not can_prove(six.problem(), form(six.problem()))  # has no redundancy parameter
+    assert not can_prove(problem.without_avoid(), arm)
     only_valid = ik.IkProblem(panda.robot, [ik.PoseTask(panda.tip)], valid=lambda q: False)
-    assert not can_cover(only_valid, form(only_valid))
+    assert not can_prove(only_valid, form(only_valid))
 
 
 def test_a_change_of_the_world_meanwhile_is_no_proof() -> None:

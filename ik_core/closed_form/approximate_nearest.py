@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nearest of all solutions of seven joints that nearly have formulas, in milliseconds.
 
-Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions beside
-those of an ideal chain (`ideals`), all of which are found by formulas, at many values of a joint
-that is held. Those nearest to the start are led to solutions of the chain itself, and then along
-its self-motion, which all joints take part in, to where that is nearest.
+Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions close to
+those of an ideal chain (`idealised_chain`). Formulas find all of these, at many values of the
+redundancy parameter. The ones nearest to the start are refined to solutions of the chain itself,
+and then moved along its self-motion of all joints, to the point nearest to the start.
 
-That is no proof: where the ideal chain has no solution next to one of the chain itself, at the
-edge of the reach or beside a singularity, this one is not found.
+This is no proof: at the edge of the reach or near a singularity the ideal chain may have no
+solution close to one of the chain itself, which is then not found.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
+from .batch import solve_chunks
 from .chain import Chain
-from .following import follow
-from .ideals import ideals_of
+from .idealised_chain import idealised_chains
 from .kernel import EXACT
-from .many import solve_chunks
+from .refinement import follow
 from .workspace import Workspace
 
 SAMPLES = 180
@@ -42,8 +42,8 @@ LEAST_BEND = 0.02
 """
 
 
-class NearlyClosed:
-    """A chain of seven joints, and the formulas of what it nearly is: see `nearly_closed`.
+class ApproximateNearest:
+    """A chain of seven joints, and the formulas of the chain that it nearly is.
 
     room: arrays for `following.follow`
     """
@@ -134,25 +134,25 @@ class NearlyClosed:
         return None
 
 
-def nearly_closed(
+def approximate_nearest(
     chain: Chain,
     packed: PackedGoals,
     limits: JointLimits,
     joints: IntArray,
     n: int,
     room: tuple[Array, Array, Array],
-) -> NearlyClosed | None:
+) -> ApproximateNearest | None:
     """The nearly closed form of a chain of seven; None without formulas, or if it slides.
 
     joints (7,): where those of the chain are in q (n,). limits: of the variables.
     """
     wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
-    for ideal in ideals_of(chain):
+    for ideal in idealised_chains(chain):
         for strategy in ideal.strategies():
             if strategy.by_elimination or strategy.redundant < 0 or strategy.deviation > EXACT:
                 continue
             j = chain.variables[strategy.redundant]
             values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
             workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
-            return NearlyClosed(workspace, values, packed, limits, room)
+            return ApproximateNearest(workspace, values, packed, limits, room)
     return None

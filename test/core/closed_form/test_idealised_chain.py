@@ -9,7 +9,7 @@ from support.first_attempts import measured
 import ik_core as ik
 from ik_core.cli.main import main
 from ik_core.closed_form.chain import chain_of
-from ik_core.closed_form.ideals import MOST, ideals_of
+from ik_core.closed_form.idealised_chain import MOST, idealised_chains
 
 
 def chain_with(robot):
@@ -38,7 +38,7 @@ def offset_wrist(offset):
 @pytest.mark.parametrize('offset', [1e-3, 0.01, 0.02])
 def test_a_wrist_with_an_offset_is_closed_by_moving_its_axes_alone(offset):
     chain = chain_with(offset_wrist(offset))
-    ideal = next(ideals_of(chain))
+    ideal = next(idealised_chains(chain))
     np.testing.assert_array_equal(ideal.rows[:, :3], chain.rows[:, :3])
     np.testing.assert_array_equal(ideal.rows[:3], chain.rows[:3])
     assert distance(ideal.rows[4], ideal.rows[5]) < 1e-12
@@ -52,12 +52,12 @@ def test_a_wrist_with_an_offset_is_closed_by_moving_its_axes_alone(offset):
 
 def test_axes_that_miss_each_other_by_far_are_left():
     chain = chain_with(offset_wrist(3.5 * MOST))
-    assert all(ideal.rows[3:, 3:].std(0).max() > 1e-3 for ideal in ideals_of(chain))
+    assert all(ideal.rows[3:, 3:].std(0).max() > 1e-3 for ideal in idealised_chains(chain))
 
 
 def test_a_measured_ur5e_is_nearly_one_with_parallel_axes():
     chain = chain_with(ik.load_urdf(measured('ur5e', 3)))
-    ideal = next(ideals_of(chain))
+    ideal = next(idealised_chains(chain))
     assert np.abs(np.cross(chain.rows[1, :3], chain.rows[2, :3])).max() > 1e-4
     assert distance(chain.rows[4], chain.rows[5]) > 1e-5
     np.testing.assert_allclose(np.cross(ideal.rows[1, :3], ideal.rows[2, :3]), 0.0, atol=1e-15)
@@ -73,7 +73,9 @@ def test_axes_that_point_the_other_way_stay_so():
     chain = chain_with(robot)
     chain.rows[1, :3] = -chain.rows[1, :3] + 1e-3 * np.array([1.0, 0.0, 0.0])
     chain.rows[1, :3] /= np.linalg.norm(chain.rows[1, :3])
-    ideal = next(one for one in ideals_of(chain) if (one.rows[2, :3] != chain.rows[2, :3]).any())
+    ideal = next(
+        one for one in idealised_chains(chain) if (one.rows[2, :3] != chain.rows[2, :3]).any()
+    )
     np.testing.assert_allclose(ideal.rows[1, :3], -ideal.rows[2, :3], atol=1e-15)
     np.testing.assert_allclose(ideal.rows[1, :3], chain.rows[1, :3], atol=1e-3)
 
@@ -82,7 +84,7 @@ def test_slides_have_no_ideal():
     rng = np.random.default_rng(1)
     joints = spec(rng.uniform(size=(6, 3)), np.eye(3)[[0, 1, 2, 0, 1, 2]])
     joints[2] = ('P', *joints[2][1:])
-    assert not list(ideals_of(chain_with(closed_form_chains.chain(joints, rng))))
+    assert not list(idealised_chains(chain_with(closed_form_chains.chain(joints, rng))))
 
 
 def test_info_says_where_searches_of_a_measured_arm_begin(tmp_path, capsys):
