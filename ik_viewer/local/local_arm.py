@@ -22,7 +22,7 @@ from ik_core.exceptions import IkError
 from ik_core.maths.argument_types import VectorLike
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, Tracker, TrackStatus
-from ik_core.tracking.other_configuration import MISSED
+from ik_core.tracking.status import MISSED
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
