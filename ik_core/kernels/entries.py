@@ -198,8 +198,8 @@ def _rows() -> list[Entry]:
             for name, letters in (('settle', 'i'), ('conclude', ''))
         ),
         row('optim.constrained:start_inside', 'i', 'b'),
-        row('optim.descent:begin_descent', 'iD2'),
-        row('optim.descent:descend', 'iD2', 'b'),
+        row('optim.descent:begin_descent', 'i'),
+        row('optim.descent:descend', 'i', 'b'),
         row('optim.quasi_newton:linear_model', 'D2dD2'),
         row('optim.quasi_newton:bfgs_update', 'D2D1D1D1'),
         row('tracking.braking:approach_speed', 'ddd', 'd'),

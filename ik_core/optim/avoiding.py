@@ -62,9 +62,9 @@ from .evaluation import (
     within_tolerances,
 )
 from .layouts import ENDED, Record
-from .line_search import ALPHA, BETA, SMALLEST_MOVE, project_onto
+from .line_search import SMALLEST_MOVE, line_search_at, project_onto
 from .loop import Kernel, method_loop
-from .quasi_newton import MOVED
+from .quasi_newton import quasi_newton_at
 
 NEAR = 0.1
 """[m] Pairs of links farther apart than this and their margin have no row."""
@@ -282,7 +282,7 @@ def minimum_free(search: Record) -> None:
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
     """Armijo's line search over free points; trials that can't be made free are too long."""
     x, trial, gradient = search.x, search.trial, search.gradient
-    largest = 0.0
+    own, largest = line_search_at(search.own), 0.0
     for j in range(x.shape[0]):
         largest = max(largest, abs(x[j]))
     while True:
@@ -297,10 +297,10 @@ def armijo_free(search: Record, direction: Array, tau: float) -> bool:
                 slope += 2.0 * gradient[j] * (trial[j] - x[j])
             if slope < 0.0:
                 cost = evaluate(search, trial, search.trial_residual)
-                if cost < search.cost + search.own_options[ALPHA] * slope:
+                if cost < search.cost + own.alpha * slope:
                     take_trial(search, cost)
                     return True
-        tau *= search.own_options[BETA]
+        tau *= own.beta
 
 
 descend_free = with_kernels(
@@ -349,7 +349,7 @@ def step_free(search: Record) -> bool:
     """Take one step out of a collision, or one line search that enters none."""
     if is_free(search, search.x):
         return descend_free(search)
-    search.own_values[MOVED] = 0.0  # the model learns nothing from it
+    quasi_newton_at(search.own).moved = 0  # the model learns nothing from it
     return way_out(search)
 
 

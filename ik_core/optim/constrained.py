@@ -37,6 +37,7 @@ from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .layouts import Record, search_at
 from .loop import Kernel, method_loop
+from .quasi_newton import quasi_newton_at
 
 NEAR = 1e-10
 """A constraint is met where no more is left to its bound, relative to |bound| + 1."""
@@ -58,7 +59,7 @@ def program_of(search: Record) -> ProgramArrays:
 def minimum_inside(search: Record) -> None:
     """DX = the minimum of the model inside the constraints; 0 where it is not convex."""
     constrained_program(
-        search.model,
+        quasi_newton_at(search.own).model,
         search.gradient,
         search.x,
         search.problem.bounds,

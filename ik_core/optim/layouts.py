@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a problem and of a search in the shared loop, and the numbers that stand in them.
+"""The records of a problem, a search in the shared loop, and its method; codes in their fields.
 
 `PROBLEM` is shared by all searches for a problem, those of the default solver too. `SEARCH` is one
-search of the shared loop.
+search of the shared loop. `METHOD` is the method's own: its options and its state.
+
+A method declares a layout beside its kernels, which extends that of the kernels it uses:
+
+    GAUSS_NEWTON = LINE_SEARCH.extended('gauss_newton', max_step=(FLOAT,))
+    own_at = GAUSS_NEWTON.vector_view()
+
+Its kernels find the record by `own = own_at(search.own)`, and its fields by names: `own.max_step`.
+Fields with names of options have their values, or the index of a choice.
 
 The residual r (m,) has the goals' rows first; then, where a problem has tasks about joints, one
 row for each variable, which stands for all of them; then those of all other tasks.
@@ -87,9 +95,9 @@ SEARCH = Layout(
         'size',
         'constraints',
         'program_size',
-        'integers',
     ),
     problem=(RECORD, PROBLEM),
+    own=(INT,),  # address of the method's record
     seed=(INT,),
     phase=(INT,),  # NEW, BEGIN, STEP, MOVED or ENDED; from here to `method_wanted` all begins at 0
     status=(INT,),
@@ -99,7 +107,7 @@ SEARCH = Layout(
     iterations=(INT,),
     evaluations=(INT,),
     attempt_iterations=(INT,),
-    resumed=(INT,),  # 1 where `of_goals` is what the last search for nearly the same left there
+    resumed=(INT,),  # 1 if the method's record has the state of a search for nearly the same goals
     disturbed=(INT,),  # 1 where frames and errors are not those at x, since an answer was made
     avoidance=(INT,),  # address of the record `avoiding.AVOIDED`; 0: there is nothing to avoid
     method=(INT,),  # of the method's own `Callback`: of its part in Python; 0: there is none
@@ -130,14 +138,7 @@ SEARCH = Layout(
     raw=(FLOAT, 'goals', COMPONENTS),
     scales=(FLOAT, 'goals', COMPONENTS),
     errors=(FLOAT, 'goals', 2),
-    own_options=(FLOAT, 16),  # here and below: the method's own
-    own_values=(FLOAT, 8),
-    own_vectors=(FLOAT, 10, 'joints'),
-    own_rows=(FLOAT, 3, 'rows'),
-    own_columns=(FLOAT, 'joints', 'rows'),
-    own_integers=(INT, 'integers'),
-    of_goals=(FLOAT, 'goals', COMPONENTS),
-    model=(FLOAT, 'joints', 'joints'),
+    trial_columns=(FLOAT, 'joints', 'rows'),  # of the Jacobian at a trial point; scratch
     basis=(FLOAT, 'rows', 'rows'),  # with `work`: singular values
     work=(FLOAT, 'rows', 'joints'),
     normal=(FLOAT, 'size', 'size'),  # with `rhs`: scratch of solves
@@ -145,6 +146,9 @@ SEARCH = Layout(
     program=(FLOAT, 'program_size'),  # for `dual_active_set.carve_program`
 )
 search_at = SEARCH.vector_view()
+
+METHOD = Layout('method', ('joints', 'rows', 'bodies', 'goals'))
+"""The record of a method without options and state; those of other methods extend it."""
 
 
 @inline_kernel

@@ -21,10 +21,11 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..kernels.jit import kernel, with_kernels
+from ..kernels.records import FLOAT
 from ..maths.rotations import Array
 from ..options import option
 from .evaluation import evaluate, project, take_trial
-from .layouts import Record
+from .layouts import METHOD, Record
 from .loop import Kernel
 from .search import SearchOptions
 
@@ -33,10 +34,6 @@ SMALLEST_MOVE = 1e-15
 
 ROUNDING = 1e-13
 """How near a step that ends on a limit comes to it, relative to |x| + 1."""
-
-ALPHA, BETA = 0, 1
-METHOD_OPTIONS = 2
-"""Index into `own_options` of the first option of a method with a line search."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,10 @@ class LineSearchOptions(SearchOptions):
                 f'beta = {self.beta}: must be above 0 and below 1, and not below '
                 f'alpha = {self.alpha}'
             )
+
+
+LINE_SEARCH = METHOD.extended('line_search', alpha=(FLOAT,), beta=(FLOAT,))
+line_search_at = LINE_SEARCH.vector_view()
 
 
 @kernel
@@ -102,7 +103,7 @@ def back_track(
     x, cost, gradient (n,) : where the search begins, inside, and half the gradient there
     direction (n,), tau : where to, at full length; the first step
     """
-    trial = search.trial
+    own, trial = line_search_at(search.own), search.trial
     smallest = 0.0
     for j in range(x.shape[0]):
         smallest = max(smallest, abs(x[j]))
@@ -118,9 +119,9 @@ def back_track(
         if not (moved > smallest and slope < 0.0):
             return np.inf
         found = cost_at(search, trial)
-        if found < cost + search.own_options[ALPHA] * slope:
+        if found < cost + own.alpha * slope:
             return float(found)
-        tau *= search.own_options[BETA]
+        tau *= own.beta
 
 
 back_track_f = with_kernels(back_track, 'back_track_f')

@@ -32,7 +32,7 @@ from ..result import IkResult, IkStatus
 from ..robot.robot import Robot
 from ..tasks import Task
 from ..tasks.jacobian_check import jacobian_of_task, residual_of_task
-from .descent import ALLOWED, MUST_REACH, RESTS, SCALES, begin_descent, descend
+from .descent import DESCENT, begin_descent, descend
 from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
 from .search import Search, SearchOptions
 
@@ -71,27 +71,26 @@ class NullSpaceDescent:
         self.done = False
         joint_tasks, patterns, others = sorted_tasks(problem.secondary)
         self._others = [*patterns, *others]
-        self._joint_rows = len(x) if joint_tasks else 0
-        own = np.array([self._joint_rows])
-        self._records = records = SearchRecords(problem, SearchOptions(), own)
+        self._records = records = SearchRecords(problem, SearchOptions())
         q = problem.configuration(x)
         records.start_at(q)
-        rows = self._joint_rows
-        if joint_tasks:
-            weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)
-            vectors = records.search['own_vectors']
-            vectors[SCALES], vectors[RESTS] = np.sqrt(weights), rests
+        rows = joint_rows = len(x) if joint_tasks else 0
         if self._others:
             rows += len(problem.rows_of(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
+        sizes = {'rows': len(records.search['residual']), 'joints': len(x)}
+        own = DESCENT.make({**sizes, 'task_rows': rows, 'joint_rows': joint_rows})
+        self._own, records.search['own'] = own, own.address
+        if joint_tasks:
+            weights, own['rests'], _ = problem_joint_rows(problem, joint_tasks, q)
+            own['scales'] = np.sqrt(weights)
         judges = records.packed is problem.packed  # whether the kernel knows what is reached
-        records.search['own_values'][MUST_REACH] = must_reach and judges
-        self._second = np.zeros((rows, 2 * len(x) + 1))
-        begin_descent(records.search.address, self._second)
+        own['must_reach'] = must_reach and judges
+        begin_descent(records.search.address)
         records.check()
         if must_reach and problem.other_tasks:
             weighed = problem.residual_of(problem.other_tasks, x)
-            records.search['own_values'][ALLOWED] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
+            own['allowed'] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
     def x(self) -> Array:
@@ -106,19 +105,16 @@ class NullSpaceDescent:
     def iterate(self) -> None:
         """Move once, or find that there is nothing left to gain."""
         self.iterations += 1
-        ended = descend(self._records.search.address, self._second)
+        ended = descend(self._records.search.address)
         self._records.check()
         self.done = ended or self.iterations >= MAX_ITERATIONS
 
     def _evaluate_others(self) -> None:
-        asked = self._records.constants['asked']
-        rows = len(self._second) - self._joint_rows
-        residual, jacobian = (
-            rows_of(self.problem, self._others, asked, rows, wants) for wants in (False, True)
-        )
-        n = jacobian.shape[1]
-        self._second[self._joint_rows :, :n] = jacobian
-        self._second[self._joint_rows :, 2 * n] = residual
+        asked, first = self._records.constants['asked'], self._own['joint_rows'].item()
+        residual, jacobian = self._own['residual'][first:], self._own['jacobian'][first:]
+        count = len(residual)
+        residual[:] = rows_of(self.problem, self._others, asked, count, wants_jacobian=False)
+        jacobian[:] = rows_of(self.problem, self._others, asked, count, wants_jacobian=True)
 
 
 class HeldTask(Task):

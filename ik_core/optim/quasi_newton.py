@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts shared by quasi-Newton methods: initial Hessian, update, line search.
 
-`model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle: so
-it goes with half of the gradient, J'r.
+`model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle:
+so it goes with half of the gradient, J'r.
 """
 
 from __future__ import annotations
@@ -10,23 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.linalg import gauss_newton_hessian
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
 from .layouts import Record
-from .line_search import METHOD_OPTIONS, LineSearchOptions, armijo
+from .line_search import LINE_SEARCH, LineSearchOptions, armijo
 from .loop import Kernel
-
-EPSILON = METHOD_OPTIONS
-QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
-"""Index into `own_options` of the first option of a method with an approximate Hessian."""
-
-MOVED = 0
-"""Index into `own_values`: 1 if the last step moved x, else 0; 0 before the first step."""
-
-LAST, LAST_GRADIENT, MOVE, CHANGE = range(4)
-"""Indices into `own_vectors`: x and half the gradient before the last step; s, and half of y."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +36,18 @@ class QuasiNewtonOptions(LineSearchOptions):
         bounds=(1e-12, 1e6),
     )
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The options as an array for kernels."""
-        return (self.alpha, self.beta, self.epsilon)
+
+QUASI_NEWTON = LINE_SEARCH.extended(
+    'quasi_newton',
+    epsilon=(FLOAT,),
+    model=(FLOAT, 'joints', 'joints'),
+    moved=(INT,),  # 1 if the last step moved x; 0 before the first step
+    last=(FLOAT, 'joints'),  # x before the last step
+    last_gradient=(FLOAT, 'joints'),  # half the gradient there
+    move=(FLOAT, 'joints'),  # s
+    change=(FLOAT, 'joints'),  # half of y
+)
+quasi_newton_at = QUASI_NEWTON.vector_view()
 
 
 @kernel
@@ -97,22 +96,22 @@ def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
 @kernel
 def begin_model(search: Record) -> None:
     """Begin with the Hessian of the linear model."""
-    linear_model(search.columns, search.own_options[EPSILON], search.model)
-    search.own_values[MOVED] = 0.0
+    own = quasi_newton_at(search.own)
+    linear_model(search.columns, own.epsilon, own.model)
+    own.moved = 0
 
 
 @kernel
 def learn(search: Record) -> None:
     """Update the model by the last step, and remember where this one begins."""
-    x, gradient = search.x, search.gradient
-    step, change = search.own_vectors[MOVE], search.own_vectors[CHANGE]
-    if search.own_values[MOVED] != 0.0:
+    own, x, gradient = quasi_newton_at(search.own), search.x, search.gradient
+    if own.moved > 0:
         for j in range(x.shape[0]):
-            step[j] = x[j] - search.own_vectors[LAST, j]
-            change[j] = gradient[j] - search.own_vectors[LAST_GRADIENT, j]
-        bfgs_update(search.model, step, change, search.rhs)
-    copy_to(x, search.own_vectors[LAST])
-    copy_to(gradient, search.own_vectors[LAST_GRADIENT])
+            own.move[j] = x[j] - own.last[j]
+            own.change[j] = gradient[j] - own.last_gradient[j]
+        bfgs_update(own.model, own.move, own.change, search.rhs)
+    copy_to(x, own.last)
+    copy_to(gradient, own.last_gradient)
 
 
 @kernel
@@ -132,12 +131,13 @@ def descend(search: Record) -> bool:
     The step ends inside the limits. Where nothing on the way is better, the search is begun
     again with the Hessian of the linear model. False where that gains nothing either.
     """
+    own = quasi_newton_at(search.own)
     learn(search)
     model_step(search)
     moved = armijo(search, search.dx, 1.0)
     if not moved:
-        linear_model(search.columns, search.own_options[EPSILON], search.model)
+        linear_model(search.columns, own.epsilon, own.model)
         model_step(search)
         moved = armijo(search, search.dx, 1.0)
-    search.own_values[MOVED] = 1.0 if moved else 0.0
+    own.moved = 1 if moved else 0
     return moved

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..exceptions import UnsupportedProblem
 from ..kernels.jit import Callback
 from ..maths.dual_active_set import program_size
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..tasks import EndEffectorPatternTask, OrientationPatternTask, Task
 from ..tasks.base import JointTask
@@ -147,17 +147,9 @@ class ProblemRecords:
 
 
 class SearchRecords(ProblemRecords):
-    """A search in the shared loop: `search`, the record SEARCH.
+    """A search in the shared loop: `search`, the record SEARCH."""
 
-    `own_integers` (k,) are the method's.
-    """
-
-    def __init__(
-        self, problem: IkProblem, options: Any, own_integers: IntArray | None = None
-    ) -> None:
-        self._own_integers = np.empty(0, np.int64) if own_integers is None else own_integers
-        self._method: Callback | None = None
-        super().__init__(problem, options)
+    _method: Callback | None = None
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
@@ -170,10 +162,8 @@ class SearchRecords(ProblemRecords):
             'size': max(n, rows),
             'constraints': self.constraint_rows,
             'program_size': program_size(n, self.constraint_rows),
-            'integers': self._own_integers.size,
         }
-        arrays = {'target': self.packed.targets, 'own_integers': self._own_integers.ravel()}
-        self.search = SEARCH.make(self._sizes, arrays=arrays)
+        self.search = SEARCH.make(self._sizes, arrays={'target': self.packed.targets})
         self.search['problem'] = self.constants
         self._counters = self.search.words('phase', 'method_wanted')
 

@@ -91,8 +91,8 @@ def half_hessian(search: Record) -> None:
         for side in range(2):
             trial[j] = x[j] - step if side == 1 else x[j] + step
             evaluate(search, trial, residual)
-            differentiate(search, trial, search.own_columns)
-            slope(search.own_columns, residual, below)
+            differentiate(search, trial, search.trial_columns)
+            slope(search.trial_columns, residual, below)
             if side == 0:
                 copy_to(below, above)
         trial[j] = x[j]

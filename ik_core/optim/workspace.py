@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..display import joined
-from ..kernels.records import Record
+from ..kernels.records import Layout, Record
 from ..maths.dual_active_set import program_arrays
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
+from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.cone_kernels import INWARD
@@ -21,7 +22,7 @@ from ..robot.reach_cones import cone_record
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
 from . import avoiding, constrained
-from .layouts import NEW, STEP
+from .layouts import METHOD, NEW, STEP
 from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
 from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
@@ -31,10 +32,11 @@ NO_COST = 1e-24
 
 
 class MethodWorkspace(SearchRecords, Workspace):
-    """The records of a method's search for one problem.
+    """The records of a method's search for one problem; `own` is the method's.
 
-    `own` : the method's options, as numbers; `prepare` fills the method's own fields where a
-    search begins; `integers` are further numbers of the method's
+    layout : of `own`
+    prepare : fills fields of `own` that depend on the start, before each search
+    remembered : fields of `own` that a search for nearly the same goals begins with
     """
 
     def __init__(
@@ -44,14 +46,13 @@ class MethodWorkspace(SearchRecords, Workspace):
         name: str,
         start: Kernel,
         step: Kernel,
-        own: tuple[float, ...] = (),
+        layout: Layout = METHOD,
         prepare: Callable[[MethodWorkspace], None] = lambda workspace: None,
-        integers: IntArray | None = None,
+        remembered: tuple[str, ...] = (),
     ) -> None:
-        self._prepare = prepare
-        self._own = own
+        self._layout, self._prepare, self._remembered = layout, prepare, remembered
         self._use_kernels(name, start, step)
-        super().__init__(problem, options, integers)
+        super().__init__(problem, options)
 
     def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
         self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
@@ -62,7 +63,9 @@ class MethodWorkspace(SearchRecords, Workspace):
         rows = len(search['residual']) + self.constraint_rows
         self.steps_at_once = steps_at_once(len(search['x']), rows)
         search['seed'] = self._options.random_seed
-        search['own_options'][: len(self._own)] = self._own
+        self.own = self._layout.make(self._sizes)
+        search['own'] = self.own.address
+        fill_options(self.own, self._options)
 
     def load(self, q0: ArrayLike | None) -> Array:
         """See Workspace."""
@@ -138,12 +141,14 @@ class MethodWorkspace(SearchRecords, Workspace):
         return bool(self.search['phase'] != STEP)
 
     def memory(self) -> Any:
-        """See Workspace."""
-        return None if self.between_attempts else self.search['of_goals'].copy()
+        if self.between_attempts or not self._remembered:
+            return None
+        return [self.own[name].copy() for name in self._remembered]
 
-    def resume(self, memory_: Any) -> None:
-        """See Workspace."""
-        self.search['of_goals'], self.search['resumed'] = memory_, 1
+    def resume(self, memory: Any) -> None:
+        for name, values in zip(self._remembered, memory, strict=True):
+            self.own[name] = values
+        self.search['resumed'] = 1
 
 
 class ConstrainedWorkspace(MethodWorkspace):
@@ -253,6 +258,15 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         return problem.why_not_free(q[np.newaxis], count)
 
 
+def fill_options(own: Record, options: OptionSet) -> None:
+    """Fill the fields with names of options: numbers, and the indices of choices."""
+    for field in fields(options):
+        if field.name in own.layout.fields:
+            value = getattr(options, field.name)
+            choices = field.metadata['choices']
+            own[field.name] = choices.index(value) if choices else value
+
+
 def judged(
     problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
 ) -> IkStatus:
@@ -334,6 +348,5 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         """See Workspace."""
         return self.state
 
-    def resume(self, memory_: StateT) -> None:
-        """See Workspace."""
-        self._last = memory_
+    def resume(self, memory: StateT) -> None:
+        self._last = memory

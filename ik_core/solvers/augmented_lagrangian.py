@@ -40,7 +40,7 @@ from ..maths.boxed_step import clamped
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.layouts import Record
-from ..optim.limit_terms import FREE, GROWTH, MULTIPLIERS, VIOLATION, WEIGHT, outside, step
+from ..optim.limit_terms import limit_terms_at, outside, step
 from ..optim.null_space import Descent
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..optim.search import Budget
@@ -79,17 +79,15 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
 
 @kernel
 def next_multipliers(search: Record) -> None:
-    """The next multipliers, and more weight where they did too little."""
-    values, multipliers = search.own_values, search.own_vectors[MULTIPLIERS]
-    free, bounds = search.own_vectors[FREE], search.problem.bounds
-    violation = 0.0
-    for j in range(free.shape[0]):
-        multipliers[j] = 2.0 * values[WEIGHT] * outside(search, free, j)
-        inside = clamped(free[j], bounds[0, j], bounds[1, j])
-        violation = max(violation, abs(free[j] - inside))
-    if violation > NEARER * values[VIOLATION]:
-        values[WEIGHT] = min(values[WEIGHT] * search.own_options[GROWTH], LARGEST_WEIGHT)
-    values[VIOLATION] = violation
+    """lambda <- 2 mu v(x + lambda / (2 mu)); mu grows if x came little nearer to the limits."""
+    own, bounds = limit_terms_at(search.own), search.problem.bounds
+    x, violation = own.iterate, 0.0
+    for j in range(search.joints):
+        own.multipliers[j] = 2.0 * own.mu * outside(search, x, j)
+        violation = max(violation, abs(x[j] - clamped(x[j], bounds[0, j], bounds[1, j])))
+    if violation > NEARER * own.violation:
+        own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
+    own.violation = violation
 
 
 class AugmentedLagrangian(LimitMethod):

@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
 from ..kernels.jit import COMPILED
-from ..maths.rotations import Array, IntArray
+from ..kernels.records import Layout
+from ..maths.rotations import Array
+from ..optim.layouts import METHOD
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.position_first import Begins, PositionFirstSearch, Stage
@@ -180,8 +182,12 @@ class LoopSolver(Solver):
 
 
 class KernelSolver(LoopSolver):
-    """A solver whose method is two kernels; see `optim.loop`."""
+    """A solver whose method is two kernels; `optim.loop` calls them."""
 
+    layout: ClassVar[Layout] = METHOD
+    """Layout of the method's own record: options that its kernels use, and its state."""
+    remembered: ClassVar[tuple[str, ...]] = ()
+    """Fields of that record that a search for nearly the same goals begins with."""
     start: ClassVar[Kernel]
     step: ClassVar[Kernel]
     constrained_step: ClassVar[Kernel | None] = None
@@ -200,21 +206,13 @@ class KernelSolver(LoopSolver):
             self.name,
             kind.start,
             step,
-            self.numbers(),
+            kind.layout,
             self.prepare,
-            self.integers(problem),
+            kind.remembered,
         )
 
-    def numbers(self) -> tuple[float, ...]:
-        """The method's own options, as its kernels find them from `OWN_OPTIONS` on."""
-        return ()
-
-    def integers(self, problem: IkProblem) -> IntArray | None:
-        """Whole numbers that its kernels find in `search.integers`."""
-        return None
-
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Fill the method's own fields for a search that begins: nothing, as a rule."""
+        """Fill fields of the method's record that depend on the start, before each search."""
 
 
 class IterativeSolver(LoopSolver, Generic[StateT]):

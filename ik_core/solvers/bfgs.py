@@ -40,15 +40,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..kernels.jit import kernel, with_kernels
+from ..kernels.records import INT
 from ..optim.active_set import reduced_direction, share_inside
 from ..optim.constrained import constrained_step
 from ..optim.layouts import Record
-from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
+from ..optim.quasi_newton import QUASI_NEWTON, QuasiNewtonOptions, begin_model, descend
 from ..options import option
 from .base import KernelSolver
 
-IDENTITY = QUASI_NEWTON_OPTIONS
-"""Whether the first approximation is the identity's."""
+INITIAL_HESSIANS = 'gauss_newton', 'identity'
+IDENTITY = 1
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,32 @@ class BfgsOptions(QuasiNewtonOptions):
     initial_hessian: str = option(
         'gauss_newton',
         'initial Hessian: that of the linear model, or the identity',
-        choices=('gauss_newton', 'identity'),
+        choices=INITIAL_HESSIANS,
     )
+
+
+BFGS = QUASI_NEWTON.extended('bfgs', initial_hessian=(INT,))
+own_at = BFGS.vector_view()
 
 
 @kernel
 def start(search: Record) -> None:
     """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
+    own = own_at(search.own)
     begin_model(search)
-    if search.own_options[IDENTITY] != 0.0:
-        for j in range(search.model.shape[0]):
+    if own.initial_hessian == IDENTITY:
+        for j in range(search.joints):
             for k in range(j):
-                search.model[j, k] = 0.0
-            search.model[j, j] = 1.0
+                own.model[j, k] = 0.0
+            own.model[j, j] = 1.0
 
 
 @kernel
 def reduced_step(search: Record) -> None:
-    """DX = the reduced direction, up to the first limit on its way."""
+    """dx = the reduced direction, up to the first limit on its way."""
     x, dx = search.x, search.dx
     reduced_direction(
-        search.model,
+        own_at(search.own).model,
         search.gradient,
         x,
         search.problem.bounds,
@@ -98,13 +104,10 @@ class Bfgs(KernelSolver):
     name: ClassVar[str] = 'bfgs'
     avoids: ClassVar = True
     Options: ClassVar = BfgsOptions
+    layout: ClassVar = BFGS
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}
     }
     start = start
     step = with_kernels(descend, 'step_bfgs', model_step=reduced_step)
     constrained_step = constrained_step
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        return (*self.options.numbers, self.options.initial_hessian == 'identity')

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sweep of `cyclic_coordinate_descent`, whose module has the formulas: a kernel over the plan.
-
-The plan (K, GOALS + G) says in which order the bodies take their steps, and how each does.
-"""
+"""One sweep of `cyclic_coordinate_descent`, whose module has the formulas."""
 
 from __future__ import annotations
 
 import math
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.boxed_step import clamped
 from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
+from ..optim.layouts import METHOD, Record, goals_of
 from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
 from ..robot.limits import TURN
 from ..tasks.kernels import (
@@ -29,10 +28,20 @@ from ..tasks.kernels import (
     update,
 )
 
-# How a body takes its step
+# how a body takes its step
 SKIP, CLOSED_FORM, SEARCH = range(3)
-# Columns of the plan of a sweep; from GOALS on, one for each goal: whether the body moves it
-BODY, HOW, BALL, GOALS = 0, 1, 2, 5
+
+COORDINATE_DESCENT = METHOD.extended(
+    'coordinate_descent',
+    # the plan of a sweep, in its order:
+    body=(INT, 'bodies'),
+    how=(INT, 'bodies'),  # it takes its step
+    ball=(INT, 'bodies', 3),  # bodies of the ball joint that turns before it; -1: none does
+    carried=(INT, 'bodies', 'goals'),  # 1 for goals that it moves
+    # scratch:
+    aims=(FLOAT, 'goals', 9),  # matrices with columns h: cost = const - 2 sum h.e, e columns of R
+)
+own_at = COORDINATE_DESCENT.vector_view()
 
 FLAT = 1e-14
 """B and C below this share of what they are sums of are rounding: no turn is better."""
@@ -53,35 +62,32 @@ GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 @kernel
-def sweep(
-    p: Packed, bounds: Array, plan: IntArray, residual: Array, aims: Array, x: Array
-) -> None:
-    """One iteration: x (variables,), inside its bounds, becomes better or stays.
-
-    `p` is that of x; aims (G, 9) and residual (m,) are scratch.
+def sweep(search: Record) -> None:
+    """Sweep once over the bodies: x, inside its bounds, becomes better or stays.
 
     The goals' frames move along with each step; a body's own frame is brought up to date when
     its turn comes, so a sweep costs about as much as one evaluation.
     """
-    _aim(p, aims)
-    for step in range(plan.shape[0]):
-        row, k = plan[step], plan[step, BODY]
+    own, p, x, bounds = own_at(search.own), goals_of(search), search.x, search.problem.bounds
+    _aim(p, own.aims)
+    for step in range(search.bodies):
+        k, carried = own.body[step], own.carried[step]
         place_body(p.tree, p.geometry, x, k, p.frames)
-        if row[BALL] >= 0:
-            _turn_ball(p, bounds, row, x)
+        if own.ball[step, 0] >= 0:
+            _turn_ball(p, bounds, own.ball[step], carried, x)
         j = p.tree[k, VARIABLE]
-        if row[HOW] == SEARCH:
-            _search(p, residual, x, j, bounds[0, j], bounds[1, j])
-        elif row[HOW] == CLOSED_FORM:
+        if own.how[step] == SEARCH:
+            _search(p, search.trial_residual, x, j, bounds[0, j], bounds[1, j])
+        elif own.how[step] == CLOSED_FORM:
             before, ratio, frame = x[j], p.geometry[k, MULTIPLIER], frame_at(p.frames, k)
             if p.tree[k, KIND] == PRISMATIC:
-                shift = _best_shift(p, row, frame)
+                shift = _best_shift(p, carried, frame)
                 x[j] = clamped(before + shift / ratio, bounds[0, j], bounds[1, j])
-                _shift_tips(row, frame, ratio * (x[j] - before), p.tips)
+                _shift_tips(carried, frame, ratio * (x[j] - before), p.tips)
             else:
-                b, c = _turn_terms(p, aims, row, frame)
+                b, c = _turn_terms(p, own.aims, carried, frame)
                 x[j] = _turn_inside(before, ratio, b, c, bounds[0, j], bounds[1, j])
-                _turn_tips(row, frame, ratio * (x[j] - before), p.tips)
+                _turn_tips(carried, frame, ratio * (x[j] - before), p.tips)
             place_body(p.tree, p.geometry, x, k, p.frames)
 
 
@@ -127,12 +133,12 @@ def _aim(p: Packed, aims: Array) -> None:
 
 
 @kernel
-def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[float, float]:
+def _turn_terms(p: Packed, aims: Array, carried: IntArray, frame: Frame) -> tuple[float, float]:
     """B and C of cost = const - 2 (B cos a + C sin a), both 0 where the turn does not matter."""
     b = c = size = 0.0
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
     for i in range(p.table.shape[0]):
-        if row[GOALS + i] == 0:
+        if carried[i] == 0:
             continue
         tip, target, aim = frame_at(p.tips, i), frame_at(p.targets, i), aims[i]
         if p.table[i, POSITION] != NONE:
@@ -176,14 +182,14 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
 
 
 @kernel
-def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
+def _best_shift(p: Packed, carried: IntArray, frame: Frame) -> float:
     """The best shift [m] along the axis: sum w v d / sum w v^2 for the components v of the axis
     and d of the error, in the axes in which the weights act.
     """
     missing = size = 0.0
     axis = (frame[2], frame[5], frame[8])
     for i in range(p.table.shape[0]):
-        if row[GOALS + i] == 0 or p.table[i, POSITION] == NONE:
+        if carried[i] == 0 or p.table[i, POSITION] == NONE:
             continue
         tip, t = frame_at(p.tips, i), frame_at(p.targets, i)
         v, d = axis, (t[9] - tip[9], t[10] - tip[10], t[11] - tip[11])
@@ -197,14 +203,14 @@ def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
 
 
 @kernel
-def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
+def _turn_tips(carried: IntArray, frame: Frame, angle: float, tips: Array) -> None:
     """Turn the goals' frames that the body moves about the z axis of its frame."""
     if angle == 0.0:
         return
     c, s = math.cos(angle), math.sin(angle)
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
     for i in range(tips.shape[0]):
-        if row[GOALS + i] == 0:
+        if carried[i] == 0:
             continue
         tip = tips[i]
         for d in range(3):
@@ -215,10 +221,10 @@ def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
 
 
 @kernel
-def _shift_tips(row: IntArray, frame: Frame, shift: float, tips: Array) -> None:
+def _shift_tips(carried: IntArray, frame: Frame, shift: float, tips: Array) -> None:
     """Shift the goals' frames that the body moves along the z axis of its frame."""
     for i in range(tips.shape[0]):
-        if row[GOALS + i] != 0:
+        if carried[i] != 0:
             for d in range(3):
                 tips[i, 9 + d] += shift * frame[3 * d + 2]
 
@@ -270,13 +276,13 @@ def _cost_at(p: Packed, residual: Array, x: Array, j: int, value: float) -> floa
 
 
 @kernel
-def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
+def _turn_ball(p: Packed, bounds: Array, ball: IntArray, carried: IntArray, x: Array) -> None:
     """Turn a ball joint about the axis across the directions to its one tip and to its goal."""
-    k1, k2, k3 = row[BALL], row[BALL + 1], row[BALL + 2]
+    k1, k2, k3 = ball[0], ball[1], ball[2]
     for k in (k1, k2, k3):
         place_body(p.tree, p.geometry, x, k, p.frames)
     i = 0
-    while row[GOALS + i] == 0:
+    while carried[i] == 0:
         i += 1
     f1, f2, f3 = frame_at(p.frames, k1), frame_at(p.frames, k2), frame_at(p.frames, k3)
     tip, target = frame_at(p.tips, i), frame_at(p.targets, i)

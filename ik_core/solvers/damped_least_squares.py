@@ -33,20 +33,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, shortest_step
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
-    ERROR,
-    METHOD_OPTIONS,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     method_step,
 )
 
 ROUNDING = 2.220446049250313e-16
+
+RULES = 'fixed', 'singular_value', 'manipulability', 'numerical_filtering'
+FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(len(RULES))
 
 
 @dataclass(frozen=True)
@@ -59,38 +62,29 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
     adaptive: str = option(
         'singular_value',
         'rule that adapts the damping near singularities',
-        choices=('fixed', 'singular_value', 'manipulability', 'numerical_filtering'),
+        choices=RULES,
     )
     threshold: float = option(
         0.05, 'measure below which adaptive damping sets in', bounds=(1e-12, 1e6)
     )
 
 
-DAMPING, ADAPTIVE, THRESHOLD = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
-FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(4)
-RULES = {
-    'fixed': FIXED,
-    'singular_value': SINGULAR_VALUE,
-    'manipulability': MANIPULABILITY,
-    'numerical_filtering': NUMERICAL_FILTERING,
-}
+DAMPED_LEAST_SQUARES = JACOBIAN_METHOD.extended(
+    'damped_least_squares', damping=(FLOAT,), adaptive=(INT,), threshold=(FLOAT,)
+)
+own_at = DAMPED_LEAST_SQUARES.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = J'(JJ' + d^2 I)^-1 e."""
-    columns, dx, squares = search.own_columns, search.dx, search.rhs
-    damping = search.own_options[DAMPING]
-    rule, threshold = search.own_options[ADAPTIVE], search.own_options[THRESHOLD]
+    own, dx, normal, squares = own_at(search.own), search.dx, search.normal, search.rhs
+    columns, error, damping, rule = own.columns, own.error, own.damping, own.adaptive
     solved = False
     if rule == FIXED:
-        solved = damped_solve(
-            columns, search.own_rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
-        )
-    elif rule != MANIPULABILITY and is_above(columns, threshold, search.normal, search.rhs):
-        solved = damped_solve(
-            columns, search.own_rows[ERROR], 0.0, False, search.normal, search.rhs, dx
-        )
+        solved = damped_solve(columns, error, damping * damping, True, normal, squares, dx)
+    elif rule != MANIPULABILITY and is_above(columns, own.threshold, normal, squares):
+        solved = damped_solve(columns, error, 0.0, False, normal, squares, dx)
     if not solved:
         decompose(columns, search.basis, search.work, squares)
         damping *= damping_share(search, squares)
@@ -103,18 +97,16 @@ def update(search: Record) -> None:
 
 @kernel
 def damping_share(search: Record, squares: Array) -> float:
-    """How much of the damping there is, for the squares (m,) of the singular values."""
-    m, n = search.work.shape
-    threshold = search.own_options[THRESHOLD]
+    """Return the fraction of the damping that applies, for squares (m,) of singular values."""
+    own, (m, n) = own_at(search.own), search.work.shape
     smallest, manipulability = np.inf, 1.0
     for place in range(min(m, n)):
         smallest = math.sqrt(falling(squares, m, place))
         manipulability *= smallest
-    rule = search.own_options[ADAPTIVE]
-    if rule == MANIPULABILITY:
-        return max(0.0, 1.0 - manipulability / threshold) ** 2
-    if rule != FIXED:
-        return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
+    if own.adaptive == MANIPULABILITY:
+        return float(max(0.0, 1.0 - manipulability / own.threshold) ** 2)
+    if own.adaptive != FIXED:
+        return math.sqrt(max(0.0, 1.0 - (smallest / own.threshold) ** 2))
     return 1.0
 
 
@@ -124,7 +116,7 @@ def step_by_singular_values(search: Record, square: float) -> None:
 
     So without damping it is the shortest of the least-squares steps.
     """
-    dx, squares, error = search.dx, search.rhs, search.own_rows[ERROR]
+    dx, squares, error = search.dx, search.rhs, own_at(search.own).error
     shortest_step(search.basis, search.work, squares, error, _rounding(search), square, dx)
 
 
@@ -152,13 +144,9 @@ class DampedLeastSquares(JacobianMethod):
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
+    layout: ClassVar = DAMPED_LEAST_SQUARES
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         'buss_pure': {'adaptive': 'fixed', 'max_error': np.inf, 'max_step': np.inf},
         'buss_clamped': {'adaptive': 'fixed', 'max_step': np.inf},
     }
     step: ClassVar = staticmethod(method_step(name, update))
-
-    def method_numbers(self) -> tuple[float, ...]:
-        """See JacobianMethod."""
-        o = self.options
-        return (o.damping, RULES[o.adaptive], o.threshold)

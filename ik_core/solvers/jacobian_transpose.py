@@ -33,14 +33,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.rotations import Array
 from ..maths.svd import decompose, product
 from ..optim.evaluation import slope
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
-    ERROR,
-    METHOD_OPTIONS,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     halve_error,
@@ -50,6 +50,9 @@ from .jacobian_method import (
 
 RANK_TOLERANCE = 1e-9
 """Singular values below this, relative to the largest, are 0 for JJ+."""
+
+STEP_RULES = 'alpha', 'fixed', 'halving'
+ALPHA, FIXED, HALVING = range(len(STEP_RULES))
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,7 @@ class JacobianTransposeOptions(JacobianMethodOptions):
         unit='m',
         bounds=(1e-9, np.inf),
     )
-    step_rule: str = option(
-        'alpha', 'rule for the length of a step', choices=('alpha', 'fixed', 'halving')
-    )
+    step_rule: str = option('alpha', 'rule for the length of a step', choices=STEP_RULES)
     step_length: float = option(
         0.25, 'tau of the step rules other than alpha', unit='(rad/m)^2', bounds=(1e-12, 1e12)
     )
@@ -74,26 +75,27 @@ class JacobianTransposeOptions(JacobianMethodOptions):
     )
 
 
-STEP_RULE, STEP_LENGTH, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
-ALPHA, FIXED, HALVING = range(3)
-STEP_RULES = {'alpha': ALPHA, 'fixed': FIXED, 'halving': HALVING}
+JACOBIAN_TRANSPOSE = JACOBIAN_METHOD.extended(
+    'jacobian_transpose', step_rule=(INT,), step_length=(FLOAT,), halving_tolerance=(FLOAT,)
+)
+own_at = JACOBIAN_TRANSPOSE.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = tau J'e."""
-    columns, error, dx = search.own_columns, search.own_rows[ERROR], search.dx
-    if search.own_options[STEP_RULE] == HALVING:
-        decompose(columns, search.basis, search.work, search.rhs)
-        halve_error(search, search.own_options[HALVING_TOLERANCE], RANK_TOLERANCE)
-    slope(columns, error, dx)
-    length = search.own_options[STEP_LENGTH]
-    if search.own_options[STEP_RULE] == ALPHA:
+    own, dx = own_at(search.own), search.dx
+    if own.step_rule == HALVING:
+        decompose(own.columns, search.basis, search.work, search.rhs)
+        halve_error(search, own.halving_tolerance, RANK_TOLERANCE)
+    slope(own.columns, own.error, dx)
+    tau = own.step_length
+    if own.step_rule == ALPHA:
         mended = search.trial_residual
-        image(columns, dx, mended)
-        length = best_length(error, mended)
+        image(own.columns, dx, mended)
+        tau = best_length(own.error, mended)
     for j in range(dx.shape[0]):
-        dx[j] *= length
+        dx[j] *= tau
 
 
 @kernel
@@ -108,6 +110,7 @@ class JacobianTranspose(JacobianMethod):
 
     name: ClassVar[str] = 'jacobian_transpose'
     Options: ClassVar = JacobianTransposeOptions
+    layout: ClassVar = JACOBIAN_TRANSPOSE
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         'buss_pure': {'step_rule': 'alpha', 'max_step': np.inf},
         'engell_erleben': {'step_rule': 'fixed', 'step_length': 0.25, 'max_step': np.inf},
@@ -122,10 +125,4 @@ class JacobianTranspose(JacobianMethod):
             'max_step': np.inf,
         },
     }
-
     step: ClassVar = staticmethod(method_step(name, update))
-
-    def method_numbers(self) -> tuple[float, ...]:
-        """See JacobianMethod."""
-        o = self.options
-        return (STEP_RULES[o.step_rule], o.step_length, o.halving_tolerance)

@@ -7,15 +7,14 @@ multipliers are whenever the cost with the terms is about least.
 
 from __future__ import annotations
 
-from ..optim.limit_terms import start
+from typing import ClassVar
+
+from ..optim.limit_terms import LIMIT_TERMS, start
 from .base import KernelSolver
 
 
 class LimitMethod(KernelSolver):
     """Base of `penalty` and `augmented_lagrangian`."""
 
+    layout: ClassVar = LIMIT_TERMS
     start = start
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        return (*self.options.numbers, self.options.weight, self.options.growth)

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from ..kernels.jit import kernel, with_kernels
 from ..optim.layouts import Record
-from ..optim.limit_terms import GROWTH, WEIGHT, step
+from ..optim.limit_terms import limit_terms_at, step
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
 from .limit_method import LimitMethod
@@ -49,9 +49,9 @@ class PenaltyOptions(QuasiNewtonOptions):
 
 @kernel
 def next_weight(search: Record) -> None:
-    """The next weight; there are no multipliers."""
-    weight = search.own_values[WEIGHT] * search.own_options[GROWTH]
-    search.own_values[WEIGHT] = min(weight, LARGEST_WEIGHT)
+    """Let mu grow; there are no multipliers."""
+    own = limit_terms_at(search.own)
+    own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
 
 
 class Penalty(LimitMethod):

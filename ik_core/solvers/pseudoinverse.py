@@ -47,6 +47,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import call_back, kernel
+from ..kernels.records import FLOAT
 from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
@@ -57,10 +58,7 @@ from ..options import option
 from ..problem import IkProblem
 from ..rules import FAILED
 from .jacobian_method import (
-    ERROR,
-    HERE,
-    METHOD_OPTIONS,
-    SCALE,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     halve_error,
@@ -101,20 +99,23 @@ class PseudoinverseOptions(JacobianMethodOptions):
     )
 
 
-RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
+PSEUDOINVERSE = JACOBIAN_METHOD.extended(
+    'pseudoinverse', rank_tolerance=(FLOAT,), time_step=(FLOAT,), halving_tolerance=(FLOAT,)
+)
+own_at = PSEUDOINVERSE.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
-    dx, squares = search.dx, search.rhs
-    decompose(search.own_columns, search.basis, search.work, squares)
-    if search.own_options[HALVING_TOLERANCE] < np.inf:
-        halve_error(search, search.own_options[HALVING_TOLERANCE], search.own_options[RANK])
-    least = search.own_options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
-    shortest_step(search.basis, search.work, squares, search.own_rows[ERROR], least, 0.0, dx)
+    own, dx, squares = own_at(search.own), search.dx, search.rhs
+    decompose(own.columns, search.basis, search.work, squares)
+    if own.halving_tolerance < np.inf:
+        halve_error(search, own.halving_tolerance, own.rank_tolerance)
+    least = own.rank_tolerance**2 * falling(squares, search.work.shape[0], 0)
+    shortest_step(search.basis, search.work, squares, own.error, least, 0.0, dx)
     for j in range(dx.shape[0]):
-        dx[j] *= search.own_options[TIME_STEP]
+        dx[j] *= own.time_step
     if search.method != 0 and call_back(search.method) != 0:
         search.status = FAILED
 
@@ -124,6 +125,7 @@ class Pseudoinverse(JacobianMethod):
 
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
+    layout: ClassVar = PSEUDOINVERSE
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         'buss_pure': {'max_error': np.inf, 'max_step': np.inf},
         'engell_erleben': {'max_error': np.inf, 'max_step': np.inf, 'limits': 'at_the_end'},
@@ -137,13 +139,8 @@ class Pseudoinverse(JacobianMethod):
     }
     step: ClassVar = staticmethod(method_step(name, update))
 
-    def method_numbers(self) -> tuple[float, ...]:
-        """See JacobianMethod."""
-        o = self.options
-        return (o.rank_tolerance, o.time_step, o.halving_tolerance)
-
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """See KernelSolver."""
+        """Also have secondary tasks called back in every step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))
@@ -151,12 +148,12 @@ class Pseudoinverse(JacobianMethod):
     def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
         """Add phi to the step, for the tasks that no kernel knows."""
         search = workspace.search
-        work, vectors = search['work'], search['own_vectors']
+        work = search['work']
         lengths = np.linalg.norm(work, axis=1)
         kept = lengths > self.options.rank_tolerance * lengths.max()
         v = (work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, bool(search['iterations'] == 1)
-        x, scale = vectors[HERE], vectors[SCALE]
+        x, scale = workspace.own['here'], workspace.own['scale']
         residual, jacobian = problem.secondary_at(x, begins)
         if self.options.null_space == 'extended':
             slope = scale * (jacobian.T @ residual)

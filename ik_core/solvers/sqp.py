@@ -45,7 +45,12 @@ from ..maths.rotations import Array
 from ..optim.constrained import constrained_step
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.null_space import Descent
-from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update
+from ..optim.quasi_newton import (
+    QUASI_NEWTON,
+    QuasiNewtonOptions,
+    begin_model,
+    bfgs_update,
+)
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import KernelSolver
@@ -66,13 +71,9 @@ class Sqp(KernelSolver):
     name: ClassVar[str] = 'sqp'
     avoids: ClassVar = True
     Options: ClassVar = QuasiNewtonOptions
+    layout: ClassVar = QUASI_NEWTON
     start = begin_model
     step = constrained_step = constrained_step
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        numbers: tuple[float, ...] = self.options.numbers
-        return numbers
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """Descend with the goals as constraints, if a point fulfils them."""

@@ -124,7 +124,8 @@ class TrustRegion(IterativeSolver[State]):
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """See LoopSolver: a method of kernels, or of Python that calls scipy."""
         if self.options.method == 'dogbox':
-            return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
+            step = dogbox.start, dogbox.step
+            return MethodWorkspace(problem, self.options, self.name, *step, dogbox.DOGBOX)
         return super().workspace(problem)
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
