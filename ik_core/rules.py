@@ -119,7 +119,31 @@ def lengthen(squares: Array) -> None:
 
 
 @kernel
-def is_held(
+def hold_at_limits(
+    x: Array,
+    bounds: Array,
+    gradient: Array,
+    squares: Array,
+    cost: float,
+    all_at_limits: bool,
+    held: Array,
+) -> int:
+    """held (n,) = 1 for variables that stay at a limit, else 0; return how many others are at one.
+
+    gradient, squares, cost : as for `is_stationary`
+    all_at_limits : hold all variables that are at a limit
+    """
+    loose = 0
+    for j in range(x.shape[0]):
+        lower, upper = bounds[0, j], bounds[1, j]
+        stays = _is_held(x[j], lower, upper, gradient[j], squares[j], cost, all_at_limits)
+        held[j] = 1.0 if stays else 0.0
+        loose += 0 if stays or lower < x[j] < upper else 1
+    return loose
+
+
+@kernel
+def _is_held(
     x: float,
     lower: float,
     upper: float,
@@ -128,8 +152,8 @@ def is_held(
     cost: float,
     all_at_limits: bool,
 ) -> bool:
-    """Whether a variable stays at its limit while the curvature of the cost is looked at: where
-    the slope presses it there, or there is only one value, or all at limits are to stay."""
+    """Return whether a variable stays at its limit in the second-order test: the slope presses it
+    there, it has only one value, or all at limits are to stay."""
     if lower < x < upper:
         return False
     if all_at_limits or lower == upper:

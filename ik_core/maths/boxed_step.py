@@ -142,7 +142,7 @@ def _dual_step(
         for i in range(m):
             loose[j, i] = free * columns[j, i]
     _fill_dual(loose, columns, normal)
-    _regularise(normal, mu, m)
+    regularise(normal, mu, m)
     solve_positive(normal, rhs, m)
     for j in range(n):
         total = held[j] * dx[j]
@@ -335,7 +335,7 @@ def _primal_step(
             for i in range(m):
                 total += loose[j, i] * loose[k, i]
             normal[j, k] = total
-    _regularise(normal, mu, n)
+    regularise(normal, mu, n)
     for j in range(n):
         normal[j, j] += held[j]
     solve_positive(normal, rhs, n)
@@ -344,13 +344,17 @@ def _primal_step(
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> None:
-    """Add the damping, and the little that keeps a singular matrix positive definite."""
+def regularise(normal: Array, mu: float, size: int) -> float:
+    """Add the damping, and the little that keeps a singular matrix positive definite.
+
+    Returns the sum of the diagonal's magnitudes.
+    """
     trace = 0.0
     for i in range(size):
-        trace += normal[i, i]
+        trace += abs(normal[i, i])
     for i in range(size):
         normal[i, i] += mu + ROUNDING * trace
+    return trace
 
 
 @inline_kernel

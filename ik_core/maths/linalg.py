@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels.jit import kernel
 from . import safe
-from .boxed_step import clamped, is_blocked
+from .boxed_step import clamped, is_blocked, regularise
 from .rotations import Array
 
 STATIONARY = 1e-6
@@ -185,7 +185,7 @@ def bounded_newton_step(
         held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
         free += 1 if held[j] == 0.0 else 0
     while free > 0:
-        _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
+        _free_newton_step(hessian, gradient, mu, dx, held, normal, rhs)
         before = free
         for j in range(n):
             if held[j] == 0.0:
@@ -211,12 +211,14 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
 
 
 @kernel
-def _primal_step(
+def _free_newton_step(
     hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
-    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free ([Buss2009] Eq. 10).
+    """Free dx = -(H + mu I)^-1 (g + H dx of the held), for one problem.
 
-    Where H is not positive definite, mu is raised until H + mu I is.
+    If H is not positive definite, mu is raised until H + mu I is: so it solves over the free
+    variables alone, several times if need be, unlike the step of lanes in `boxed_step`, which is
+    given J and keeps held variables as zeros.
     """
     n = hessian.shape[0]
     solved = False
@@ -230,7 +232,7 @@ def _primal_step(
                     if held[k] != 0.0:
                         rhs[row] -= hessian[max(j, k), min(j, k)] * dx[k]
                 row += 1
-        size = _regularise(normal, mu, free)
+        size = regularise(normal, mu, free)
         solved = cholesky_solve(normal, rhs, free)
         if solved:
             break
@@ -244,9 +246,9 @@ def _primal_step(
 
 @kernel
 def free_block(matrix: Array, held: Array, block: Array) -> int:
-    """block = the rows and columns of a symmetric matrix (n, n) that are not held; their number.
+    """block = the rows and columns of a symmetric matrix (n, n) that are not held.
 
-    Of both the lower triangle.
+    Reads and fills lower triangles. Returns the size of the block.
     """
     row = 0
     for j in range(held.shape[0]):
@@ -261,17 +263,14 @@ def free_block(matrix: Array, held: Array, block: Array) -> int:
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> float:
-    """Add the damping, and the little that keeps a singular matrix positive definite.
-
-    Returns the sum of the diagonal's magnitudes.
-    """
-    trace = 0.0
-    for i in range(size):
-        trace += abs(normal[i, i])
-    for i in range(size):
-        normal[i, i] += mu + 1e-14 * trace
-    return trace
+def fill_free(values: Array, held: Array, vector: Array) -> None:
+    """vector (n,) = values, in their order, for the variables that are not held; else 0."""
+    row = 0
+    for j in range(held.shape[0]):
+        vector[j] = 0.0
+        if held[j] == 0.0:
+            vector[j] = values[row]
+            row += 1
 
 
 @kernel
@@ -352,10 +351,10 @@ def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the
-    smaller matrix. Where damping is too small to keep that matrix well conditioned, the step comes
-    from singular values: sum of s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to
-    rounding count as 0, so without damping it is the shortest of the least-squares steps.
+    `damped_solve` for Python, where LAPACK solves matrices of any size, and where damping may be
+    too small to keep them well conditioned: then the step comes from singular values, the sum of
+    s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to rounding count as 0, so without
+    damping it is the shortest of the least-squares steps.
     """
     m, n = jacobian.shape
     square = damping * damping

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..kernels.jit import kernel
 from ..maths.boxed_step import is_blocked
-from ..maths.linalg import cholesky_solve, free_block
+from ..maths.linalg import cholesky_solve, fill_free, free_block
 from ..maths.rotations import Array
 
 
@@ -44,20 +44,17 @@ def reduced_direction(
 def _solve_free(
     model: Array, gradient: Array, direction: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
-    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held; else 0."""
+    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held, 0 for the others."""
     size = free_block(model, held, normal)
     row = 0
     for j in range(held.shape[0]):
         if held[j] == 0.0:
             rhs[row] = -gradient[j]
             row += 1
-    solved = cholesky_solve(normal, rhs, size)
-    row = 0
-    for j in range(held.shape[0]):
-        direction[j] = 0.0
-        if held[j] == 0.0:
-            direction[j] = rhs[row] if solved else 0.0
-            row += 1
+    if not cholesky_solve(normal, rhs, size):
+        for i in range(size):
+            rhs[i] = 0.0
+    fill_free(rhs, held, direction)
 
 
 @kernel

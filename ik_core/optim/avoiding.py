@@ -31,7 +31,7 @@ import numpy as np
 from ..collision.records import model_numbers, state_numbers
 from ..collision.rows import add_slopes, deepest, distances_at
 from ..collision.rows import is_free as is_free_at
-from ..kernels.jit import call_back, kernel, substitute, with_kernels
+from ..kernels.jit import kernel, substitute, with_kernels
 from ..kernels.records import FLOAT, INT, Layout
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
@@ -59,6 +59,7 @@ from .evaluation import (
     project,
     put_inside,
     take_trial,
+    user_accepts,
     within_tolerances,
 )
 from .layouts import ENDED, Record
@@ -119,7 +120,7 @@ def _set_row(problem: Record, x: Array) -> None:
 
 @kernel
 def is_free(search: Record, x: Array) -> bool:
-    """Whether at x (n,) the robot is free of collisions, and directions are inside their cones."""
+    """Return whether the robot is free of collisions at x (n,), and directions in their cones."""
     avoided = avoided_at(search.avoidance)
     _set_row(search.problem, x)
     if avoided.cones != 0:
@@ -137,13 +138,10 @@ def may_answer(search: Record, x: Array) -> bool:
     """Whether x (n,) is free of collisions and the user's own check accepts it."""
     if search.status == FAILED or not is_free(search, x):
         return False
-    problem = search.problem
-    if problem.valid == 0:
-        return True
-    if call_back(problem.valid) != 0:
+    is_accepted = user_accepts(search.problem)
+    if search.problem.failed > 0:
         search.status = FAILED
-        return False
-    return bool(problem.is_valid != 0)
+    return is_accepted
 
 
 @kernel

@@ -117,6 +117,17 @@ def at_stationary_point(search: Record) -> bool:
 
 
 @kernel
+def user_accepts(problem: Record) -> bool:
+    """Return whether the user's own check accepts `row`; if it raises, `failed` is set."""
+    if problem.valid == 0:
+        return True
+    if call_back(problem.valid) != 0:
+        problem.failed = 1
+        return False
+    return bool(problem.is_valid != 0)
+
+
+@kernel
 def project(search: Record, x: Array) -> None:
     """Put x (n,) inside the limits; what is not finite becomes where the search stands."""
     for j in range(x.shape[0]):

@@ -15,11 +15,12 @@ from ..kernels.jit import kernel
 from ..maths.linalg import (
     cholesky_solve,
     curves_down_inside,
+    fill_free,
     free_block,
     stiffness,
 )
 from ..maths.rotations import Array
-from ..maths.vectors import copy_to
+from ..maths.vectors import copy_to, divide_by_largest
 from ..rules import (
     CLOSEST,
     DIFFERENCE,
@@ -28,7 +29,7 @@ from ..rules import (
     SADDLE_STEP,
     STALLED,
     curves_down,
-    is_held,
+    hold_at_limits,
 )
 from .evaluation import (
     differentiate,
@@ -105,15 +106,9 @@ def half_hessian(search: Record) -> None:
 
 @kernel
 def hold(search: Record, all_at_limits: bool) -> int:
-    """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
-    loose, cost = 0, search.cost
-    for j in range(search.joints):
-        x, lower, upper = search.x[j], search.problem.bounds[0, j], search.problem.bounds[1, j]
-        gradient, square = search.gradient[j], search.squares[j]
-        held = is_held(x, lower, upper, gradient, square, cost, all_at_limits)
-        search.held[j] = 1.0 if held else 0.0
-        loose += 0 if held or lower < x < upper else 1
-    return loose
+    """Mark variables that limits hold; return the number of others at a limit."""
+    x, bounds, gradient, squares = search.x, search.problem.bounds, search.gradient, search.squares
+    return hold_at_limits(x, bounds, gradient, squares, search.cost, all_at_limits, search.held)
 
 
 @kernel
@@ -123,7 +118,7 @@ def _find_descent(search: Record) -> bool:
     if not curves_down(search.hessian, search.normal, search.rhs, size):
         return True
     expand(search, size, search.descent)
-    _shorten(search.descent)
+    divide_by_largest(search.descent)
     return False
 
 
@@ -156,24 +151,8 @@ def free_slope(search: Record, size: int) -> None:
 
 @kernel
 def expand(search: Record, size: int, direction: Array) -> None:
-    """direction (n,) = that of the numbers in `rhs`, for what is free."""
-    row = 0
-    for j in range(search.joints):
-        direction[j] = 0.0
-        if search.held[j] == 0.0:
-            direction[j] = search.rhs[row]
-            row += 1
-
-
-@kernel
-def _shorten(direction: Array) -> float:
-    """Divide a direction (n,) by its largest magnitude, which is returned."""
-    largest = 0.0
-    for j in range(direction.shape[0]):
-        largest = max(largest, abs(direction[j]))
-    for j in range(direction.shape[0]):
-        direction[j] = direction[j] / largest if largest > 0.0 else 0.0
-    return largest
+    """direction (n,) = `rhs` for what is free, 0 for what is held."""
+    fill_free(search.rhs, search.held, direction)
 
 
 @kernel
@@ -220,5 +199,5 @@ def go_to_minimum(search: Record) -> bool:
         gain -= direction[j] * search.gradient[j]
     if gain <= WORTHWHILE * search.cost:
         return False
-    longest = _shorten(direction)
+    longest = divide_by_largest(direction)
     return _try(search, min(longest, LONGEST_STEP))

@@ -229,6 +229,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
             own['reach'] = self._model['margin'].max(initial=0.0)
         own['cones'] = 0 if self._cones is None else self._cones.address
         own['first'], self.constants['row'] = len(problem.constraints), q
+        self.constants['failed'] = 0
         self.search['avoidance'] = own.address
 
     def result(

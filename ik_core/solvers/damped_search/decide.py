@@ -15,13 +15,13 @@ import numpy as np
 
 from ... import rules
 from ...closed_form.nearest import nearest_solutions
-from ...collision.rows import deepest
-from ...collision.rows import is_free as is_free_at
-from ...kernels.jit import call_back, inline_kernel, kernel
+from ...collision.rows import deepest, is_free
+from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import clamped
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
+from ...optim.evaluation import user_accepts
 from ...robot.kinematics import OFFSET
 from ...robot.limits import TURN, random_configuration, write_answer
 from ...rules import (
@@ -305,20 +305,16 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
 
 
 @kernel
-def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
-    """Whether search i may answer x: the robot is free of collisions there, and the user's own
-    check accepts it."""
+def may_answer(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
+    """Return whether search i may answer x: the robot is free of collisions there, and the user's
+    own check accepts it."""
     row = lanes.row
     _set_row(problem, searches, lanes, i, x)
-    if problem.collisions != 0 and not is_free_at(problem.collisions, lanes.collisions, row):
+    if problem.collisions != 0 and not is_free(problem.collisions, lanes.collisions, row):
         return False
-    if problem.valid == 0:
-        return True
-    copy_to(row, problem.row)
-    if call_back(problem.valid) != 0:
-        problem.failed = 1
-        return False
-    return problem.is_valid != 0
+    if problem.valid != 0:
+        copy_to(row, problem.row)
+    return user_accepts(problem)
 
 
 @inline_kernel
@@ -339,7 +335,7 @@ def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> boo
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
     _set_row(problem, searches, lanes, lanes.search[w], x)
-    if is_free_at(problem.settled, lanes.settled, lanes.row):
+    if is_free(problem.settled, lanes.settled, lanes.row):
         return False
     return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 
@@ -351,7 +347,7 @@ def avoids(problem: Record) -> bool:
 
 
 @kernel
-def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+def _lane_may_answer(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     """Whether a lane's point may be an answer."""
     if not avoids(problem):
         return True
@@ -361,13 +357,13 @@ def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     x, there = lanes.point.x, 1 - lanes.here
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
-    return is_free(problem, searches, lanes, lanes.search[w], x)
+    return may_answer(problem, searches, lanes, lanes.search[w], x)
 
 
 @inline_kernel
 def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> int:
     """COLLIDED in place of REACHED where the robot collides."""
-    if ended == REACHED and not _is_free(problem, searches, lanes, w):
+    if ended == REACHED and not _lane_may_answer(problem, searches, lanes, w):
         return COLLIDED
     return ended
 
@@ -422,7 +418,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
             is_best = _comes_before(cost, k, best, searches.best[i])
         else:
             is_best = is_better(cost, ended, best, searches.best_status[i])
-        if is_best and _is_free(problem, searches, lanes, w):
+        if is_best and _lane_may_answer(problem, searches, lanes, w):
             _keep(problem, searches, lanes, w, ended)
         elif is_best:
             for j in range(lanes.x.shape[1]):
@@ -657,8 +653,8 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     for g in range(lanes.errors.shape[0]):
         searches.errors[i, g, 0] = lanes.errors[g, 0, w]
         searches.errors[i, g, 1] = lanes.errors[g, 1, w]
-    if status == REACHED and not _is_free(problem, searches, lanes, w):  # by rounding of a turn
-        status = COLLIDED
+    if status == REACHED and not _lane_may_answer(problem, searches, lanes, w):
+        status = COLLIDED  # by rounding of a turn
     stays = lanes.turned[w] == 0 or is_stationary(problem, lanes, w)
     status = answer_status(status, _is_reached(problem, lanes, w), stays)
     _write(searches, lanes, w, status)

@@ -23,9 +23,9 @@ from .decide import (
     copy_point,
     decide,
     free,
-    is_free,
     join,
     load_search,
+    may_answer,
     nearest_guess,
     next_task,
 )
@@ -258,7 +258,7 @@ def conclude(address: int) -> int:
         if one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
             for j in range(best.shape[0]):
                 point.x[j] = one.x[there, j, 0]
-            if not avoids(problem) or is_free(problem, searches, one, 0, point.x):
+            if not avoids(problem) or may_answer(problem, searches, one, 0, point.x):
                 copy_to(point.x, best)
     write_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
@@ -267,7 +267,7 @@ def conclude(address: int) -> int:
     tolerance = problem.tolerance
     is_reached = are_within(point.errors, tolerance[0], tolerance[1])
     if is_reached and avoids(problem):
-        is_reached = is_free(problem, searches, one, 0, point.x)
+        is_reached = may_answer(problem, searches, one, 0, point.x)
     return answer_status(RUNNING, is_reached, True)
 
 

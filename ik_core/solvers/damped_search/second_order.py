@@ -3,6 +3,9 @@
 
 Gauss-Newton converges slowly where the residual stays large; there the exact Hessian is worth it.
 Stationary points that are no minima are arms stretched out towards or away from a goal.
+
+The shared loop leaves saddles by `optim.second_order`, which makes all trials at once and lets
+linear constraints define what is free. Here each trial is one step of a lane, beside other lanes.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from ...maths.boxed_step import cap_step, predicted_decrease
 from ...maths.linalg import (
     bounded_newton_step,
     curves_down_inside,
+    fill_free,
     free_block,
     gauss_newton_hessian,
     stiffness,
 )
 from ...maths.rotations import Array
-from ...maths.vectors import copy_to
-from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, is_held
+from ...maths.vectors import copy_to, divide_by_largest
+from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, hold_at_limits
 from ...tasks.kernels import (
     GEOMETRIC,
     NONE,
@@ -194,20 +198,13 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
     lanes.extra[w] += point.evaluations
-    held, normal, rhs, way = point.held, point.normal, point.rhs, point.descent
+    held, normal, rhs = point.held, point.normal, point.rhs
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
     if not curves_down(point.hessian, normal, rhs, size):
         return False
-    largest = 0.0
-    for i in range(size):
-        largest = max(largest, abs(rhs[i]))
-    row = 0
-    for j in range(way.shape[0]):
-        way[j] = 0.0
-        if held[j] == 0.0:
-            way[j] = rhs[row] / largest
-            row += 1
+    fill_free(rhs, held, point.descent)
+    divide_by_largest(point.descent)
     _keep_descent(lanes, w)
     return True
 
@@ -231,15 +228,14 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
 
 @kernel
 def _keep_descent(lanes: Record, w: int) -> None:
-    way = lanes.point.descent
-    for j in range(way.shape[0]):
-        lanes.descent[j, w] = way[j]
+    direction = lanes.point.descent
+    for j in range(direction.shape[0]):
+        lanes.descent[j, w] = direction[j]
 
 
 @kernel
 def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
-    x, bounds, gradient, squares = point.x, problem.bounds, point.gradient, point.squares
-    for j in range(x.shape[0]):
-        lower, upper = bounds[0, j], bounds[1, j]
-        held = is_held(x[j], lower, upper, gradient[j], squares[j], point.cost, all_at_limits)
-        point.held[j] = 1.0 if held else 0.0
+    gradient, squares = point.gradient, point.squares
+    hold_at_limits(
+        point.x, problem.bounds, gradient, squares, point.cost, all_at_limits, point.held
+    )
