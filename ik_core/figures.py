@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How all figures of the project line_style: colours that everybody can tell apart, units, room.
+"""The style of all figures: colours that everybody can tell apart, units on every axis.
 
 The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ
 in their lines. A method looks the same in all figures. A quantity that is shown by colour runs
@@ -8,7 +8,9 @@ over `viridis`, from dark to bright. matplotlib (extra `figures`) is imported wh
 
 from __future__ import annotations
 
+import itertools
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +44,11 @@ LOOKS: dict[str, tuple[str, str]] = {
     'sqp': (SKY, '--'),
     'trust_region': (GREEN, ':'),
 }
-"""Colour and line of every solver."""
+"""Colour and line of every solver of this package."""
+OTHER_LOOKS = [
+    look for look in itertools.product(COLOURS, LINES) if look not in set(LOOKS.values())
+]
+"""Those of other solvers."""
 
 SETTINGS = {
     'axes.grid': True,
@@ -63,8 +69,9 @@ SETTINGS = {
 
 
 def line_style(solver: str) -> dict[str, Any]:
-    """The keyword arguments of `plot` for a solver."""
-    colour, line = LOOKS[solver]
+    """Return the keyword arguments of `plot` for a solver: always the same, by its name."""
+    other = OTHER_LOOKS[zlib.crc32(solver.encode()) % len(OTHER_LOOKS)]
+    colour, line = LOOKS.get(solver, other)
     return {'color': colour, 'linestyle': line}
 
 

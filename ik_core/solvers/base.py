@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Generic
 from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
-from ..kernels.jit import COMPILED
+from ..kernels.jit import COMPILED, kernel
 from ..kernels.records import Layout
 from ..maths.rotations import Array
-from ..optim.layouts import METHOD
+from ..optim.layouts import METHOD, Record
 from ..optim.loop import Kernel
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.position_first import Begins, PositionFirstSearch, Stage
@@ -181,6 +181,11 @@ class LoopSolver(Solver):
         """The records for a problem; UnsupportedProblem where it is none for this method."""
 
 
+@kernel
+def start_without_state(search: Record) -> None:
+    """Do nothing: the method has no state besides the point."""
+
+
 class KernelSolver(LoopSolver):
     """A solver whose method is two kernels; `optim.loop` calls them."""
 
@@ -188,7 +193,7 @@ class KernelSolver(LoopSolver):
     """Layout of the method's own record: options that its kernels use, and its state."""
     remembered: ClassVar[tuple[str, ...]] = ()
     """Fields of that record that a search for nearly the same goals begins with."""
-    start: ClassVar[Kernel]
+    start: ClassVar[Kernel] = staticmethod(start_without_state)
     step: ClassVar[Kernel]
     constrained_step: ClassVar[Kernel | None] = None
     """The step that keeps linear constraints, of a method that knows them."""

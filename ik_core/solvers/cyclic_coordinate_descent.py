@@ -71,11 +71,6 @@ class CyclicCoordinateDescentOptions(SearchOptions):
 
 
 @kernel
-def start(search: Record) -> None:
-    """Do nothing: a sweep has no state."""
-
-
-@kernel
 def step(search: Record) -> bool:
     """Sweep once."""
     sweep(search)
@@ -90,7 +85,6 @@ class CyclicCoordinateDescent(KernelSolver):
     name: ClassVar[str] = 'cyclic_coordinate_descent'
     Options: ClassVar = CyclicCoordinateDescentOptions
     layout: ClassVar = COORDINATE_DESCENT
-    start: ClassVar = staticmethod(start)
     step: ClassVar = staticmethod(step)
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
