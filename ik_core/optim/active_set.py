@@ -22,10 +22,12 @@ def reduced_direction(
 ) -> None:
     """direction (n,) = p_F = -(B_FF)^-1 g_F over the free variables, 0 for those held.
 
-    model (n, n) is B, its lower triangle; gradient (n,) g, bounds (2+, n) lower and upper. A
-    variable is held at a limit that -g would have it cross, and, in another look, at one that p
-    would have it cross. 0 where B_FF is not positive definite. held (n,), 1 or 0, normal and rhs
-    are scratch.
+    model (n, n) : B, its lower triangle; gradient (n,) : g; bounds (2+, n) : lower and upper
+    held (n,) : filled with 1 for the variables that are held, else 0
+    normal, rhs : scratch
+
+    A variable is held at a limit that -g would have it cross, then also at one that p would have
+    it cross. 0 if B_FF is not positive definite.
     """
     n = x.shape[0]
     for j in range(n):
@@ -58,21 +60,21 @@ def _solve_free(
 
 
 @kernel
-def share_inside(x: Array, step: Array, bounds: Array) -> float:
-    """The largest share in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
+def fraction_inside(x: Array, step: Array, bounds: Array) -> float:
+    """Return the largest fraction in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
 
-    The variable that ends it is on its limit after that share, but for rounding.
+    After this fraction the variable that ends the step is on its limit, but for rounding.
     """
-    return share_within(x, step, bounds[0], bounds[1])
+    return fraction_within(x, step, bounds[0], bounds[1])
 
 
 @kernel
-def share_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
-    """`share_inside`, for limits (n,) each."""
-    share = 1.0
+def fraction_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
+    """Return `fraction_inside`, for limits (n,) each."""
+    fraction = 1.0
     for j in range(x.shape[0]):
         if step[j] > 0.0:
-            share = min(share, (upper[j] - x[j]) / step[j])
+            fraction = min(fraction, (upper[j] - x[j]) / step[j])
         elif step[j] < 0.0:
-            share = min(share, (lower[j] - x[j]) / step[j])
-    return share
+            fraction = min(fraction, (lower[j] - x[j]) / step[j])
+    return fraction

@@ -15,28 +15,28 @@ from ..maths.svd import decompose, falling, identity, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
 from ..rules import FAILED
-from .active_set import share_inside
+from .active_set import fraction_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .layouts import Record, search_at
 
 MAX_STEP = 0.3
 """Largest move of a joint in one iteration [rad or m]."""
 LEAST_GAIN = 1e-9
-"""Iterations that lower the secondary cost by less than this share of it end the descent."""
+"""An iteration that lowers the secondary cost by a smaller fraction ends the descent."""
 SMALLEST_STEP = 1e-12
 """A step by which no joint moves by more [rad or m] is not worth an evaluation."""
 HALVINGS = 8
 """Lengths of a step that are tried."""
 DAMPING = 1e-3
-"""d of a step in the null space: keeps it short where it would gain next to nothing."""
+"""d of a step in the null space: keeps it short if it would gain next to nothing."""
 CORRECTIONS = 3
 """Gauss-Newton steps back to the goals after a step."""
 CLOSE = 1e-4
-"""Share of the cost that is allowed at which corrections end."""
+"""Corrections end at this fraction of the allowed cost."""
 RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest move no goal."""
+"""Directions with smaller singular values, relative to the largest, move no goal."""
 ROUNDING = 1e-15
-"""Singular values below this share of the largest, for each row or column, are rounding."""
+"""Smaller singular values, relative to the largest and to the matrix's size, are rounding."""
 
 DESCENT = Layout(
     'descent',
@@ -76,8 +76,8 @@ def descend(address: int) -> bool:
     _secondary_at(search, x)
     _descent_step(search, step)
     cap_step(step, MAX_STEP)
-    share = share_inside(x, step, search.problem.bounds)
-    size = share
+    fraction = fraction_inside(x, step, search.problem.bounds)
+    size = fraction
     for _ in range(HALVINGS):
         largest = 0.0
         for j in range(x.shape[0]):
@@ -87,7 +87,7 @@ def descend(address: int) -> bool:
         size *= 0.5
     _evaluate_at_x(search)
     gained = before - own.cost
-    return gained <= (0.0 if share < 1.0 else LEAST_GAIN * before)
+    return gained <= (0.0 if fraction < 1.0 else LEAST_GAIN * before)
 
 
 @kernel
@@ -117,7 +117,7 @@ def _secondary_at(search: Record, x: Array) -> float:
 
 @kernel
 def _descent_step(search: Record, step: Array) -> None:
-    """step (n,) = N z over the joints that no limit holds; one that it would press is held."""
+    """step (n,) = N z over the free joints; holds those that it would take across a limit."""
     held = search.held
     for j in range(held.shape[0]):
         held[j] = 0.0
@@ -143,7 +143,7 @@ def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
 
 @kernel
 def _decompose_free(search: Record, columns: Array) -> None:
-    """The singular values of the Jacobian's columns that are not held: `basis`, `work`, `rhs`."""
+    """Decompose the Jacobian's columns of free joints: fills `basis`, `work`, `rhs`."""
     own = own_at(search.own)
     for j in range(columns.shape[0]):
         for i in range(columns.shape[1]):
@@ -241,7 +241,7 @@ def _correct(search: Record) -> float:
 
 @kernel
 def _shortest_step(search: Record) -> None:
-    """dx = the shortest step of the free joints for which |r + J dx| is least, at the trial."""
+    """dx = the shortest step of free joints that minimises |r + J dx| at the trial point."""
     n, m = search.columns.shape
     dx, held = search.dx, search.held
     for j in range(n):

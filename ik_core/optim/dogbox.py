@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trust region with corners ([VoglisLagaris2004]): steps inside a box, of limits and region.
 
-The linear model |r + J dx|^2 over the variables that no limit holds is trusted where no variable
-moves by more than a radius. With the limits that is a box, and the step in it is the last point
-inside of the path from x over the Cauchy point
+The linear model |r + J dx|^2 over the free variables is trusted for moves of each variable up to a
+radius. With the limits this region is a box. The step is the last point inside it of the path from
+x over the Cauchy point
 
     c = -t g,    t = g'g / |J g|^2,    g = J'r
 
@@ -19,7 +19,7 @@ from ..kernels.jit import kernel
 from ..kernels.records import FLOAT
 from ..maths.rotations import Array
 from ..maths.svd import decompose, falling, identity, shortest_step
-from .active_set import share_within
+from .active_set import fraction_within
 from .evaluation import evaluate, is_held, take_trial
 from .layouts import METHOD, Record
 from .line_search import project_onto
@@ -42,10 +42,10 @@ SMALLEST_RADIUS = 1e-15
 """Least radius, relative to |x| + 1."""
 
 POOR, GOOD = 0.25, 0.75
-"""Shares of the predicted decrease below which the radius shrinks and above which it grows."""
+"""Fractions of the predicted decrease below which the radius shrinks, above which it grows."""
 
 RANK = 1e-10
-"""Singular values below this share of the largest count as 0."""
+"""Singular values below this, relative to the largest, count as 0."""
 
 
 @kernel
@@ -72,10 +72,10 @@ def step(search: Record) -> bool:
             moved = max(moved, abs(dx[j]))
         project_onto(search, search.trial)
         cost = evaluate(search, search.trial, search.trial_residual)
-        share = (search.cost - cost) / max(predicted_decrease(search), 1e-300)
-        if not share > POOR:
+        fraction = (search.cost - cost) / max(predicted_decrease(search), 1e-300)
+        if not fraction > POOR:
             own.radius = POOR * moved
-        elif share > GOOD and moved >= 0.999 * own.radius:
+        elif fraction > GOOD and moved >= 0.999 * own.radius:
             own.radius *= 2.0
         if cost < search.cost:
             take_trial(search, cost)
@@ -149,15 +149,15 @@ def dogleg(search: Record) -> None:
 @kernel
 def _go(dx: Array, path: Array, lowest: Array, highest: Array) -> float:
     """Add as large a fraction of a path (n,) to dx (n,) as stays in the box; return it."""
-    share = share_within(dx, path, lowest, highest)
+    fraction = fraction_within(dx, path, lowest, highest)
     for j in range(dx.shape[0]):
-        dx[j] = min(max(dx[j] + share * path[j], lowest[j]), highest[j])
-    return share
+        dx[j] = min(max(dx[j] + fraction * path[j], lowest[j]), highest[j])
+    return fraction
 
 
 @kernel
 def predicted_decrease(search: Record) -> float:
-    """|r|^2 - |r + J dx|^2."""
+    """Return |r|^2 - |r + J dx|^2."""
     decrease = 0.0
     for i in range(search.columns.shape[1]):
         image = 0.0

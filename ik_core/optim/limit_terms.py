@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits as terms of the cost: what `penalty` and `augmented_lagrangian` have in common.
+"""Limits as terms of the cost: the kernels that `penalty` and `augmented_lagrangian` share.
 
 With v(x) = x - P(x), how far x is outside the limits, the cost f = |r|^2 is augmented to
 
@@ -13,8 +13,8 @@ x - u + lambda/(2 mu))^2 and mu max(0, l - x - lambda/(2 mu))^2 are together mu 
 
     grad phi = 2 J'r + 2 mu v(x + s)
 
-phi is a smooth cost and known kinks, and is modelled so: the Hessian of f by BFGS (which so goes
-on being valid when mu and lambda change), the terms as they are. The step is the minimum of
+phi is a smooth cost with known kinks, and is modelled so: the Hessian of f by BFGS, which stays
+valid when mu and lambda change, the terms as they are. The step is the minimum of
 
     grad f'p + p'Bp / 2 + mu |v(x + p + s)|^2
 
@@ -84,7 +84,7 @@ def start(search: Record) -> None:
 
 @kernel
 def outside(search: Record, x: Array, j: int) -> float:
-    """v(x + s) of one variable."""
+    """Return v(x + s) of one variable."""
     own = limit_terms_at(search.own)
     shifted = x[j] + own.multipliers[j] / (2.0 * own.mu)
     return shifted - clamped(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
@@ -92,7 +92,7 @@ def outside(search: Record, x: Array, j: int) -> float:
 
 @kernel
 def terms(search: Record, x: Array) -> float:
-    """mu |v(x + s)|^2."""
+    """Return mu |v(x + s)|^2."""
     total = 0.0
     for j in range(x.shape[0]):
         total += outside(search, x, j) ** 2
@@ -101,7 +101,7 @@ def terms(search: Record, x: Array) -> float:
 
 @kernel
 def note_terms(search: Record) -> None:
-    """phi and half its gradient J'r + mu v(x + s) at the iterate."""
+    """Fill phi and half its gradient, J'r + mu v(x + s), at the iterate."""
     own = limit_terms_at(search.own)
     own.phi = own.iterate_cost + terms(search, own.iterate)
     for j in range(search.joints):
@@ -111,7 +111,7 @@ def note_terms(search: Record) -> None:
 
 @kernel
 def is_balanced(search: Record) -> bool:
-    """Whether phi is about least: the terms balance the gradient of f, or there is none."""
+    """Return whether phi is about least: the terms balance the gradient of f, or there is none."""
     own = limit_terms_at(search.own)
     left = whole = squares = 0.0
     for j in range(search.joints):
@@ -128,7 +128,7 @@ def same_terms(search: Record) -> None:
 
 
 next_terms: Kernel = same_terms
-"""The next weight and multipliers, where phi is about least; in copies of `step` the method's."""
+"""Choose the next mu and lambda, once phi is about least; the method's, in its copy of `step`."""
 
 
 def step(search: Record) -> bool:
@@ -169,12 +169,12 @@ def move_to_projected(search: Record, evaluated: bool) -> bool:
 
 @kernel
 def stay(search: Record, x: Array) -> None:
-    """Without limits, every trial is where it is."""
+    """Leave a trial where it is: phi has no limits."""
 
 
 @kernel
 def phi_at(search: Record, x: Array) -> float:
-    """phi at x (n,), of which it keeps f."""
+    """Return phi at x (n,); keep f."""
     own = limit_terms_at(search.own)
     own.trial_cost = evaluate(search, x, search.trial_residual)
     return float(own.trial_cost + terms(search, x))
@@ -187,7 +187,7 @@ back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, c
 def descend_on_phi(search: Record) -> bool:
     """Line-search on phi; without a lower point, repeat with the linear model's Hessian.
 
-    False, with the iterate unmoved, where that gains nothing either.
+    Returns False, with the iterate unmoved, if that gains nothing either.
     """
     if _search_along_step(search):
         _accept_iterate(search)

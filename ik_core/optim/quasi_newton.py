@@ -24,8 +24,8 @@ from .loop import Kernel
 class QuasiNewtonOptions(LineSearchOptions):
     """Options of every solver that approximates the Hessian.
 
-    Where tasks are weighed a thousand times less than goals, the approximation goes along a narrow
-    curved valley: hundreds of iterations.
+    If tasks weigh a thousand times less than goals, the search follows a narrow curved valley: it
+    takes hundreds of iterations.
     """
 
     max_iterations: int = option(2000, 'iterations per attempt', bounds=(1, 10**9))
@@ -52,9 +52,9 @@ quasi_newton_at = QUASI_NEWTON.vector_view()
 
 @kernel
 def linear_model(columns: Array, epsilon: float, model: Array) -> None:
-    """Half the Hessian J'J + eps I of the cost of the linear model r + J dx, J' = columns (n, m).
+    """model (n, n) = J'J + eps I, half the Hessian of |r + J dx|^2, for J' = columns (n, m).
 
-    eps makes it positive definite where J'J is singular, as it is for a redundant arm.
+    eps keeps it positive definite if J'J is singular, as it is for a redundant arm.
     """
     gauss_newton_hessian(columns, model)
     for j in range(model.shape[0]):
@@ -63,7 +63,7 @@ def linear_model(columns: Array, epsilon: float, model: Array) -> None:
 
 @kernel
 def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
-    """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
+    """Update the BFGS approximation by a step s (n,) that changed the gradient by y (n,).
 
         B+ = B - B s s' B / s'B s + y y' / s'y
 
@@ -103,7 +103,7 @@ def begin_model(search: Record) -> None:
 
 @kernel
 def learn(search: Record) -> None:
-    """Update the model by the last step, and remember where this one begins."""
+    """Update the model by the last step, and keep the point where this one begins."""
     own, x, gradient = quasi_newton_at(search.own), search.x, search.gradient
     if own.moved > 0:
         for j in range(x.shape[0]):
@@ -116,20 +116,20 @@ def learn(search: Record) -> None:
 
 @kernel
 def no_step(search: Record) -> None:
-    """DX = 0: of no model."""
+    """dx = 0: there is no model."""
     for j in range(search.joints):
         search.dx[j] = 0.0
 
 
 model_step: Kernel = no_step
-"""DX (n,) = the step of the model, in copies of `descend` the method's."""
+"""dx (n,) = the step of the model; the method's, in its copy of `descend`."""
 
 
 def descend(search: Record) -> bool:
     """Line-search on the cost along the model's step, and update the model.
 
-    The step ends inside the limits. Where nothing on the way is better, the search is begun
-    again with the Hessian of the linear model. False where that gains nothing either.
+    The step ends inside the limits. If no point along it is better, it is tried again with the
+    Hessian of the linear model. Returns False if that gains nothing either.
     """
     own = quasi_newton_at(search.own)
     learn(search)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a stationary point is a minimum inside the limits, and the way down where it is none.
+"""The second-order test of a stationary point inside the limits, and the descent from a saddle.
 
 An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other
-joints could gain by bending. There the curvature decides: half the cost's Hessian over the
-variables that no limit holds, by central differences of the gradient, which serve all tasks alike.
+joints could gain by bending. There the curvature decides: half the cost's Hessian over the free
+variables, by central differences of the gradient, which serve all tasks alike.
 
-What is free are these variables (`hold`, `free_hessian`, `free_slope`, `expand`); with linear
-constraints, it is the space that the active ones leave (`constrained`).
+Free are the variables that no limit holds (`hold`, `free_hessian`, `free_slope`, `expand`); with
+linear constraints, the space that the active ones leave (`constrained`).
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from .evaluation import (
 from .layouts import Record
 
 LONGEST_STEP = 0.3
-"""The longest step towards a minimum [rad or m]."""
+"""[rad or m] Longest step towards a minimum."""
 
 HALVINGS = 12
 """Halvings of a step off a saddle, to both sides."""
 
 WORTHWHILE = 1e-9
-"""Share of the cost that a minimum nearby has to gain to be gone to."""
+"""The Newton step to a minimum is taken if it gains more than this fraction of the cost."""
 
 
 @kernel
@@ -57,8 +57,8 @@ def leave_or_conclude(search: Record) -> int:
 
     Returns CLOSEST at a minimum inside the limits, RUNNING if x was moved to a lower point and
     evaluated there, STALLED if the cost curves downwards but no lower point was found. Variables
-    at a limit without a slope are free at first. If only those give a descent direction, and no
-    lower point lies on it, they are held, and then each is tried inwards.
+    at a limit without a slope are free at first. If that gives a descent direction without a lower
+    point, they are held, and then each is tried inwards.
     """
     half_hessian(search)
     loose = hold(search, False)
@@ -82,7 +82,7 @@ def leave_or_conclude(search: Record) -> int:
 
 @kernel
 def half_hessian(search: Record) -> None:
-    """The lower triangle of `hessian` (n, n), by central differences of J'r at x."""
+    """Fill the lower triangle of `hessian` (n, n), by central differences of J'r at x."""
     x, trial = search.x, search.trial
     above, below = search.dx, search.descent
     residual = search.trial_residual
@@ -113,7 +113,7 @@ def hold(search: Record, all_at_limits: bool) -> int:
 
 @kernel
 def _find_descent(search: Record) -> bool:
-    """True where the cost curves upwards; else DESCENT = a way along which it does not."""
+    """Return True if the cost curves upwards; else set `descent`, along which it does not."""
     size = free_hessian(search)
     if not curves_down(search.hessian, search.normal, search.rhs, size):
         return True
@@ -124,24 +124,24 @@ def _find_descent(search: Record) -> bool:
 
 @kernel
 def find_descent_inside(search: Record) -> bool:
-    """DESCENT = a way inside along which the cost curves downwards, off a limit or several."""
-    x, held, way = search.x, search.held, search.descent
+    """Set `descent` to a direction off limits along which the cost curves downwards, if any."""
+    x, held, direction = search.x, search.held, search.descent
     hold(search, False)
     least = FLAT * stiffness(search.hessian)
-    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, way)
+    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, direction)
     hold(search, True)
     return found
 
 
 @kernel
 def free_hessian(search: Record) -> int:
-    """The lower triangle of the Hessian over what is free, in `normal`; its size."""
+    """Fill the lower triangle of `normal` with the free variables' Hessian; return its size."""
     return free_block(search.hessian, search.held, search.normal)
 
 
 @kernel
 def free_slope(search: Record, size: int) -> None:
-    """`rhs` = minus half the gradient over what is free."""
+    """`rhs` = minus half the gradient of the free variables."""
     row = 0
     for j in range(search.joints):
         if search.held[j] == 0.0:
@@ -151,13 +151,13 @@ def free_slope(search: Record, size: int) -> None:
 
 @kernel
 def expand(search: Record, size: int, direction: Array) -> None:
-    """direction (n,) = `rhs` for what is free, 0 for what is held."""
+    """direction (n,) = `rhs` for the free variables, 0 for others."""
     fill_free(search.rhs, search.held, direction)
 
 
 @kernel
 def descend(search: Record) -> bool:
-    """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
+    """Move x along `descent`, to one side or the other, ever less; return whether one is lower."""
     length = SADDLE_STEP
     for _ in range(HALVINGS):
         if _try(search, length) or _try(search, -length):
@@ -168,7 +168,7 @@ def descend(search: Record) -> bool:
 
 @kernel
 def _try(search: Record, length: float) -> bool:
-    """Move x by a step along DESCENT, inside the limits, if that lowers the cost."""
+    """Move x by a step along `descent`, inside the limits, if that lowers the cost."""
     trial = search.trial
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + length * search.descent[j]
@@ -182,7 +182,7 @@ def _try(search: Record, length: float) -> bool:
 
 @kernel
 def go_to_minimum(search: Record) -> bool:
-    """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
+    """Take a Newton step if the minimum that it leads to is clearly lower."""
     direction = search.descent
     size = free_hessian(search)
     trace = 0.0

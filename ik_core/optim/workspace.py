@@ -28,7 +28,7 @@ from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
 NO_COST = 1e-24
-"""[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
+"""[m^2] A lower cost is 0, but for rounding, and none is lower."""
 
 
 class MethodWorkspace(SearchRecords, Workspace):
@@ -68,7 +68,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         fill_options(self.own, self._options)
 
     def load(self, q0: ArrayLike | None) -> Array:
-        """See Workspace."""
         q = self.problem.load(q0)
         self.start_at(q)
         self.search['start'] = q[self.problem.columns]
@@ -76,7 +75,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         return q
 
     def run(self, iterations: int) -> IkStatus | None:
-        """See Workspace."""
         address, done = self.search.address, self.search['iterations']
         last = done.item() + iterations
         while (status := self._settle(address)) == RUNNING:
@@ -89,7 +87,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         return STATUSES[status]
 
     def conclude(self) -> None:
-        """See Workspace."""
         self._conclude(self.search.address)
         if self.search['answer_status'] == FAILED:
             self.check()
@@ -101,7 +98,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         search, cost = self.search, self.search['answer_cost'].item()
         errors = self.packed.goal_errors(search['errors']).copy()
         q[self.problem.columns] = search['answer']
@@ -122,22 +118,18 @@ class MethodWorkspace(SearchRecords, Workspace):
 
     @property
     def iterations(self) -> int:
-        """See Workspace."""
         return self.search['iterations'].item()
 
     @property
     def x(self) -> Array | None:
-        """See Workspace."""
         return None if self.search['phase'] == NEW else self.search['x'].copy()
 
     @property
     def cost(self) -> float:
-        """See Workspace."""
         return self.search['cost'].item()
 
     @property
     def between_attempts(self) -> bool:
-        """See Workspace."""
         return bool(self.search['phase'] != STEP)
 
     def memory(self) -> Any:
@@ -161,7 +153,10 @@ class ConstrainedWorkspace(MethodWorkspace):
         self._settle, self._conclude = constrained.settle, constrained.conclude
 
     def load(self, q0: ArrayLike | None) -> Array:
-        """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
+        """Begin anew, with the start moved inside.
+
+        Raises InvalidConfiguration if the constraints contradict each other.
+        """
         q, problem = super().load(q0), self.problem
         rows = problem.constraints.at(q)
         if not len(rows):
@@ -205,13 +200,12 @@ class AvoidingWorkspace(ConstrainedWorkspace):
 
     @property
     def constraint_rows(self) -> int:
-        """See SearchRecords: those of cones and of pairs of links come last."""
+        """Number of rows beside the limits; those of cones, then of pairs of links, come last."""
         pairs = 1 if self._state is None else len(self._state['slot'])
         cones = INWARD * len(self.problem.moved_cones)
         return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
     def load(self, q0: ArrayLike | None) -> Array:
-        """See Workspace."""
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
         if self._load_world(q0 is not None and problem.start_at(q0)[0]):
@@ -219,7 +213,6 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         return super().load(q0)
 
     def start_at(self, q: Array) -> None:
-        """See SearchRecords."""
         super().start_at(q)
         problem = self.problem
         sizes = {'joints': len(problem.variables), 'robot_joints': problem.robot.n}
@@ -239,14 +232,13 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
         start = self.problem.start_at(result.q)[1]
         result.note = joined(self._note(result), start)
         return result
 
     def _note(self, result: IkResult) -> str:
-        """A note on the limits or obstacles that stop a search."""
+        """Return a note on the limits or obstacles that stop a search."""
         problem, count = self.problem, self._avoided['collided'].item()
         if result.success:
             return ''
@@ -271,10 +263,9 @@ def fill_options(own: Record, options: OptionSet) -> None:
 def judged(
     problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
 ) -> IkStatus:
-    """The status for a code of the kernels, with the goals' errors (G, 2).
+    """Return the status of a result, given that of the kernels and the goals' errors (G, 2).
 
-    Without a goal, the least cost is what was asked for. Where patterns are packed, the kernels
-    do not judge the goals.
+    Without a goal, the least cost is the aim. With packed patterns, kernels do not check goals.
     """
     if status is IkStatus.COLLISION:
         return status
@@ -290,30 +281,28 @@ def judged(
 
 @dataclass(eq=False)
 class State:
-    """The current point of a method written in Python; `evaluations` counts those of the last
-    step.
-    """
+    """The current point of a method written in Python, and the evaluations of its last step."""
 
     at: Evaluation
     evaluations: int = 1
 
     def resume(self, last: Any) -> None:
-        """Before the first step: take over the state of a method's last search."""
+        """Begin with the state of the method's last search; before the first step."""
 
 
 StateT = TypeVar('StateT', bound=State)
 
 
 class Method(Protocol[StateT]):
-    """A method written in Python is its start and its step."""
+    """A method written in Python: its start and its step."""
 
     options: Any
 
     def start(self, problem: IkProblem, at: Evaluation) -> StateT:
-        """The state at the start of an attempt."""
+        """Return the state at the start of an attempt."""
 
     def step(self, problem: IkProblem, state: StateT) -> StateT:
-        """One iteration: a new state, evaluated, with its variables inside the limits."""
+        """Do one iteration; return the new state, evaluated, its variables inside the limits."""
 
 
 class PythonWorkspace(MethodWorkspace, Generic[StateT]):
@@ -332,7 +321,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.state = self._last = None
 
     def _continue(self) -> None:
-        """Callback of the kernel: begin the method, or take its step."""
+        """Begin the method, or take its step; the kernel calls this back."""
         search = self.search
         if search['method_wanted'] == STARTING or self.state is None:
             at = self.problem.at(search['x'].copy())
@@ -346,7 +335,6 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
             search['x'] = self.state.at.x
 
     def memory(self) -> StateT | None:
-        """See Workspace."""
         return self.state
 
     def resume(self, memory: StateT) -> None:

@@ -199,7 +199,6 @@ class KernelSolver(LoopSolver):
     """The step that keeps linear constraints, of a method that knows them."""
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        """See LoopSolver."""
         kind, make, step = type(self), MethodWorkspace, type(self).step
         if problem.avoids and kind.avoids:
             make = AvoidingWorkspace
@@ -226,7 +225,6 @@ class IterativeSolver(LoopSolver, Generic[StateT]):
     look: ClassVar[int] = 1
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        """See LoopSolver."""
         return PythonWorkspace(problem, self)
 
     @abstractmethod

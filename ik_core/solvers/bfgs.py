@@ -41,7 +41,7 @@ from typing import Any, ClassVar
 
 from ..kernels.jit import kernel, with_kernels
 from ..kernels.records import INT
-from ..optim.active_set import reduced_direction, share_inside
+from ..optim.active_set import fraction_inside, reduced_direction
 from ..optim.constrained import constrained_step
 from ..optim.layouts import Record
 from ..optim.quasi_newton import QUASI_NEWTON, QuasiNewtonOptions, begin_model, descend
@@ -93,7 +93,7 @@ def reduced_step(search: Record) -> None:
         search.normal,
         search.rhs,
     )
-    share = share_inside(x, dx, search.problem.bounds)
+    share = fraction_inside(x, dx, search.problem.bounds)
     for j in range(dx.shape[0]):
         dx[j] *= share
 

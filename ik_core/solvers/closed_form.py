@@ -114,7 +114,6 @@ class ClosedFormSolver(Solver):
         return {**vars(self), '_known': None}
 
     def set_fallback(self, fallback: type[Solver]) -> None:
-        """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
         self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
@@ -242,7 +241,6 @@ class ClosedFormSearch(Search):
             self._looking, self._note = self._search_form(known.form), ''
 
     def stay_on_branch(self) -> None:
-        """See Search."""
         self._stays = True
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
@@ -383,22 +381,18 @@ class ClosedFormSearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         answer = self._answer
         return self._search.x if answer is None else answer.q[self.problem.variables]
 
     @property
     def cost(self) -> float:
-        """See Search."""
         answer = self._answer
         return self._search.cost if answer is None else answer.cost
 
     def memory(self) -> Any:
-        """See Search."""
         return self._search.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         self._search.resume(memory)
 
     def result(self) -> IkResult:

@@ -123,5 +123,4 @@ class LevenbergMarquardt(LoopSolver):
         return problem.explain(result)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
-        """See LoopSolver."""
         return DampedWorkspace(problem, self.options)

@@ -129,7 +129,6 @@ class TrustRegion(IterativeSolver[State]):
         return super().workspace(problem)
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
-        """See IterativeSolver."""
         return State(at)
 
     def step(self, problem: IkProblem, state: State) -> State:

@@ -277,7 +277,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
     # --- step by step ---
 
     def load(self, q0: ArrayLike | None) -> Array:
-        """See Workspace."""
         q, own = self._read(q0), self.searches
         self.note_tolerances()
         own['starts'][0] = q[self.problem.columns]
@@ -291,11 +290,9 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return q
 
     def stay_on_branch(self) -> None:
-        """See Workspace."""
         self._begins, self.searches['guesses_restart'] = False, 0
 
     def run(self, iterations: int) -> IkStatus | None:
-        """See Workspace."""
         looks = self._begins and iterations == 0  # whether the start reaches the goals
         if self._may_begin:
             self.searches['guesses_first'] = self._begins and not looks
@@ -311,7 +308,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return status
 
     def conclude(self) -> None:
-        """See Workspace."""
         self._status = conclude(self.searches.address)
         if self.constants['failed']:
             self._check(layouts.FAILED)
@@ -323,7 +319,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         own, point = self.searches, self._one.part('point')
         status, cost, iterations, evaluations, restarts, abandoned = self._outcome
         if status == RUNNING:
@@ -365,7 +360,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def iterations(self) -> int:
-        """See Workspace."""
         return self._outcome[2]
 
     @property
@@ -374,7 +368,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def x(self) -> Array | None:
-        """See Workspace."""
         if self._is_new:
             return None
         if self._outcome[0] != RUNNING:
@@ -383,12 +376,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def cost(self) -> float:
-        """See Workspace."""
         if self._outcome[0] != RUNNING:
             return self._outcome[1]
         return self._one['cost'].item(1 - self._one['here'].item(), 0)
 
     @property
     def between_attempts(self) -> bool:
-        """See Workspace."""
         return self._is_new and not self._has_checked_start
