@@ -97,8 +97,8 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         lanes.steps[w] += 1
         searches.iterations[i] += 1
         ended = _unless_collided(problem, searches, lanes, w, _judge(problem, searches, lanes, w))
-        searches.evaluations[i] += 1 + lanes.extra[w]
-        lanes.extra[w] = 0
+        searches.evaluations[i] += 1 + lanes.hessian_evaluations[w]
+        lanes.hessian_evaluations[w] = 0
         goes_on = ended not in (REACHED, COLLIDED) and (
             not _is_over(problem, lanes, w, ended) or _turns_round(problem, lanes, w)
         )
@@ -129,7 +129,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
     before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
     if cost < before:
         lanes.nu[w] *= lanes.factor[w]
-        lanes.growth[w], lanes.leaving[w] = 2.0, 0
+        lanes.growth[w], lanes.saddle_trials[w] = 2.0, 0
         if _is_solved(problem, lanes, w):
             return REACHED
         if _is_hopeless(problem, searches, lanes, w, before - cost):
@@ -139,7 +139,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
             return STALLED
     else:
         _go_back(lanes, w)
-        if lanes.leaving[w] > 0:
+        if lanes.saddle_trials[w] > 0:
             return _try_further(problem, lanes, w)
         if abs(lanes.decrease[w]) < ROUNDING * before:
             ended = CLOSEST  # what is left to gain is below the rounding of the cost
@@ -151,7 +151,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
             ended = CLOSEST if is_stationary(problem, lanes, w) else STALLED
     follows = lanes.phase[w] == FOLLOW
     if ended == CLOSEST and follows and finds_descent(problem, lanes, w, False):
-        lanes.leaving[w] = 1
+        lanes.saddle_trials[w] = 1
         return RUNNING
     return ended
 
@@ -170,10 +170,10 @@ def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
 @inline_kernel
 def _try_further(problem: Record, lanes: Record, w: int) -> int:
     """After a failed step off a saddle: try a shorter one, or another direction, or end."""
-    lanes.leaving[w] += 1
-    if lanes.leaving[w] % SADDLE_TRIALS != 1:
+    lanes.saddle_trials[w] += 1
+    if lanes.saddle_trials[w] % SADDLE_TRIALS != 1:
         return RUNNING
-    if lanes.leaving[w] > 2 * SADDLE_TRIALS:
+    if lanes.saddle_trials[w] > 2 * SADDLE_TRIALS:
         return STALLED
     if finds_descent(problem, lanes, w, True) or finds_descent_inside(problem, lanes, w):
         return RUNNING
@@ -240,8 +240,8 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
 def _note_exact(problem: Record, lanes: Record, w: int) -> None:
     """Mark the lane if its next step needs the Hessian or leaves a saddle."""
     slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
-    exact = 1 if slow or problem.weighed > 0 or lanes.leaving[w] > 0 else 0
-    lanes.special += exact - lanes.exact[w]
+    exact = 1 if slow or problem.weighed > 0 or lanes.saddle_trials[w] > 0 else 0
+    lanes.nonstandard_steps += exact - lanes.exact[w]
     lanes.exact[w] = exact
 
 
@@ -396,7 +396,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
     if descended and searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
             if _shares_search(lanes, w, other) and lanes.attempt[other] < k:
-                lanes.later[other] += lanes.steps[w]
+                lanes.later_steps[other] += lanes.steps[w]
     if ended == REACHED:
         if descended:
             _call_off(searches, lanes, w)
@@ -438,7 +438,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
 
     The counts stay those of attempts made one after the other: the cancelled ones have their own.
     """
-    i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
+    i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later_steps[w]
     if searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
             if not _shares_search(lanes, w, other):
@@ -451,7 +451,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
                 searches.abandoned[i] -= 1 if lanes.fresh[other] > 0.0 else 0
                 _release(searches, lanes, other)
             else:
-                lanes.later[other] -= lanes.later[w]
+                lanes.later_steps[other] -= lanes.later_steps[w]
     searches.iterations[i] -= dropped
     dropped_evaluations = dropped + searches.begun[i] - (k + 1)
     searches.evaluations[i] -= dropped_evaluations
@@ -525,7 +525,7 @@ def next_task(problem: Record, searches: Record, lanes: Record, w: int, last: in
         ):
             _release(searches, lanes, w)
             return
-    elif searches.best_cost[i] == np.inf and searches.begun[i] <= problem.further:
+    elif searches.best_cost[i] == np.inf and searches.begun[i] <= problem.attempts_while_colliding:
         _begin_attempt(problem, searches, lanes, w)
         return
     if searches.best_status[i] == REACHED or not _follow_next(searches, lanes, w):
@@ -538,7 +538,7 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
     i, bounds, point = lanes.search[w], problem.bounds, lanes.point
     attempt = searches.begun[i]
     searches.begun[i] += 1
-    lanes.attempt[w], lanes.later[w] = attempt, 0
+    lanes.attempt[w], lanes.later_steps[w] = attempt, 0
     if attempt == 0:
         copy_to(searches.guesses[i], point.x)
         put_inside(point.x, bounds)
@@ -620,8 +620,8 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
     for j in range(x.shape[0]):
         lanes.x[there, j, w] = x[j]
     lanes.phase[w], lanes.fresh[w], lanes.steps[w] = phase, 1.0, 0
-    lanes.stagnant[w] = lanes.leaving[w] = 0
-    lanes.special -= lanes.exact[w]
+    lanes.stagnant[w] = lanes.saddle_trials[w] = 0
+    lanes.nonstandard_steps -= lanes.exact[w]
     lanes.exact[w] = 0
     if phase != CHECK:
         searches.evaluations[lanes.search[w]] += 1
@@ -748,5 +748,5 @@ def _release(searches: Record, lanes: Record, w: int) -> None:
 def free(lanes: Record, w: int) -> None:
     """Make a lane idle."""
     lanes.phase[w], lanes.fresh[w] = IDLE, 1.0
-    lanes.special -= lanes.exact[w]
+    lanes.nonstandard_steps -= lanes.exact[w]
     lanes.exact[w] = 0

@@ -45,9 +45,9 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
     fresh = lanes.fresh > 0.0
     stepping = bits(lanes.fresh == 0.0)
     if stepping != 0:
-        if lanes.special < numbers.phase.shape[0]:
+        if lanes.nonstandard_steps < numbers.phase.shape[0]:
             _damped_step(problem, lanes, here, stepping)
-        if lanes.special > 0:
+        if lanes.nonstandard_steps > 0:
             for w in range(numbers.phase.shape[0]):
                 if numbers.exact[w] > 0 and numbers.fresh[w] == 0.0:
                     exact_step(problem, numbers, w)

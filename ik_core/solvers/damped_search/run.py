@@ -223,7 +223,7 @@ def reset(lanes: Record, following: int) -> None:
     for w in range(lanes.phase.shape[0]):
         free(lanes, w)
         lanes.exact[w] = 0
-    lanes.special, lanes.next, lanes.follows = 0, following, 1
+    lanes.nonstandard_steps, lanes.next, lanes.follows = 0, following, 1
 
 
 @kernel
@@ -236,8 +236,8 @@ def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Reco
         next_task(problem, searches, few, 0, problem.restarts)
         return
     copy_point(one, 1 - one.here, 0, few, 1 - few.here, 0)
-    few.attempt[0], few.steps[0], few.later[0] = one.attempt[0], one.steps[0], 0
-    few.stagnant[0], few.leaving[0], few.fresh[0] = one.stagnant[0], 0, 0.0
+    few.attempt[0], few.steps[0], few.later_steps[0] = one.attempt[0], one.steps[0], 0
+    few.stagnant[0], few.saddle_trials[0], few.fresh[0] = one.stagnant[0], 0, 0.0
     few.nu[0], few.growth[0], few.mark[0] = one.nu[0], one.growth[0], one.mark[0]
     free(one, 0)
 

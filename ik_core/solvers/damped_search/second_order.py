@@ -52,8 +52,8 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     dx, gradient = point.dx, point.gradient
     if has_hessian:
         _fill_hessian(problem, point, exact)
-    if lanes.leaving[w] > 0:  # to one side and the other, ever shorter
-        trial = (lanes.leaving[w] - 1) % SADDLE_TRIALS
+    if lanes.saddle_trials[w] > 0:  # to one side and the other, ever shorter
+        trial = (lanes.saddle_trials[w] - 1) % SADDLE_TRIALS
         length = SADDLE_STEP * 0.5 ** (trial // 2)
         for j in range(dx.shape[0]):
             dx[j] = (-length if trial % 2 == 1 else length) * lanes.descent[j, w]
@@ -76,7 +76,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
         lanes.decrease[w] = predicted_decrease(point.columns, gradient, dx)
     for j in range(dx.shape[0]):
         lanes.dx[j, w] = dx[j]
-    lanes.extra[w] += point.evaluations
+    lanes.hessian_evaluations[w] += point.evaluations
 
 
 @kernel
@@ -197,7 +197,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
-    lanes.extra[w] += point.evaluations
+    lanes.hessian_evaluations[w] += point.evaluations
     held, normal, rhs = point.held, point.normal, point.rhs
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
@@ -215,7 +215,7 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
-    lanes.extra[w] += point.evaluations
+    lanes.hessian_evaluations[w] += point.evaluations
     _hold(problem, point, False)
     least = FLAT * stiffness(point.hessian)
     if not curves_down_inside(

@@ -72,7 +72,9 @@ class DampedWorkspace(ProblemRecords, Workspace):
         own = self.constants
         if problem.avoids and problem.is_redundant:
             own['restarts'] *= REDUNDANT
-        own['further'] = options.restarts if problem.avoids and problem.other_tasks else 0
+        own['attempts_while_colliding'] = (
+            options.restarts if problem.avoids and problem.other_tasks else 0
+        )
         own['pose'] = self._is_pose and not self._others
         for name in ('patience', 'max_step', 'damping'):
             own[name] = getattr(options, name)
