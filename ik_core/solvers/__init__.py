@@ -93,9 +93,9 @@ def make_solver(
 
 
 def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:
-    """The name, if it is one of `names`; InvalidOption otherwise.
+    """Return the name if it is one of `names`; raise InvalidOption otherwise.
 
-    what, whose : words of its message
+    what, whose : words of the error's text
     """
     if name not in names:
         close = difflib.get_close_matches(str(name), names, n=1)
@@ -180,7 +180,7 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
 
 
 def _kept_solver(problem: IkProblem, name: str) -> Solver:
-    """The solver without options that this thread keeps with the problem."""
+    """Return the solver without options that this thread keeps with the problem."""
     kept = problem.kept_solvers
     solver: Solver | None = kept.get(_known(name, SOLVERS, 'solver'))
     if solver is None:
@@ -189,7 +189,7 @@ def _kept_solver(problem: IkProblem, name: str) -> Solver:
 
 
 def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
-    """One link of a robot at a pose."""
+    """Make the problem of one link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(
             'pose is None: solve(robot, pose) needs the pose of the tip, a transform (4, 4)'

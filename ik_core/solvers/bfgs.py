@@ -14,16 +14,15 @@ variables that are free, as in Rosen's gradient projection:
 
     p_F = -(B_FF)^-1 grad_F f,    p_H = 0
 
-A variable is held (H) at a limit that the negative gradient would have it cross, and, in a second
-look, one at a limit that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The
-step along p ends at the first limit on its way, where that variable may be held next; up to
-there it is found by Armijo back-tracking (`line_search`) from the full step. A variable is freed
-as soon as its gradient points inwards.
+A variable is held (H) at a limit that the negative gradient would have it cross, then also at one
+that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The step along p ends at
+the first limit it meets, where that variable may be held next; Armijo back-tracking
+(`line_search`) shortens it from there. A variable is freed as soon as its gradient points inwards.
 
 Linear constraints a'x = b and a'x <= b (Eq. 11-12), where a problem has `constraints`. Their
-normals are not at right angles to each other, as those of limits are, so what the gradient would
-have x cross need not be what holds it. Then p is the minimum of the model inside all constraints,
-by an exact quadratic program (`optim.constrained`), from which the active set comes.
+normals are not at right angles to each other, as those of limits are, so a constraint that the
+gradient would have x cross need not be active. Then p is the minimum of the model inside all
+constraints, by an exact quadratic program (`optim.constrained`), which finds the active set.
 
 Start. B is either 2 I, or the Hessian 2 (J'J + eps I) of the linear model; the 2007 paper prefers
 the latter, but prints grad f' grad f, a number. eps keeps J'J, singular for redundant arms,
@@ -81,7 +80,7 @@ def start(search: Record) -> None:
 
 @kernel
 def reduced_step(search: Record) -> None:
-    """dx = the reduced direction, up to the first limit on its way."""
+    """dx = the reduced direction, up to the first limit that it meets."""
     x, dx = search.x, search.dx
     reduced_direction(
         own_at(search.own).model,
@@ -93,13 +92,13 @@ def reduced_step(search: Record) -> None:
         search.normal,
         search.rhs,
     )
-    share = fraction_inside(x, dx, search.problem.bounds)
+    fraction = fraction_inside(x, dx, search.problem.bounds)
     for j in range(dx.shape[0]):
-        dx[j] *= share
+        dx[j] *= fraction
 
 
 class Bfgs(KernelSolver):
-    """See the module."""
+    """BFGS with an active set of limits."""
 
     name: ClassVar[str] = 'bfgs'
     avoids: ClassVar = True

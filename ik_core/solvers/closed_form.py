@@ -97,7 +97,7 @@ class ClosedFormOptions(SearchOptions):
 
 
 class ClosedFormSolver(Solver):
-    """See the module."""
+    """Solutions in closed form, with another solver for problems without one."""
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
@@ -110,7 +110,7 @@ class ClosedFormSolver(Solver):
         self._known: _Known | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is known of a problem: a copy finds that out for its own."""
+        """Leave out the cached form of a problem: a copy makes its own."""
         return {**vars(self), '_known': None}
 
     def set_fallback(self, fallback: type[Solver]) -> None:
@@ -145,7 +145,10 @@ class ClosedFormSolver(Solver):
         return None if q is None else self._judged(known, q, errors, started)
 
     def _judged(self, known: _Known, q: Array, errors: Array, started: float) -> IkResult | None:
-        """The result of a solution (n,); None if it misses the tolerances. errors (2, 1): room."""
+        """Return the result of a solution (n,); None if it misses the tolerances.
+
+        errors (2, 1) : scratch
+        """
         q = q.copy()
         code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
@@ -159,7 +162,7 @@ class ClosedFormSolver(Solver):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """See Solver: those with a solution where the redundant joint keeps its value."""
+        """Yield results for problems with a solution at the redundant joint's start, else None."""
         known, packed = self._known_of(problem), problem.packed
         form, workspace = known.form, known.workspace
         if form is None or not workspace.is_plain or problem.levels:
@@ -215,7 +218,7 @@ class _Known(CachedForm):
 
 
 class ClosedFormSearch(Search):
-    """A look at the closed form; then, where that is no answer, the fallback's search."""
+    """Search of the closed form; if that gives no answer, the fallback's search."""
 
     def __init__(
         self,
@@ -244,7 +247,7 @@ class ClosedFormSearch(Search):
         self._stays = True
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        """See Search: where the closed form has a solution, that is the first iteration."""
+        """Iterate; a solution of the closed form counts as the first iteration."""
         if self._looking is not None:
             if not self._has_answered(deadline, iterations):
                 return
@@ -256,7 +259,7 @@ class ClosedFormSearch(Search):
             self.status, self.limited_by = self._search.status, self._search.limited_by
 
     def _has_answered(self, deadline: float | None, iterations: int | None) -> bool:
-        """Whether the closed form has said what it can; False where a budget ends first."""
+        """Return whether the closed form has been searched; False if a budget ends first."""
         self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
         self.status = self._search.status
         if self.status is not None and not self._stays:
@@ -331,12 +334,12 @@ class ClosedFormSearch(Search):
         return self._options.prove_collisions and can_cover(self.problem, form)
 
     def _is_settled(self) -> bool:
-        """Whether a solution collides for the goal alone, so that all do."""
+        """Return whether the goal alone makes a solution collide, so that all do."""
         colliding = self._choice.colliding
         return bool(colliding) and self.problem.why_settled(colliding[0]) != ''
 
     def _end_without_free(self, why: str) -> None:
-        """End at the start, as all solutions that there are collide."""
+        """End at the start, since all solutions collide."""
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
@@ -418,8 +421,10 @@ class ClosedFormSearch(Search):
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:
-    """Values of the redundant joint at whole steps from here, the nearest first; inside the
-    limits, or within half a turn for a continuous joint."""
+    """Return values of the redundant joint at whole steps from here, the nearest first.
+
+    Inside the limits, or within half a turn for a continuous joint.
+    """
     low, high = form.redundancy_range
     step = (high - low) / VALUES
     if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
@@ -430,7 +435,7 @@ def _outwards(form: ClosedForm, here: float) -> Array:
 
 
 class _Choice:
-    """Chooses the first solution that may be an answer; keeps those before that collide."""
+    """Selection of the first solution that may be an answer; keeps colliding ones before it."""
 
     def __init__(self, problem: IkProblem) -> None:
         self._problem = problem
@@ -445,12 +450,12 @@ class _Choice:
         return found[free][0] if free.any() else None
 
     def why_none(self, problem: IkProblem) -> str:
-        """Why none of the solutions may be used."""
+        """Return text: why none of the solutions may be used."""
         return problem.why_not_free(np.array(self.colliding[:NAMED]), len(self.colliding))
 
 
 def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
-    """The solutions of each of many problems, (k, n) each, that are free."""
+    """Return the free ones among the solutions (k, n) of each of many problems."""
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cyclic coordinate descent: each joint in turn brings the goals as near as it alone can.
+"""Cyclic coordinate descent: each joint in turn minimises the cost alone.
 
 After [WangChen1991] and [Engell2007] section 2.2. An iteration is one sweep over the joints, by
 default from the tips to the base.
 
-What a sweep lowers is the problem's cost with each rotation vector r, of an angle t, shortened
-to its chord: to the length 2 sin(t / 2). That is the sum of
+A sweep lowers the problem's cost with each rotation vector r, of an angle t, shortened to its
+chord: to the length 2 sin(t / 2). That is the sum of
 
     w |p - pt|^2                                   for a position p and its target pt,
     w l^2 |R - Rt|^2 / 2                           for a rotation matrix R (Frobenius norm),
@@ -16,8 +16,8 @@ components and masks act on the components of the shortened vector. No step of a
 this cost, and for positions it is the problem's own. With orientations out of reach its least
 point is another one than the problem's: the search then ends as STALLED.
 
-All of it is a sum of squared distances |e - h|^2 between vectors e that the joint turns (tips
-seen from the joint, columns of R) and vectors h that stand still, so for a turn by a about u
+It is a sum of squared distances |e - h|^2 between vectors e that the joint turns (tips seen from
+the joint, columns of R) and fixed vectors h, so for a turn by a about u
 
     cost = const - 2 (B cos a + C sin a),  B = sum (h.e - h.u e.u),  C = sum u.(e x h)
 
@@ -80,7 +80,7 @@ def step(search: Record) -> bool:
 
 
 class CyclicCoordinateDescent(KernelSolver):
-    """See the module."""
+    """Cyclic coordinate descent, for positions and orientations inside limits."""
 
     name: ClassVar[str] = 'cyclic_coordinate_descent'
     Options: ClassVar = CyclicCoordinateDescentOptions

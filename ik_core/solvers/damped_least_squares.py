@@ -15,9 +15,9 @@ Damping may be fixed or adaptive:
 - 'manipulability' [NakamuraHanafusa1986]: d = damping (1 - w/threshold)^2 for
   w = sqrt(det J J') below `threshold`, else 0;
 - 'numerical_filtering' [MaciejewskiKlein1988]: d as by 'singular_value', but along the direction u
-  of the smallest singular value alone: dq = J' (J J' + d^2 u u')^-1 e. What the arm can do well it
-  does undamped.
-Where damping is 0 and the step fails to be unique, the shortest one is taken.
+  of the smallest singular value alone: dq = J' (J J' + d^2 u u')^-1 e. Motions along the others
+  are undamped.
+If damping is 0 and the step is not unique, the shortest one is taken.
 
 Buss gives no damping constant: it depends on the figure and has to be found (section 5). The
 presets are his two versions of section 8: `buss_pure` is DLS, `buss_clamped` DLS'.
@@ -87,7 +87,7 @@ def update(search: Record) -> None:
         solved = damped_solve(columns, error, 0.0, False, normal, squares, dx)
     if not solved:
         decompose(columns, search.basis, search.work, squares)
-        damping *= damping_share(search, squares)
+        damping *= damping_fraction(search, squares)
         square = damping * damping
         if rule == NUMERICAL_FILTERING:
             damp_smallest(search, square)
@@ -96,7 +96,7 @@ def update(search: Record) -> None:
 
 
 @kernel
-def damping_share(search: Record, squares: Array) -> float:
+def damping_fraction(search: Record, squares: Array) -> float:
     """Return the fraction of the damping that applies, for squares (m,) of singular values."""
     own, (m, n) = own_at(search.own), search.work.shape
     smallest, manipulability = np.inf, 1.0
@@ -112,7 +112,7 @@ def damping_share(search: Record, squares: Array) -> float:
 
 @kernel
 def step_by_singular_values(search: Record, square: float) -> None:
-    """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); what rounding made of s counts as 0.
+    """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); an s within rounding counts as 0.
 
     So without damping it is the shortest of the least-squares steps.
     """
@@ -122,7 +122,7 @@ def step_by_singular_values(search: Record, square: float) -> None:
 
 @kernel
 def _rounding(search: Record) -> float:
-    """The largest square of a singular value that counts as 0."""
+    """Return the largest square of a singular value that counts as 0."""
     m, n = search.work.shape
     return float((ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0))
 
@@ -140,7 +140,7 @@ def damp_smallest(search: Record, square: float) -> None:
 
 
 class DampedLeastSquares(JacobianMethod):
-    """See the module."""
+    """Damped least squares, with fixed or adaptive damping."""
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions

@@ -2,9 +2,9 @@
 """Parts shared by the Jacobian methods: the linear model, its clamps, columns and weights.
 
 Near a configuration q the goals' error e, target minus current, changes by -J dq, with J the
-Jacobian ([Buss2009] Eq. 2-5). Each method is a way to choose dq such that J dq is about e; all
-else is the same for all of them, in this order (1 and 2 are about goals; what else a problem
-weighs against them is taken as it is):
+Jacobian ([Buss2009] Eq. 2-5). Each method chooses dq such that J dq is about e; all else is the
+same for all of them, in this order (1 and 2 concern goals only; rows of other tasks stay as they
+are):
 
 1. J: 'analytic'; by 'central_difference', (f(q + h) - f(q - h)) / 2h for each joint ([Dorta2014]
    Eq. 3.6), the same up to O(h^2); or of the 'target', Buss's alternate Jacobian
@@ -16,7 +16,7 @@ weighs against them is taken as it is):
    well (`max_error_in_links`). Where `max_error_rule` is 'resetting', it is Dmax,i: infinite at
    the start, so that the first step goes all the way, then d_i + Dmax with d_i what the step
    before moved the end effector i closer. The text leaves open what a step away does; its
-   author's program takes d_i = 0 there, and so does this.
+   author's program takes d_i = 0 then, and so does this.
 3. Joint weights: dq = K^1/2 y, with y the method's step for the Jacobian J K^1/2. So the
    transpose method gives K J'e [Welman1993], the others the step that is shortest in
    dq' K^-1 dq: joints with a large K_i do more of the work. K_i = 1 / (w_i alpha_i) ([Dorta2014]
@@ -26,17 +26,16 @@ weighs against them is taken as it is):
    Where `slow_distance` is d > 0, K_i(t) is K_i times min(1, distance of joint i from the nearest
    goal / d), as the coursework proposes for a K that varies in time (3.1.1). With
    `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
-4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
-   that length, less at the beginning and at the end of the way: in proportion to the share of it
-   that is behind, or left, by the error's length, over `slow_fraction` of it (slow-in, slow-out).
+4. The coursework's angle steps (section 3.2): if `step_norm` is finite, every step has that
+   length, less at the beginning and the end of the path: over `slow_fraction` of the error's
+   length it is proportional to the fraction that is done, or left (slow-in, slow-out).
    A step that is longer than `max_step_norm` is scaled to it, as rate control does
    ([EngellErleben2011] section 5.2). Then ClampMaxAbs [BussKim2005]: the step is scaled so that no
    joint moves further than `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
-   Eq. 3.13), or, where `limits` is 'at_the_end', only in the answer, as Blender does: the method
-   then runs as if there were no limits, and each of its points is judged by its projection. It
-   is not part of the methods: at a limit they may stop short of the closest point, and then
-   report STALLED.
+   Eq. 3.13), or, if `limits` is 'at_the_end', only in the answer, as Blender does: the method
+   then ignores the limits, and the projections of its points count. Limits are no part of the
+   methods: at a limit they may stop short of the closest point, and then report STALLED.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ from ..robot.kinematics import MULTIPLIER, VARIABLE
 from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS
 from .base import KernelSolver
 
-LEAST_SHARE = 0.01
-"""Least share of `step_norm`: the first step starts from rest, and the last one has to arrive."""
+LEAST_FRACTION = 0.01
+"""Least fraction of `step_norm`: the first step starts from rest, the last one has to arrive."""
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""
@@ -183,7 +182,7 @@ jacobian_method_at = JACOBIAN_METHOD.vector_view()
 
 @kernel
 def begin_jacobian(search: Record) -> None:
-    """Begin at x. Where Dmax is reset, the first step goes all the way."""
+    """Begin at x. If Dmax adapts, the first step is not clamped."""
     own = jacobian_method_at(search.own)
     copy_to(search.x, own.here)
     identity(search.basis)
@@ -195,17 +194,17 @@ def begin_jacobian(search: Record) -> None:
 
 
 def method_step(name: str, update: Kernel) -> Kernel:
-    """The step of a Jacobian method, for its `update`."""
+    """Return the step of a Jacobian method with this `update`."""
     made: Kernel = with_kernels(_step, f'step_{name}', update=update)
     return made
 
 
 update = placeholder
-"""The method's, in its copy of the kernel below."""
+"""Placeholder for the method's kernel in its copy of `_step`."""
 
 
 def _step(search: Record) -> bool:
-    """One step, in the order above."""
+    """Take one step, in the order of the module's docstring."""
     own, dx, table = jacobian_method_at(search.own), search.dx, search.problem.table
     _linear_model(search)
     for i in range(table.shape[0]):
@@ -268,14 +267,14 @@ def _set_length(search: Record) -> None:
     length, norm, slow = math.sqrt(product(dx, dx)), own.step_norm, own.slow_fraction
     if slow > 0.0 and own.first_error > 0.0:
         left = math.sqrt(search.cost) / own.first_error
-        norm *= min(1.0, max(LEAST_SHARE, min(1.0 - left, left) / slow))
+        norm *= min(1.0, max(LEAST_FRACTION, min(1.0 - left, left) / slow))
     for j in range(dx.shape[0]):
         dx[j] *= norm / length if length > 0.0 else 0.0
 
 
 @kernel
 def _cap_length(dx: Array, most: float) -> None:
-    """Scale a step (n,) that is longer than this."""
+    """Scale a step (n,) to this length if it is longer."""
     length = math.sqrt(product(dx, dx))
     if length > most:
         for j in range(dx.shape[0]):
@@ -365,7 +364,7 @@ def _reset_largest_errors(search: Record, residual: Array) -> None:
 
 @kernel
 def goal_magnitude(table: IntArray, rows: Array, i: int) -> float:
-    """The length of goal i's part of `rows` (m,)."""
+    """Return the length of goal i's part of `rows` (m,)."""
     square = 0.0
     for c in range(COMPONENTS):
         row = table[i, ROWS + c]
@@ -397,7 +396,7 @@ def image(columns: Array, step: Array, rows: Array) -> None:
 def halve_error(search: Record, tolerance: float, rank_tolerance: float) -> None:
     """Halve the error until |(I - JJ+) e| is within a tolerance ([Dorta2014] 3.1, 4 and 5).
 
-    That is what no step can mend of it. The singular values are those of `decompose`.
+    No step can reduce that part of it. The singular values are those of `decompose`.
     """
     error, squares = jacobian_method_at(search.own).error, search.rhs
     largest, beyond = 0.0, 0.0
@@ -436,7 +435,7 @@ class JacobianMethod(KernelSolver):
             own['max_error'] = self.options.max_error_in_links * link
 
     def joint_gains(self, problem: IkProblem, x: Array) -> Array:
-        """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""
+        """Return K (variables,), the joint weights; FrameNotFound for an unknown joint."""
         alpha = np.ones(problem.robot.n)
         for name, value in parse_stiffness(self.options.joint_stiffness).items():
             alpha[problem.robot.joint_index(name)] = value
@@ -448,9 +447,9 @@ class JacobianMethod(KernelSolver):
 
 
 def link_lengths(problem: IkProblem, x: Array) -> Array:
-    """How far (variables,) each joint is from the next joint or tip [m], the farthest of them.
+    """Return the distance (variables,) of each joint from the farthest next joint or tip [m].
 
-    At least SHORTEST_LINK of the longest chain; all 1 where all joints are at one point.
+    At least SHORTEST_LINK of the longest chain; all 1 if all joints are at one point.
     """
     packed = problem.packed
     packed.update(x)
@@ -459,7 +458,7 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
     lengths, reach = np.zeros(len(x)), np.zeros(len(packed.tree))
 
     def measure(body: int, point: Array) -> float:
-        """Note the link that ends at a point beyond a body; return how far out it ends."""
+        """Store the length of the link that ends at a point; return how far out it ends."""
         while body >= 0 and not moving[body]:
             body = int(packed.tree[body, 0])
         if body < 0:
@@ -477,7 +476,7 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
 
 
 def parse_stiffness(text: str) -> dict[str, float]:
-    """The numbers of 'joint=number, ...' by joint; InvalidOption for anything else."""
+    """Return the numbers of 'joint=number, ...' by joint; InvalidOption for other text."""
     result = {}
     for part in filter(None, (piece.strip() for piece in text.split(','))):
         name, _, number = part.rpartition('=')

@@ -8,16 +8,16 @@ J'e is the negative gradient of |e|^2 / 2, so this is steepest descent. It leads
 target: J dq = tau JJ'e, and <JJ'e, e> = |J'e|^2 >= 0 (Buss, Theorem 1). For tau there are three
 rules, `step_rule`:
 
-- 'alpha': tau = <e, JJ'e> / <JJ'e, JJ'e>, for which |e - J dq| is least (Buss): what is left of
-  the error is at right angles to what the step mends. Where J'e = 0 it is 0.
+- 'alpha': tau = <e, JJ'e> / <JJ'e, JJ'e>, for which |e - J dq| is least (Buss): the remaining
+  error is at right angles to J dq. If J'e = 0 it is 0.
 - 'fixed': tau = `step_length`. [EngellErleben2011] goes against the gradient of |e|^2, which is
   -2 J'e (Eq. 26 and 27), by 0.005 and sees 0.05 diverge (section 6), in units of which 0.05 are
   1 cm. One unit is 0.2 m, and steps go with the inverse square of lengths: 0.125 and 1.25 per m^2
   of theirs, and twice that of tau: 0.25 and 2.5. In theory it converges where tau < 2 / s^2,
   with s the largest singular value of J, so it depends on the figure's size.
-- 'halving' ([Dorta2014] section 3.1): e is halved until |(I - JJ+) e|, what no step can
-  mend of it, is within `halving_tolerance`; then as 'fixed', where `step_length` is their time
-  step. It keeps targets out of reach from pulling hard.
+- 'halving' ([Dorta2014] section 3.1): e is halved until |(I - JJ+) e|, the part that no step can
+  reduce, is within `halving_tolerance`; then as 'fixed', where `step_length` is their time step.
+  It limits the pull of targets out of reach.
 
 Welman's weights, dq = tau K J'e, are the joint weights of `jacobian_method`; alpha is then that
 of J K^1/2. The method has no matrix to invert and so no trouble at singularities, but converges
@@ -100,13 +100,13 @@ def update(search: Record) -> None:
 
 @kernel
 def best_length(error: Array, mended: Array) -> float:
-    """Buss's alpha: the tau for which |e - tau JJ'e| is least, given JJ'e; 0 where J'e is."""
+    """Return Buss's alpha, which minimises |e - tau JJ'e|, given mended = JJ'e; 0 if that is 0."""
     square = product(mended, mended)
     return product(error, mended) / square if square > 0.0 else 0.0
 
 
 class JacobianTranspose(JacobianMethod):
-    """See the module."""
+    """Steepest descent along the transpose of the Jacobian."""
 
     name: ClassVar[str] = 'jacobian_transpose'
     Options: ClassVar = JacobianTransposeOptions

@@ -7,13 +7,12 @@ joint that breaks its limit and leaves the others alone:
     phi(x) = |r(x)|^2 + mu sum_i v_i(x)^2,    v(x) = x - P(x)
 
 where P puts a joint on the limit that it breaks. The coursework adds its terms to the distance;
-here they are added to the squared distance, which is smooth. phi is minimised as it is, over all
-x (`limit_terms`), and its iterates may be outside the limits: what counts, and what the search
-sees, is the cost at P(x).
+here they are added to the squared distance, which is smooth. phi is minimised over all x
+(`limit_terms`), and its iterates may be outside the limits: the search's point is P(x).
 
-Where a limit holds the solution back, the minimum of phi is outside by grad f / (2 mu), so only
-mu -> infinity gives the closest point. Whenever phi is about least, mu grows by `growth`;
-`growth` 1 keeps the coursework's fixed weight, and a solution that is pushed back, not the best.
+If a limit is active at the solution, the minimum of phi is outside by grad f / (2 mu), so only
+mu -> infinity gives the closest point. Whenever x about minimises phi, mu grows by `growth`; with
+`growth` 1 the weight is fixed, as in the coursework, and the answer is not the closest point.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..options import option
 from .limit_method import LimitMethod
 
 LARGEST_WEIGHT = 1e12
-"""Largest weight: beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+"""[m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def next_weight(search: Record) -> None:
 
 
 class Penalty(LimitMethod):
-    """See the module."""
+    """Quadratic penalties for the limits, minimised by BFGS."""
 
     name: ClassVar[str] = 'penalty'
     Options: ClassVar = PenaltyOptions

@@ -43,7 +43,7 @@ from ..options import option
 from .base import KernelSolver
 
 SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
-"""Bounds of the first tau, where a curvature is close to 0 or its estimate is off."""
+"""Bounds of the first tau, for curvatures close to 0."""
 
 FIRST_STEPS = 'one', 'barzilai_borwein'
 BARZILAI_BORWEIN = 1
@@ -79,7 +79,7 @@ def start(search: Record) -> None:
 
 @kernel
 def step(search: Record) -> bool:
-    """One projected line search along -grad f = -2 J'r; False where it finds nothing better."""
+    """Line-search along -grad f = -2 J'r, projected; return False if nothing is better."""
     own, tau = own_at(search.own), 1.0
     if own.first_step == BARZILAI_BORWEIN and own.moved > 0:
         tau = spectral_step(search)
@@ -95,7 +95,7 @@ def step(search: Record) -> bool:
 
 @kernel
 def spectral_step(search: Record) -> float:
-    """s's / s'y, the longest step allowed where the cost curves downwards along s."""
+    """Return s's / s'y; the longest step allowed if the cost curves downwards along s."""
     own, squares, curvature = own_at(search.own), 0.0, 0.0
     for j in range(search.joints):
         s = search.x[j] - own.last[j]
@@ -108,7 +108,7 @@ def spectral_step(search: Record) -> float:
 
 
 class ProjectedGradient(KernelSolver):
-    """See the module."""
+    """Projected gradient descent with a line search."""
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions

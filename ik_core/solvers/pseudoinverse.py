@@ -12,13 +12,12 @@ make the method swing; Buss recommends it only with the step clamped severely.
 
 (I - J+J) projects onto the null space of J: it lets through as much of a motion phi as moves no
 goal, to first order. Where the problem has secondary tasks, with the residual r and its Jacobian
-R, phi is the motion of the null space that mends them best [BaerlocherBoulic1998],
+R, phi is the motion of the null space that reduces it most [BaerlocherBoulic1998],
 
     phi = argmin |r + R phi| over phi = (I - J+J) phi
 
 so for a rest posture it is (I - J+J)(rest - q), Liegeois's use of it [Liegeois1977]. Here they
-shape the way to the goals; what of them is left there is for the search to finish, as with all
-solvers.
+shape the path to the goals; after that the search completes them, as with all solvers.
 
 With `null_space: extended` phi is that of the extended Jacobian [Baillieul1985], which Buss
 section 4 names: where n are columns that span the null space, the secondary cost's H = |r|^2 / 2
@@ -32,7 +31,7 @@ with the multipliers l of J'l = grad H, by which n turns as q moves. So a minimu
 the targets move, where `projected` finds it anew from wherever J+ e has led.
 
 `halving_tolerance` and `time_step` make it the algorithm of [Dorta2014] (section 3.1): e is
-halved until |(I - JJ+) e|, what no step can mend of it, is within the tolerance (steps 4 and 5),
+halved until |(I - JJ+) e|, the part that no step can reduce, is within the tolerance (steps 4, 5),
 then q += dt J+ e (Eq. 3.12) and limits are kept by capping (Eq. 3.13, where dt is left out, and
 x stands for that sum). With `limits: at_the_end` it is the inverse-Jacobian method of Blender
 that [EngellErleben2011] compares its own with.
@@ -66,9 +65,9 @@ from .jacobian_method import (
 )
 
 SECONDARY_DAMPING = 1e-3
-"""Damping of phi, for what the null space can hardly do."""
+"""Damping of phi, for motions that the null space can hardly make."""
 DIFFERENCE = 1e-5
-"""Half of the way [rad or m] over which the extended Jacobian's rows are taken as differences."""
+"""[rad or m] Step of the central differences for the extended Jacobian's rows."""
 SMALLEST = 1e-300
 LEAST_CURVATURE = 1e-6
 """Curvatures of the secondary cost count as at least this fraction of the largest."""
@@ -121,7 +120,7 @@ def update(search: Record) -> None:
 
 
 class Pseudoinverse(JacobianMethod):
-    """See the module."""
+    """The pseudoinverse method, with secondary tasks in the null space."""
 
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
@@ -146,7 +145,7 @@ class Pseudoinverse(JacobianMethod):
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))
 
     def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
-        """Add phi to the step, for the tasks that no kernel knows."""
+        """Add phi to the step; the kernel calls this back."""
         search = workspace.search
         work = search['work']
         lengths = np.linalg.norm(work, axis=1)
@@ -168,7 +167,7 @@ class Pseudoinverse(JacobianMethod):
 def extended_step(
     problem: IkProblem, x: Array, scale: Array, v: Array, step: Array, slope: Array
 ) -> Array:
-    """The null-space part (n,) of a step of the extended Jacobian from variables x (n,).
+    """Return the null-space part (n,) of a step of the extended Jacobian from variables x (n,).
 
     scale (n,) : x = scale y; steps are of y
     v (n, k) : columns that span the range of the goals' J'
@@ -186,8 +185,8 @@ def extended_step(
 
     rows = np.empty((null.shape[1], len(x)))
     for row, direction in zip(rows, null.T, strict=True):
-        way = DIFFERENCE * scale * direction
-        row[:] = (lagrangian_gradient(x + way) - lagrangian_gradient(x - way)) / (2 * DIFFERENCE)
+        move = DIFFERENCE * scale * direction
+        row[:] = (lagrangian_gradient(x + move) - lagrangian_gradient(x - move)) / (2 * DIFFERENCE)
     wanted = -(slope @ null + rows @ step)
     curvature, axes = np.linalg.eigh(0.5 * (rows @ null + (rows @ null).T))
     size = np.abs(curvature)  # down also where the cost is no valley

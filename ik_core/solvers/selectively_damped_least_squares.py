@@ -9,7 +9,7 @@ and where s_i is small the joints move much and the end effectors little. So the
 move joints by at most gamma_i:
 
     N_i     = sum_l |u_l,i|                      how far it should move the end effectors l
-    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far the joints j could move them on the way
+    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far joints j could move them in between
     gamma_i = min(1, N_i / M_i) gamma_max
     dq_i    = ClampMaxAbs(v_i (u_i'e) / s_i, gamma_i)
     dq      = ClampMaxAbs(sum dq_i, gamma_max)
@@ -83,20 +83,20 @@ def update(search: Record) -> None:
     least = RANK_TOLERANCE**2 * falling(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
-            share = product(search.basis[i], own.error) / squares[i]
-            gamma = own.max_step * allowed_share(search, i, squares[i])
+            factor = product(search.basis[i], own.error) / squares[i]
+            gamma = own.max_step * allowed_fraction(search, i, squares[i])
             largest = 0.0
             for j in range(n):
-                largest = max(largest, abs(share * search.work[i, j]))
+                largest = max(largest, abs(factor * search.work[i, j]))
             if largest > gamma:
-                share *= gamma / largest
+                factor *= gamma / largest
             for j in range(n):
-                dx[j] += share * search.work[i, j]
+                dx[j] += factor * search.work[i, j]
 
 
 @kernel
-def allowed_share(search: Record, i: int, square: float) -> float:
-    """min(1, N_i / M_i) for a singular value with this square."""
+def allowed_fraction(search: Record, i: int, square: float) -> float:
+    """Return min(1, N_i / M_i) for a singular value with this square."""
     own, path = own_at(search.own), 0.0
     for j in range(search.work.shape[1]):
         path += abs(search.work[i, j]) * own.rho[j]
@@ -106,7 +106,7 @@ def allowed_share(search: Record, i: int, square: float) -> float:
 
 @kernel
 def over_end_effectors(search: Record, rows: Array) -> float:
-    """The sum of the lengths of each end effector's part of `rows` (m,)."""
+    """Return the sum of the lengths of all end effectors' parts of `rows` (m,)."""
     total, others = 0.0, 0.0
     for i in range(search.goals):
         total += goal_magnitude(search.problem.table, rows, i)
@@ -116,7 +116,7 @@ def over_end_effectors(search: Record, rows: Array) -> float:
 
 
 class SelectivelyDampedLeastSquares(JacobianMethod):
-    """See the module."""
+    """Selectively damped least squares."""
 
     name: ClassVar[str] = 'selectively_damped_least_squares'
     Options: ClassVar = SelectivelyDampedLeastSquaresOptions

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`decide`: all rules of a search, applied to the new point of one lane. Plain scalar code.
 
-Keep the point or go back; more or less damping; whether the attempt goes on, and what comes after
-it: another, the following of the best to their ends, the check of an answer, another search.
-The answer is that of the earliest attempt that reaches the goals, so the number of lanes changes
-no bit of it.
+It keeps the point or goes back, adapts the damping, ends the attempt or not, and gives the lane
+its next task: another attempt, one of the best to follow to its end, the check of an answer,
+another search. The answer is that of the earliest attempt that reaches the goals, so the number of
+lanes changes no bit of it.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ from .layouts import (
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
 ROUNDING = 1e-13
-"""Changes of the cost below this share of it are noise."""
+"""Smaller changes of the cost, relative to it, are noise."""
 
 SMALLEST_MOVE = 1e-13
-"""A step that moves no joint by more [rad or m] counts as a standstill."""
+"""[rad or m] A step that moves no joint by more counts as none."""
 
 SMALLEST_DAMPING = 1e-9
 """Damping after a first step that was refused."""
 
 CLEAR_DROP = 0.8
-"""The cost must fall to this share within `patience` iterations, or the attempt is left."""
+"""An attempt is left unless its cost falls to this fraction within `patience` iterations."""
 
 SETTLED = 5
 HOPE = 10.0
-"""First iteration after which a followed attempt is dropped if HOPE more decreases like its last
-one would not take it below the best: decreases become smaller and smaller.
+"""After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
+would not take it below the best: decreases become ever smaller.
 """
 
 NEARLY = 1e3
-"""No attempt is dropped while the best misses the goals by fewer tolerances: they are hardly out
-of reach, and towards a singular goal a small decrease says nothing about the next ones.
+"""No attempt is dropped while the best misses the goals by fewer tolerances: they may be in reach,
+and near a singular goal a small decrease does not predict the next ones.
 """
 
 SAME_POINT = 1e-6
@@ -85,7 +85,7 @@ SAME_POINT = 1e-6
 
 @kernel
 def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Decide about the new point of a lane; attempts after `last` wait for a later call."""
+    """Decide on the new point of a lane; attempts after `last` wait for a later call."""
     if lanes.phase[w] == CHECK:
         _end_check(problem, searches, lanes, w)
         return
@@ -158,7 +158,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
 
 @inline_kernel
 def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether a step moved all variables by less than `relative_change` of the largest one."""
+    """Return whether a step moved all variables by less than `relative_change` of the largest."""
     largest, there = 0.0, 1 - lanes.here
     if problem.relative_change == 0.0:
         return False
@@ -205,7 +205,8 @@ def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -
 
 @inline_kernel
 def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
-    """Whether the attempt has ended, stagnates, or has used its steps; counts stagnant ones."""
+    """Return whether the attempt has ended, stagnates, or has used its steps; counts stagnant
+    steps."""
     cost = lanes.cost[1 - lanes.here, w]
     if cost < CLEAR_DROP * lanes.mark[w]:
         lanes.mark[w], lanes.stagnant[w] = cost, 0
@@ -247,7 +248,7 @@ def _note_exact(problem: Record, lanes: Record, w: int) -> None:
 
 @inline_kernel
 def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop: float) -> bool:
-    """Whether a followed attempt is unlikely to end below the best one followed so far."""
+    """Return whether a followed attempt is unlikely to end below the best followed so far."""
     i = lanes.search[w]
     if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
         return False
@@ -262,21 +263,21 @@ def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop:
 
 @inline_kernel
 def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether the search ends at a lane's point."""
+    """Return whether the search ends at a lane's point."""
     tolerance = problem.tolerance
     return is_solved(lanes.errors[:, :, w], tolerance[0], tolerance[1], problem.weighed > 0)
 
 
 @inline_kernel
 def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether there are goals and all are within their tolerances."""
+    """Return whether there are goals and all are within their tolerances."""
     tolerance = problem.tolerance
     return are_within(lanes.errors[:, :, w], tolerance[0], tolerance[1])
 
 
 @inline_kernel
 def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether the cost falls nowhere inside the limits."""
+    """Return whether the cost falls in no direction inside the limits."""
     there = 1 - lanes.here
     return rules.is_stationary(
         lanes.x[there, :, w],
@@ -289,7 +290,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inline_kernel
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """The sign of `descent_along` a variable at a lane's point."""
+    """Return `descent_along` a variable at a lane's point."""
     there, bounds = 1 - lanes.here, problem.bounds
     return descent_along(
         lanes.x[there, j, w],
@@ -328,7 +329,7 @@ def _set_row(problem: Record, searches: Record, lanes: Record, i: int, x: Array)
 
 @kernel
 def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
-    """Whether links collide where the goals put them, so that all solutions do."""
+    """Return whether links collide where the goals put them, so that all solutions do."""
     if problem.settled == 0:
         return False
     x, there = lanes.point.x, 1 - lanes.here
@@ -342,13 +343,13 @@ def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> boo
 
 @inline_kernel
 def avoids(problem: Record) -> bool:
-    """Whether there is anything to avoid."""
+    """Return whether the problem has anything to avoid."""
     return problem.collisions != 0 or problem.valid != 0
 
 
 @kernel
 def _lane_may_answer(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
-    """Whether a lane's point may be an answer."""
+    """Return whether a lane's point may be an answer."""
     if not avoids(problem):
         return True
     verdict = searches.verdicts[lanes.search[w]]
@@ -362,7 +363,7 @@ def _lane_may_answer(problem: Record, searches: Record, lanes: Record, w: int) -
 
 @inline_kernel
 def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> int:
-    """COLLIDED in place of REACHED where the robot collides."""
+    """Return how the attempt ended: COLLIDED in place of REACHED if the robot collides."""
     if ended == REACHED and not _lane_may_answer(problem, searches, lanes, w):
         return COLLIDED
     return ended
@@ -427,7 +428,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
 
 @inline_kernel
 def _shares_search(lanes: Record, w: int, other: int) -> bool:
-    """Whether another lane makes an attempt of the same search."""
+    """Return whether another lane runs an attempt of the same search."""
     same = lanes.search[other] == lanes.search[w]
     return other != w and same and lanes.phase[other] == DESCEND
 
@@ -436,7 +437,7 @@ def _shares_search(lanes: Record, w: int, other: int) -> bool:
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
     """Cancel all attempts after one that reached the goals, or showed that none can.
 
-    The counts stay those of attempts made one after the other: the cancelled ones have their own.
+    Their steps leave the counts, which are those of attempts made one after the other.
     """
     i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later_steps[w]
     if searches.lanes[i] > 1:
@@ -472,7 +473,7 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
 
 @inline_kernel
 def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
-    """The order of attempts that were left, whatever the order in which lanes left them."""
+    """Return the order of two attempts that were left; it does not depend on the lanes."""
     return cost < other_cost or (cost == other_cost and attempt < other)
 
 
@@ -564,7 +565,7 @@ def _stay(
     memory: Array,
     points: Array,
 ) -> None:
-    """Replacement for `nearest_solutions` without lanes, and so without plans: does nothing."""
+    """Do nothing: replaces `nearest_solutions` if there are no lanes."""
 
 
 nearest_guess = nearest_solutions if HAS_LANES else _stay
@@ -629,7 +630,7 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
 
 @inline_kernel
 def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
-    """Turn the best point next to the start, and have it evaluated again if that moved it."""
+    """Move the best point to the nearest whole turns; evaluate it again if that moved it."""
     i, best = lanes.search[w], lanes.point.x
     answer = searches.points[i]
     copy_to(answer, best)

@@ -115,8 +115,8 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         the answer, if it is found in this call; of length 0 to go on
     errors (2, G) : of the goals [m, rad], filled with q
 
-    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`, or where a target is
-    not, so that its errors are not.
+    The status is NOT_FINITE if q is not finite or beyond `LARGEST_POSITION`, or if the errors are
+    not finite, since a target is not.
     """
     searches = searches_at(address)
     problem = problem_at(searches.problem)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps with the exact Hessian, and off saddles, for one lane at a time.
 
-Gauss-Newton converges slowly where the residual stays large; there the exact Hessian is worth it.
+Gauss-Newton converges slowly if the residual stays large; then the exact Hessian is worth it.
 Stationary points that are no minima are arms stretched out towards or away from a goal.
 
 The shared loop leaves saddles by `optim.second_order`, which makes all trials at once and lets
@@ -128,7 +128,7 @@ def evaluate_point(problem: Record, point: Record) -> None:
 
 @kernel
 def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
-    """hessian = that of half the cost, exact or of the Gauss-Newton model."""
+    """hessian = that of half the cost: exact, or that of the Gauss-Newton model."""
     hessian, weights = point.hessian, problem.weights
     gauss_newton_hessian(point.columns, hessian)
     if exact:
@@ -174,7 +174,7 @@ def _fill_by_differences(problem: Record, point: Record) -> None:
 
 @inline_kernel
 def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
-    """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
+    """Return the decrease of a quadratic model, -(2 g'dx + dx'H dx), H by its lower triangle."""
     linear, quadratic = 0.0, 0.0
     for j in range(dx.shape[0]):
         linear += gradient[j] * dx[j]
@@ -189,9 +189,9 @@ def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
 
 @kernel
 def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
-    """At a stationary point of a lane: `descent` = a descent direction of negative curvature.
+    """Set `descent` to a direction of negative curvature at a lane's stationary point.
 
-    Return False at a minimum. Joints that the slope presses against a limit stay there; with
+    Returns False at a minimum. Joints that the slope presses against a limit stay there; with
     `all_at_limits` every joint at a limit does.
     """
     point = lanes.point
