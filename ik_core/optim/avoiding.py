@@ -438,15 +438,15 @@ POINTS = {
 }
 go_to_minimum = substitute(second_order.go_to_minimum, 'free', POINTS)
 descend = substitute(second_order.descend, 'free', POINTS)
-see_whether_it_is_over = substitute(loop.see_whether_it_is_over, 'free', POINTS)
+check_end_of_attempt = substitute(loop.check_end_of_attempt, 'free', POINTS)
 next_attempt = substitute(loop.next_attempt, 'free', POINTS)
 
 
 @kernel
-def see_whether_it_is_over_free(search: Record) -> None:
+def check_end_of_attempt_free(search: Record) -> None:
     """Check whether the attempt is over, unless that is known."""
     if search.phase != ENDED:
-        see_whether_it_is_over(search)
+        check_end_of_attempt(search)
 
 
 @kernel
@@ -474,7 +474,7 @@ def reached_free(search: Record) -> bool:
 INSTEAD = {
     **POINTS,
     second_order.go_to_minimum: go_lower,
-    loop.see_whether_it_is_over: see_whether_it_is_over_free,
+    loop.check_end_of_attempt: check_end_of_attempt_free,
     loop.next_attempt: next_attempt_free,
     within_tolerances: reached_free,
 }

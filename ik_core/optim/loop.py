@@ -107,13 +107,13 @@ def _run(address: int, iterations: int) -> None:
             if step(search):
                 differentiate_here(search)
                 keep_best(search)
-            see_whether_it_is_over(search)
+            check_end_of_attempt(search)
         else:
             return
 
 
 @kernel
-def see_whether_it_is_over(search: Record) -> None:
+def check_end_of_attempt(search: Record) -> None:
     """Set `ended_by` if the attempt has ended at x; `settle` checks stationary points later."""
     ended = RUNNING
     if at_stationary_point(search):
