@@ -36,7 +36,7 @@ help:
 	@echo 'make test [K=urdf]        build with colcon and run the tests; K: only tests with this word'
 	@echo 'make test-all [K=..]      run all tests: long ones, benchmark/ and a minute of soak, too'
 	@echo 'make docs                 build the documentation in build/docs; a warning is an error'
-	@echo 'make lint                 ruff and mypy'
+	@echo 'make lint                 ruff; mypy; mypy --strict and pyright for examples and docs'
 	@echo 'make format               format the sources with ruff'
 	@echo 'make bench [BENCHES=name] run the benchmarks; peers, which installs 6 GB, only by name'
 	@echo 'make papers               run the experiments of the papers, into benchmark/papers;'
@@ -68,7 +68,8 @@ docs:
 
 lint:
 	@python=$$(scripts/environment lint) && \
-	"$$python" -m ruff check . && "$$python" -m ruff format --check . && "$$python" -m mypy
+	"$$python" -m ruff check . && "$$python" -m ruff format --check . && "$$python" -m mypy && \
+	PYTHONPATH=test "$$python" -m support.type_checkers
 
 format:
 	@python=$$(scripts/environment lint) && \

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.batch.solve_all import solve_all
-from ik_core.batch.solve_batch import solve_batch
+from ik_core.batch.all_solutions import solve_all
+from ik_core.batch.many_targets import solve_batch
 from ik_core.chunks import available_threads
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem

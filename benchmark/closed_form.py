@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.batch.solve_all import solve_all
+from ik_core.batch.all_solutions import solve_all
 from ik_core.closed_form.chain import chain_of
 from ik_core.closed_form.families import meeting_point
 from ik_core.closed_form.forms import ClosedForm

@@ -26,6 +26,7 @@ from ik_core.collision import Box, Cylinder, Sphere, World
 from ik_core.collision.shapes import Shape
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
+from ik_core.solvers import SolverName
 
 
 class Arms(NamedTuple):
@@ -39,7 +40,7 @@ class Arms(NamedTuple):
     links: tuple[str, ...]
     folders: tuple[str, ...] = ()
     srdf: str | None = None
-    solver: str = 'levenberg_marquardt'
+    solver: SolverName = 'levenberg_marquardt'
 
 
 VAMP = {

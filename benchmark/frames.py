@@ -22,7 +22,7 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 from ik_core.progress import bar
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.robot.robot import Robot
 from ik_core.robot.robot_sources import load_robot
 from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState

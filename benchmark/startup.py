@@ -45,7 +45,7 @@ tracker = ik.Tracker(problem, 1000.0, limits=limits)
 tracker.set_goal(0, pose, 0.0)
 tracker.tick(0.0)
 """
-PROGRAMS = {
+PROGRAMS: dict[str, list[str]] = {
     'python': ['-c', 'pass'],
     'import ik_core': ['-c', 'import ik_core'],
     'ik --help': ['-m', 'ik_core', '--help'],

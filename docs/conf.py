@@ -54,15 +54,19 @@ myst_heading_anchors = 4
 nitpicky = True
 nitpick_ignore_regex = [
     ('py:obj', '.*'),  # names in docstrings link where they can
-    ('py:class', r'(Array|ArrayLike|IntArray|ndarray|Path|PathLike|TypeAliasForwardRef)'),
-    ('py:class', r'(Mapping|Sequence|Callable|Any|Shape)'),
+    ('py:class', r'\w*(Array|Like|Names|Name|Message|ndarray|Path|TypeAliasForwardRef)'),
+    ('py:class', r'(Mapping|Sequence|Callable|Any|Shape|Clock|Progress|Choice|Move|\w+Options)'),
     ('py:class', r'(numpy|os|pathlib|collections|typing|ik_core)\..*'),  # inventories are far away
 ]
 
 autodoc_member_order = 'bysource'
 autodoc_typehints = 'signature'
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'IntArray')}
+TYPES = (
+    'Array', 'IntArray', 'VectorLike', 'MatrixLike', 'WeightsLike', 'PointLike', 'RotationLike',
+    'TransformLike', 'TransformsLike', 'Names', 'SolverName', 'PresetName',
+)  # fmt: skip
+autodoc_type_aliases = {name: name for name in TYPES}
 default_role = 'py:obj'
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = 'hide'

@@ -31,7 +31,7 @@ def with_short_types(
 
 
 def short_types(text: str | None) -> str | None:
-    """The text of a signature with ArrayLike in the place of what autodoc makes of that."""
+    """The text of a signature with names of types in the place of what autodoc makes of them."""
     return text and ALIAS.sub(lambda found: found[1], text)
 
 

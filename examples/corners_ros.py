@@ -10,7 +10,7 @@ CORNERS = [(0.45, -0.1, 0.4), (0.45, 0.1, 0.4), (0.45, 0.1, 0.5), (0.45, -0.1, 0
 code = ''
 
 
-def on_status(message):
+def on_status(message: DiagnosticStatus) -> None:
     global code
     code = {pair.key: pair.value for pair in message.values}['code']
 

@@ -8,15 +8,17 @@ import ik_core as ik
 class SameHeight(ik.tasks.Task):
     """Keep two links at the same height [m]."""
 
-    links = 'panda_link4', 'panda_hand_tcp'  # the joints that move these links may move
+    @property
+    def links(self) -> tuple[str, str]:  # the joints that move these links may move
+        return 'panda_link4', 'panda_hand_tcp'
 
-    def residual(self, robot, q):
+    def residual(self, robot: ik.Robot, q: np.ndarray) -> np.ndarray:
         first, second = (robot.forward_kinematics(q, link)[2, 3] for link in self.links)
         return np.array([first - second])
 
-    def jacobian(self, robot, q):
+    def jacobian(self, robot: ik.Robot, q: np.ndarray) -> np.ndarray:
         first, second = (robot.jacobian(q, link)[2] for link in self.links)
-        return (first - second)[np.newaxis]
+        return np.array([first - second])
 
 
 robot = ik.load_urdf('panda')

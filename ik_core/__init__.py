@@ -18,7 +18,7 @@ use.
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .locks import Lock
 from .version import __version__
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         tasks,
         tracking,
     )
-    from .batch import solve_all, solve_batch  # type: ignore[no-redef]  # modules have these names
+    from .batch import solve_all, solve_batch
     from .collision import Collisions, World
     from .exceptions import (
         FrameNotFound,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .result import IkResult, IkStatus
     from .retargeting import KeyFrames
     from .robot import Robot, load_urdf
-    from .solvers import SOLVERS, make_solver, solve
+    from .solvers import SOLVERS, make_solver, solve, solver_name
     from .tasks import (
         AxisTask,
         OrientationTask,
@@ -104,6 +104,7 @@ __all__ = [
     'solve',
     'solve_all',
     'solve_batch',
+    'solver_name',
     'solvers',
     'tasks',
     'tracking',
@@ -121,7 +122,7 @@ _MODULES = {
     'result': 'IkResult IkStatus',
     'retargeting': 'KeyFrames',
     'robot': 'Robot load_urdf',
-    'solvers': 'SOLVERS make_solver solve',
+    'solvers': 'SOLVERS make_solver solve solver_name',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
     'TwoAxisTask',
     'tracking': 'MotionLimits Tracker',
@@ -131,16 +132,18 @@ _LOCK = Lock()
 """Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name of `__all__`, or a public module, at its first use."""
-    with _LOCK:
-        for module, names in _MODULES.items():
-            if name in names.split():
-                value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
-                return value
-        if not name.startswith('_') and find_spec(f'.{name}', __name__) is not None:
-            return import_module(f'.{name}', __name__)
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+if not TYPE_CHECKING:  # with it, checkers would accept any name
+
+    def __getattr__(name):
+        """Import a name of `__all__`, or a public module, at its first use."""
+        with _LOCK:
+            for module, names in _MODULES.items():
+                if name in names.split():
+                    value = globals()[name] = getattr(import_module(f'.{module}', __name__), name)
+                    return value
+            if not name.startswith('_') and find_spec(f'.{name}', __name__) is not None:
+                return import_module(f'.{name}', __name__)
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .options import check_function, whole_number
 
-Progress = Callable[[int, int], Any]
+Progress = Callable[[int, int], object]
 """Is called with (done, count)."""
 Work = Callable[[int, int], Iterable[Any] | None]
 """Is called with (first, last), and does first..last-1: at once, or while what it returns is

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .collision.collisions import Collisions
 from .display import angle, counted, joined, length, listed
 from .exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
+from .maths.argument_types import Names, VectorLike
 from .maths.rotations import Array, IntArray
 from .options import exact_number
 from .result import IkResult, IkStatus
@@ -55,6 +56,8 @@ ALONG = 1e-3
 """A unit vector that a projection changes by more than this does not lie in the subspace."""
 TOUCH = 1e-5
 """[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
+
+Valid = Callable[[Array], bool | np.bool_]
 
 
 @dataclass(eq=False)
@@ -113,13 +116,13 @@ class IkProblem:
         robot: Robot,
         tasks: Sequence[Task],
         *,
-        secondary: Sequence[Task] | Sequence[Sequence[Task]] = (),
-        frozen_joints: Sequence[str] = (),
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        secondary: Sequence[Task | Sequence[Task]] = (),
+        frozen_joints: Names = (),
+        lower: VectorLike | None = None,
+        upper: VectorLike | None = None,
         constraints: Sequence[LinearConstraint | ReachCone] = (),
         avoid: Collisions | None = None,
-        valid: Callable[[Array], bool] | None = None,
+        valid: Valid | None = None,
         position_tolerance: float = 1e-5,
         orientation_tolerance: float = 1e-4,
         orientation_length: float = 0.2,
@@ -509,7 +512,7 @@ class IkProblem:
         q[self.variables] = x
         return q
 
-    def start(self, q0: ArrayLike | None = None) -> tuple[Array, Array]:
+    def start(self, q0: VectorLike | None = None) -> tuple[Array, Array]:
         """Read the targets; return the start (n,) and its variables inside the limits.
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
@@ -517,7 +520,7 @@ class IkProblem:
         q = self.load(q0)
         return q, self.limits.project(q[self.variables])
 
-    def load(self, q0: ArrayLike | None = None) -> Array:
+    def load(self, q0: VectorLike | None = None) -> Array:
         """Read the targets and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
@@ -528,7 +531,7 @@ class IkProblem:
             self._q = q.copy()
         return q
 
-    def load_numbers(self, q0: ArrayLike | None = None) -> Array:
+    def load_numbers(self, q0: VectorLike | None = None) -> Array:
         """Load the start as `load` does, without a check that it is finite.
 
         The kernels of the default solver check that themselves.
@@ -573,11 +576,11 @@ class IkProblem:
         """
         return self.rows_of(self.secondary, x, begins)
 
-    def evaluate(self, q: ArrayLike) -> Evaluation:
+    def evaluate(self, q: VectorLike) -> Evaluation:
         """Evaluate at q (n,), which may break the limits, with the current targets."""
         return self.at(self.load(q)[self.variables])
 
-    def errors(self, q: ArrayLike) -> tuple[Array, Array]:
+    def errors(self, q: VectorLike) -> tuple[Array, Array]:
         """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
         vector = self.robot.checked(q)
         self.packed.load(vector)
@@ -648,7 +651,7 @@ class IkProblem:
             position_errors[..., i] = np.sqrt(np.maximum(rest, 0.0))
         return position_errors, points, off
 
-    def why_unmoved(self, goal: int, q: ArrayLike, point: Array) -> str:
+    def why_unmoved(self, goal: int, q: VectorLike, point: Array) -> str:
         """Text: no joint moves a goal's link in a direction to its point (3,) [m]; '' if one may.
 
         goal : index of the goal
@@ -683,7 +686,7 @@ class IkProblem:
 
     def advice(
         self,
-        q: ArrayLike,
+        q: VectorLike,
         position_errors: Array,
         orientation_errors: Array,
         points: Array,
@@ -771,7 +774,7 @@ class IkProblem:
             raise UnsupportedProblem('no joint may move')
         return np.array(sorted(moved), int)
 
-    def _checked_box(self, lower: ArrayLike | None, upper: ArrayLike | None) -> Array:
+    def _checked_box(self, lower: VectorLike | None, upper: VectorLike | None) -> Array:
         box = np.array([self.robot.lower, self.robot.upper])
         for row, (given, name) in enumerate([(lower, 'lower'), (upper, 'upper')]):
             if given is not None:
@@ -783,7 +786,7 @@ class IkProblem:
                 raise InvalidConfiguration(f'joint {joint!r}: its limits allow no position')
         return box
 
-    def _checked_row(self, given: ArrayLike, name: str) -> Array:
+    def _checked_row(self, given: VectorLike, name: str) -> Array:
         try:
             row = np.asarray(given, float)
         except (TypeError, ValueError):
@@ -905,7 +908,7 @@ def _checked_avoid(avoid: Collisions | None, robot: Robot, box: Array) -> Collis
     return avoid
 
 
-def _checked_valid(valid: Callable[[Array], bool] | None) -> Callable[[Array], bool] | None:
+def _checked_valid(valid: Valid | None) -> Valid | None:
     if valid is not None and not callable(valid):
         raise InvalidOption(f'valid = {valid!r}: a function of q (n,) is needed')
     return valid

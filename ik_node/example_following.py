@@ -44,7 +44,7 @@ class ExampleFollowing:
 
         poses : where the tips are, for those without a goal
         """
-        tip, goal = int(asked.tip), asked.transform
+        tip, goal = int(asked.tip), asked.target
         targets = self._targets(tracker, poses)
         targets[tip] = goal
         rest = self._guide.posture(targets, tracker.q)

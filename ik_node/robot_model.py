@@ -30,7 +30,7 @@ from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
 from ik_core.retargeting import Demonstration
 from ik_core.robot.urdf_filter import read_bytes
-from ik_core.solvers import Solver, make_solver
+from ik_core.solvers import Solver, SolverName, make_solver
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
@@ -503,7 +503,7 @@ def _distinct_topics(tip_links: tuple[str, ...]) -> tuple[str, ...]:
     return topics
 
 
-def _solver(parameters: NodeParameters) -> tuple[str, dict[str, Any]]:
+def _solver(parameters: NodeParameters) -> tuple[SolverName, dict[str, Any]]:
     return parameters.node.solver, dict(vars(parameters.solver_options))
 
 

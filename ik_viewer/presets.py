@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ik_core import SOLVERS, make_solver
+from ik_core import SOLVERS, make_solver, solver_name
+from ik_core.solvers import preset_name
 
 from .arm import Setting
 
@@ -20,7 +21,9 @@ def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
 
     Raises InvalidOption for an unknown solver or preset.
     """
-    options = make_solver(solver, preset=preset).options
+    name = solver_name(solver)
+    known = None if preset is None else preset_name(preset, name)
+    options = make_solver(name, preset=known).options
     return {
         f'{solver}.{entry.name}': getattr(options, entry.name)
         for entry in fields(options)
@@ -30,7 +33,7 @@ def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
 
 def preset_of(solver: str, settings: Mapping[str, Setting]) -> str | None:
     """The preset that a solver's options are equal to; None if there is none."""
-    for preset in SOLVERS[solver].presets if solver in SOLVERS else ():
+    for preset in SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ():
         values = preset_settings(solver, preset)
         known = [settings[name].value == values[name] for name in values if name in settings]
         if known and all(known):

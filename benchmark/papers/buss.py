@@ -38,7 +38,7 @@ from ik_core.progress import bar
 from ik_core.robot.robot import Robot
 from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import robot_path
-from ik_core.solvers import make_solver
+from ik_core.solvers import SolverName, make_solver
 from ik_core.solvers.base import KernelSolver
 from ik_core.tasks import PositionTask
 
@@ -67,15 +67,15 @@ SWEPT = {'DLS': 'buss_pure', "DLS'": 'buss_clamped'}
 LOW = "DLS, damping of DLS'"
 LEAST = 'DLS, damping of the least error'
 SOLVED, CLAMPED = 'solved', "DLS'"
-DAMPED = 'damped_least_squares'
+DAMPED: SolverName = 'damped_least_squares'
 
-PAPER: dict[str, tuple[str, Mapping[str, Any]]] = {
+PAPER: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
     'pseudoinverse, ClampMaxAbs': ('pseudoinverse', {'preset': 'buss_pure', 'max_step': 0.05}),
     'SDLS': ('selectively_damped_least_squares', {'preset': 'buss_pure'}),
 }
-OURS: dict[str, tuple[str, Mapping[str, Any]]] = {
+OURS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose, ours': ('jacobian_transpose', {}),
     'pseudoinverse, ours': ('pseudoinverse', {}),
     'DLS, ours': (DAMPED, {}),
@@ -175,10 +175,12 @@ def method_rows(figure: str, sweeps: Sequence[Row], steps: int) -> list[Row]:
     return [*rows, *curves]
 
 
-def methods_for(figure: str, sweeps: Sequence[Row]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+def methods_for(
+    figure: str, sweeps: Sequence[Row]
+) -> dict[str, tuple[SolverName, Mapping[str, Any]]]:
     """The methods, with the dampings that were found for a figure."""
     found = {name: chosen(sweeps, figure, name)['damping'] for name in SWEPT}
-    damped: dict[str, tuple[str, Mapping[str, Any]]] = {
+    damped: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
         name: (DAMPED, {'preset': preset, 'damping': found[name]})
         for name, preset in SWEPT.items()
     }
@@ -205,7 +207,7 @@ class OneUpdate:
     that better or worse.
     """
 
-    def __init__(self, problem: IkProblem, solver: str, **options: Any) -> None:
+    def __init__(self, problem: IkProblem, solver: SolverName, **options: Any) -> None:
         method = make_solver(solver, **options)
         assert isinstance(method, KernelSolver)
         self.problem = problem
@@ -223,7 +225,7 @@ def measured(
     figure: str,
     motion: str,
     name: str,
-    solver: str,
+    solver: SolverName,
     options: Mapping[str, Any],
     steps: int,
     size: float | None = None,
@@ -300,7 +302,7 @@ def closest(problem: IkProblem, times: list[float]) -> Callable[[Array], Array]:
     return update
 
 
-def time_of(figure: str, solver: str, options: Mapping[str, Any]) -> float:
+def time_of(figure: str, solver: SolverName, options: Mapping[str, Any]) -> float:
     """Time [s] of an update, with targets far out of reach."""
     problem, _ = problem_of(figure)
     for goal in problem.goals:

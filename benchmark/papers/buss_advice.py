@@ -29,7 +29,8 @@ from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
+from ik_core.solvers import SolverName
 from ik_core.tasks import PositionTask
 
 from ..results import Claim, Row, swept
@@ -69,7 +70,7 @@ def measures(joints: Array, errors: Array) -> Row:
     }
 
 
-def tracked(figure: str, size: float, solver: str, **options: Any) -> Row:
+def tracked(figure: str, size: float, solver: SolverName, **options: Any) -> Row:
     """The measures of a method on a figure of `buss`, targets with an amplitude [m]."""
     problem, q0 = problem_of(figure)
     return measures(*follow(problem, q0, OneUpdate(problem, solver, **options), size, STEPS))
@@ -87,7 +88,7 @@ SHARES = (*CLOSE, 0.5, *FAR)
 JERKY = 1.5
 """So many times the acceleration is jerky."""
 JACOBIANS: Mapping[str, Mapping[str, Any]] = {'usual': {}, 'alternate': {'jacobian': 'target'}}
-NEAR_METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+NEAR_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
     'DLS': (DAMPED, {'preset': 'buss_pure', 'damping': 0.1}),
@@ -108,7 +109,7 @@ def near_rows() -> Iterator[Row]:
                 yield {'case': jacobian, 'method': name, 'value': share, **medians}
 
 
-def on_the_way(share: float, rng: Any, solver: str, options: Mapping[str, Any]) -> Row:
+def on_the_way(share: float, rng: Any, solver: SolverName, options: Mapping[str, Any]) -> Row:
     """The measures of UPDATES from a random start to a target in a random direction."""
     robot = linkage(LINKS, 'hinge', lengths=LINK)
     q, angle = rng.uniform(-0.5, 0.5, robot.n), rng.uniform(-np.pi, np.pi)
@@ -189,7 +190,7 @@ def single_rows() -> Iterator[Row]:
             yield {'case': links, 'method': "DLS'", 'value': way, 'damping': damping, **damped}
 
 
-def chain_tracked(links: int, size: float, solver: str, **options: Any) -> Row:
+def chain_tracked(links: int, size: float, solver: SolverName, **options: Any) -> Row:
     """The measures on a chain of one metre, of joints with two angles, bent at first."""
     robot = linkage(links, 'two_angle', lengths=1.0 / links)
     q0 = np.tile([1.0, 0.4], links)
@@ -207,7 +208,7 @@ NO_WORSE = 1.1
 """An error within this factor is no worse."""
 ALMOST = 0.9
 """Almost always: in this share of all cases."""
-CLAMPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+CLAMPED: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
     'DLS': (DAMPED, {'preset': 'buss_pure', 'damping': 0.3}),

@@ -23,7 +23,7 @@ from ik_core.figures import count_axis, line_style, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.solvers import SOLVERS, make_solver
+from ik_core.solvers import SOLVERS, PresetName, SolverName, make_solver
 
 from ..results import Claim, Row
 from .arm_out_of_reach import OPTIMUM, cases, in_units
@@ -38,7 +38,7 @@ FLOOR = 1e-6
 ROUNDING = 1e-9
 """Relative: a rise by less is none."""
 
-PAPER = {
+PAPER: dict[str, tuple[SolverName, PresetName | None]] = {
     'JI': ('pseudoinverse', 'buss_pure'),
     'CCD': ('cyclic_coordinate_descent', None),
     'BFGS': ('bfgs', 'state_of_the_art'),
@@ -55,7 +55,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         yield from (row_of(name, solver, curves, step) for step in STEPS)
 
 
-def curve(problem: IkProblem, q0: Array, solver: str, preset: str | None) -> Array:
+def curve(problem: IkProblem, q0: Array, solver: SolverName, preset: PresetName | None) -> Array:
     """The distance [units] after 0, 1, ... ITERATIONS iterations, the last one held."""
     options: Mapping[str, Any] = {'max_iterations': ITERATIONS, 'restarts': 0}
     method = make_solver(solver, preset=preset, record_history=True, **options)

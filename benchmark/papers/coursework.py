@@ -33,8 +33,8 @@ from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.linkage import linkage
-from ik_core.solvers import make_solver
+from ik_core.robot.linkages import linkage
+from ik_core.solvers import SolverName, make_solver
 from ik_core.solvers.base import KernelSolver
 from ik_core.tasks import PositionTask
 
@@ -78,7 +78,10 @@ FEWER = 0.8
 MORE = 5.0
 """[%] Goals that are reached in addition count from this share on."""
 STABILITY_CASES = 60
-METHODS = {'transpose': 'jacobian_transpose', 'pseudoinverse': 'pseudoinverse'}
+METHODS: dict[str, SolverName] = {
+    'transpose': 'jacobian_transpose',
+    'pseudoinverse': 'pseudoinverse',
+}
 
 ARMS = (2, 3, 4, 5, 6)
 MOVES, SAMPLES = 50, 50

@@ -30,7 +30,7 @@ from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.retargeting import retarget
 from ik_core.retargeting.example import link_paths
-from ik_core.robot.human import human, human_joints
+from ik_core.robot.human_model import human, human_joints
 from ik_core.robot.joints import Joint
 from ik_core.robot.motion import Motion
 from ik_core.robot.robot import Robot

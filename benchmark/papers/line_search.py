@@ -37,7 +37,7 @@ from ik_core.progress import bar
 from ik_core.retargeting.example import link_paths
 from ik_core.robot.mocap.mocap_files import load_mocap
 from ik_core.robot.robot import Robot
-from ik_core.solvers import Solver, make_solver
+from ik_core.solvers import PresetName, Solver, SolverName, make_solver
 from ik_core.tasks import PositionTask
 
 from ..results import Claim, Row, swept
@@ -48,8 +48,8 @@ class Method:
     """A solver with options. `last`: its last point is the answer, as of the source's methods,
     and not the best one that it found."""
 
-    solver: str
-    preset: str | None = None
+    solver: SolverName
+    preset: PresetName | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     last: bool = False
 

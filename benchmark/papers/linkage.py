@@ -27,11 +27,12 @@ from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.solvers import make_solver
 from ik_core.solvers.base import KernelSolver
 from ik_core.tasks import PositionTask
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
+from ik_core.tracking.tracker_options import SpeedProfile
 
 from ..problems import unit_vector
 from ..results import Claim, Row, exponent
@@ -79,8 +80,9 @@ class Coursework:
     """The source's steps, one in each tick; begun anew where the goal is moved."""
 
     def __init__(self, problem: IkProblem, q: Array, **options: Any) -> None:
-        most = {'max_iterations': 10**9}
-        solver = make_solver('jacobian_transpose', preset='coursework', **most, **options)
+        solver = make_solver(
+            'jacobian_transpose', preset='coursework', max_iterations=10**9, **options
+        )
         assert isinstance(solver, KernelSolver)
         self._problem, self._workspace, self.q = problem, solver.workspace(problem), q.copy()
         self.aim()
@@ -101,7 +103,7 @@ class Coursework:
 class Tracked:
     """The tracker's ticks."""
 
-    def __init__(self, problem: IkProblem, q: Array, speed_profile: str) -> None:
+    def __init__(self, problem: IkProblem, q: Array, speed_profile: SpeedProfile) -> None:
         limits = MotionLimits.of(problem.robot, velocity=VELOCITY, acceleration=ACCELERATION)
         options = TrackerOptions(speed_profile=speed_profile)
         self._tracker = Tracker(problem, RATE, limits=limits, options=options, q0=q)

@@ -38,11 +38,11 @@ from ik_core.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.human import human
-from ik_core.robot.linkage import linkage
+from ik_core.robot.human_model import human
+from ik_core.robot.linkages import linkage
 from ik_core.robot.robot import Robot
 from ik_core.robot.robot_sources import load_robot
-from ik_core.solvers import make_solver
+from ik_core.solvers import SolverName, make_solver
 from ik_core.tasks import PoseTask, PositionTask
 
 from ..problems import aim, any_q, unit_vector
@@ -61,7 +61,7 @@ DAMPING = 0.01
 SOLVED = 1e-9
 """The norm of the equations that ends a search."""
 
-PROJECTED_METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+PROJECTED_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'line search': ('projected_gradient', {'preset': 'tau_one'}),
     'line search, BB': ('projected_gradient', {}),
     'LM': ('levenberg_marquardt', {'restarts': 0}),

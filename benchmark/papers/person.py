@@ -20,7 +20,7 @@ from ik_core.figures import new_figure
 from ik_core.maths.rotations import Array
 from ik_core.retargeting.example import link_paths
 from ik_core.retargeting.human_motions import MOTIONS, human_motion
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 
 from ..results import Claim, Row
 from . import postures

@@ -39,7 +39,7 @@ from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.retargeting.example import link_paths
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 from ik_core.robot.robot import Robot
 from ik_core.solvers import Solver, make_solver
 from ik_core.tasks import PositionTask

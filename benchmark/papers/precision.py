@@ -28,7 +28,7 @@ from ik_core.figures import line_style, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.solvers import SOLVERS, Solver, make_solver
+from ik_core.solvers import SOLVERS, Solver, SolverName, make_solver
 
 from ..results import Claim, Row, swept
 from .arm_out_of_reach import OPTIMUM, cases, in_units
@@ -42,7 +42,7 @@ MOST_ITERATIONS = 2000
 FARTHER = 1.01
 """A distance that is larger by less than this factor is the same."""
 
-METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
+METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'JI': ('pseudoinverse', {'preset': 'buss_pure'}),
     'JI, halved': ('pseudoinverse', {'preset': 'coursework'}),
     'CCD': ('cyclic_coordinate_descent', {}),

@@ -26,7 +26,7 @@ from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
 from ik_core.robot.robot_sources import load_robot
-from ik_core.solvers import Solver, make_solver
+from ik_core.solvers import Solver, SolverName, make_solver
 from ik_core.tasks import PositionTask
 
 from ..problems import aim, any_q, per_iteration, timed, unit_vector
@@ -42,7 +42,7 @@ LARGE = 10
 """Exponents are fitted from so many joints on."""
 LIMITED = {'max_iterations': 5000, 'restarts': 0}
 
-METHODS: dict[str, tuple[str, Mapping[str, Any]]] = {
+METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'JI': ('pseudoinverse', {}),
     'CCD': ('cyclic_coordinate_descent', {}),
     'BFGS': ('bfgs', {'preset': 'state_of_the_art', 'relative_change': 0.0}),

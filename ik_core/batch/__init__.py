@@ -4,8 +4,8 @@
 These modules may import solvers, never `tracking`.
 """
 
-from .solve_all import Solutions, solve_all
-from .solve_batch import BatchResult, solve_batch
-from .solve_best import solve_best
+from .all_solutions import Solutions, solve_all
+from .best_solution import solve_best
+from .many_targets import BatchResult, solve_batch
 
 __all__ = ['BatchResult', 'Solutions', 'solve_all', 'solve_batch', 'solve_best']

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..retargeting.human_motions import MOTIONS, human_motion
-from ..robot.human import COMMENT, NAME, ROOT, human, human_joints, human_shapes
+from ..robot.human_model import COMMENT, NAME, ROOT, human, human_joints, human_shapes
 from ..robot.mocap.asf_text import asf_text
 from ..robot.motion_files import check_suffix, save_motion
 from ..robot.urdf_text import urdf_text

@@ -17,7 +17,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..robot.linkage import ORDERS, linkage
+from ..robot.linkages import ORDERS, JointKind, linkage
 from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
 from .programs import call_program
@@ -72,7 +72,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the URDF, or show the linkage; exit code 0. Raises InvalidOption, UsageError."""
-    joint = arguments.joint or ('two_angle' if arguments.live else 'hinge')
+    joint: JointKind = arguments.joint or ('two_angle' if arguments.live else 'hinge')
     robot = linkage(
         arguments.rods,
         joint,

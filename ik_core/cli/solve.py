@@ -35,8 +35,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..batch.solve_all import solve_all
-from ..batch.solve_best import CHOICES, solve_best
+from ..batch.all_solutions import solve_all
+from ..batch.best_solution import CHOICES, solve_best
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..robot.robot import Robot

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..batch.solve_batch import NOTED, BatchResult, ManySolves
+from ..batch.many_targets import NOTED, BatchResult, ManySolves
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..progress import ProgressLine

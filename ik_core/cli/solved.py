@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..batch.solve_all import Solutions
+from ..batch.all_solutions import Solutions
 from ..display import angle, counted, fixed, length, listed, time
 from ..maths.rotations import Array
 from ..problem import IkProblem

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..chunks import Progress, rising
 from ..exceptions import InvalidConfiguration, UnsupportedProblem
+from ..maths.argument_types import TransformsLike, VectorLike
 from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, IntArray, frames_of
 from ..maths.transforms import checked_transforms
@@ -59,7 +59,7 @@ class ClosedForm:
     Made by `form`.
     """
 
-    def __init__(self, problem: IkProblem, q0: ArrayLike | None = None) -> None:
+    def __init__(self, problem: IkProblem, q0: VectorLike | None = None) -> None:
         self._point_only = asks_for_a_point(problem)
         self.robot, self.variables = problem.robot, problem.variables
         self.tolerances = problem.position_tolerance, problem.orientation_tolerance
@@ -126,7 +126,7 @@ class ClosedForm:
         is_simple = direct is not None and direct.strategy.is_simple
         return (direct.plan, direct.numbers) if direct is not None and is_simple else None
 
-    def start(self, q0: ArrayLike | None = None) -> Array:
+    def start(self, q0: VectorLike | None = None) -> Array:
         """The start configuration (n,), by default that of the problem."""
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
 
@@ -135,7 +135,7 @@ class ClosedForm:
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
-    def solve(self, q0: ArrayLike | None = None, redundancy: float | None = None) -> Array:
+    def solve(self, q0: VectorLike | None = None, redundancy: float | None = None) -> Array:
         """All solutions (k, n) inside the limits, the nearest to q0 (n,) first.
 
         Of those that differ by whole turns the one nearest to q0 is given. Joints that the problem
@@ -148,7 +148,7 @@ class ClosedForm:
         self._packed.load(start)
         return self.solve_loaded(start, redundancy)
 
-    def solve_to_tolerances(self, q0: ArrayLike | None = None) -> Array:
+    def solve_to_tolerances(self, q0: VectorLike | None = None) -> Array:
         """Solve as `solve` does; certain only if no other configurations are within the
         problem's tolerances, such as those that a limit, or the end of the reach, misses by less.
 
@@ -181,9 +181,9 @@ class ClosedForm:
 
     def solve_many(
         self,
-        targets: Any,
-        q0: ArrayLike | None = None,
-        redundancy: ArrayLike | None = None,
+        targets: TransformsLike,
+        q0: VectorLike | None = None,
+        redundancy: float | VectorLike | None = None,
         *,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -571,7 +571,9 @@ class ClosedForm:
                 '(frozen_joints=), which then keeps its value of q0'
             )
 
-    def _redundancy_values(self, starts: Array, redundancy: ArrayLike | None, count: int) -> Array:
+    def _redundancy_values(
+        self, starts: Array, redundancy: float | VectorLike | None, count: int
+    ) -> Array:
         """The redundancy parameters of many problems: one for all, or (N,)."""
         if self.redundant_joint is None:
             self._refuse(redundancy)
@@ -587,7 +589,7 @@ def _by_distance(found: list[Array], start: Array) -> Array:
     return q[np.argsort(np.linalg.norm(q - start, axis=1), kind='stable')]
 
 
-def form(problem: IkProblem, q0: ArrayLike | None = None) -> ClosedForm:
+def form(problem: IkProblem, q0: VectorLike | None = None) -> ClosedForm:
     """Find the closed form of a problem.
 
     Problems with one are a pose for a chain of up to seven joints, and a position for one of up to

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..chunks import Progress, Work, checked_threads, share_out
 from ..display import counted
 from ..exceptions import InvalidConfiguration
 from ..kernels.jit import COMPILED
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import (
     Array,
     IntArray,
@@ -52,7 +53,7 @@ class ManySolutions:
         return (self[i] for i in range(len(self)))
 
 
-def redundancy_values(redundancy: ArrayLike, count: int) -> Array:
+def redundancy_values(redundancy: float | VectorLike, count: int) -> Array:
     """Values of the redundant joint: (1,) for all, or (N,); InvalidConfiguration otherwise."""
     try:
         values = np.atleast_1d(np.ascontiguousarray(redundancy, float))

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..options import check_function, measured, whole_number
 from .forms import ClosedForm
@@ -35,7 +35,7 @@ Cost = Callable[[Array], float]
 
 
 def redundancy_intervals(
-    form: ClosedForm, q0: ArrayLike | None = None, *, samples: int = SAMPLES
+    form: ClosedForm, q0: VectorLike | None = None, *, samples: int = SAMPLES
 ) -> list[tuple[float, float]]:
     """The intervals of the redundancy parameter [rad, m] with solutions inside the limits.
 
@@ -78,7 +78,7 @@ def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
 
 def best_solution(
     form: ClosedForm,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     cost: Cost | None = None,
     *,
     samples: int | None = None,

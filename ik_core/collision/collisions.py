@@ -7,14 +7,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..display import counted, length
 from ..exceptions import FrameNotFound, InvalidOption, UnsupportedProblem
 from ..locks import Lock
+from ..maths.argument_types import MatrixLike, SupportsArray, VectorLike
 from ..maths.rotations import Array, IntArray, transform_of
 from ..maths.transforms import for_kernels
 from ..options import exact_number
@@ -158,7 +159,20 @@ class Collisions:
 
     # --- what users ask --------------------------------------------------------------------------
 
-    def free(self, q: ArrayLike, groups: IntArray | None = None) -> Any:
+    @overload
+    def free(self, q: Sequence[float], groups: IntArray | None = None) -> bool: ...
+
+    @overload
+    def free(
+        self,
+        q: Sequence[Sequence[float]] | Sequence[SupportsArray],
+        groups: IntArray | None = None,
+    ) -> NDArray[np.bool_]: ...
+
+    @overload
+    def free(self, q: SupportsArray, groups: IntArray | None = None) -> Any: ...
+
+    def free(self, q: VectorLike | MatrixLike, groups: IntArray | None = None) -> Any:
         """Return whether all pairs are farther apart than their margins.
 
         q : (n,) for a bool, or (N, n) for an array (N,) of bools
@@ -190,7 +204,7 @@ class Collisions:
         outside: NDArray[np.bool_] = (rows < self._lower) | (rows > self._upper)
         return outside
 
-    def distance(self, q: ArrayLike) -> PairDistance:
+    def distance(self, q: VectorLike) -> PairDistance:
         """Return the distance of the nearest pair at q (n,).
 
         Raises InvalidConfiguration, UnsupportedProblem if no pair may meet.
@@ -202,7 +216,7 @@ class Collisions:
         return found[0]
 
     def distances(
-        self, q: ArrayLike, within: float = 0.1, groups: IntArray | None = None
+        self, q: VectorLike, within: float = 0.1, groups: IntArray | None = None
     ) -> list[PairDistance]:
         """Return the distances up to `within` [m] of all pairs at q (n,), the nearest first.
 
@@ -217,7 +231,7 @@ class Collisions:
             found = self._distances(q, min(limit, FARTHEST), 'moved', groups)
         return sorted(found, key=lambda pair: pair.distance)
 
-    def gradient(self, q: ArrayLike) -> Array:
+    def gradient(self, q: VectorLike | MatrixLike) -> Array:
         """Return the derivative of `distance` with respect to q.
 
         q : (n,) for a gradient (n,), or (N, n) for (N, n) [m per rad or m]
@@ -236,7 +250,7 @@ class Collisions:
 
     def _distances(
         self,
-        q: ArrayLike,
+        q: VectorLike,
         within: float,
         kind: PairKind = 'moved',
         groups: IntArray | None = None,
@@ -259,7 +273,7 @@ class Collisions:
             )
         ]
 
-    def colliding(self, q: ArrayLike, groups: IntArray | None = None) -> list[PairDistance]:
+    def colliding(self, q: VectorLike, groups: IntArray | None = None) -> list[PairDistance]:
         """Return the pairs that are no farther apart than their margins at q (n,), the deepest
         first; an empty list where q is free. Raises InvalidConfiguration.
 

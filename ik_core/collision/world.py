@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..display import counted, listed
 from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.argument_types import Names, TransformLike
 from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
 from .shapes import Plane, Shape, checked_shape
@@ -76,7 +77,7 @@ class World:
             raise InvalidOption(f'the world has no obstacle {name!r}; there are: {known}')
         return self._obstacles[name]
 
-    def add(self, name: str, shape: Shape, pose: Any = None) -> None:
+    def add(self, name: str, shape: Shape, pose: TransformLike | None = None) -> None:
         """Add a shape that stands at a pose in the root link's frame, by default at its origin.
 
         Raises InvalidOption for a name that is taken or what is no shape, InvalidGoal for what is
@@ -85,7 +86,12 @@ class World:
         self._put(name, shape, pose, None, ())
 
     def attach(
-        self, name: str, shape: Shape, link: str, pose: Any = None, touching: Sequence[str] = ()
+        self,
+        name: str,
+        shape: Shape,
+        link: str,
+        pose: TransformLike | None = None,
+        touching: Names = (),
     ) -> None:
         """Add a shape that a link carries, at a pose in that link's frame.
 
@@ -99,7 +105,7 @@ class World:
             raise InvalidOption(f'{name!r}: touching = {touching!r}; a list of links is needed')
         self._put(name, shape, pose, str(link), tuple(touching))
 
-    def move(self, name: str, pose: Any) -> None:
+    def move(self, name: str, pose: TransformLike) -> None:
         """Put an obstacle at another pose; of one that a link carries in that link's frame.
 
         Raises InvalidOption for a name that is unknown, InvalidGoal for what is no pose.
@@ -129,7 +135,12 @@ class World:
         return frozenset(self._allowed)
 
     def _put(
-        self, name: str, shape: Shape, pose: Any, link: str | None, touching: tuple[str, ...]
+        self,
+        name: str,
+        shape: Shape,
+        pose: TransformLike | None,
+        link: str | None,
+        touching: tuple[str, ...],
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidOption(f'{name!r} is no name of an obstacle: text is needed')

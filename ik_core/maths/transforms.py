@@ -12,9 +12,9 @@ import math
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal, InvalidOption
+from .argument_types import PointLike, RotationLike, TransformLike, TransformsLike, VectorLike
 from .rotations import (
     LARGEST,
     ORTHOGONALITY_TOLERANCE,
@@ -33,12 +33,12 @@ PLAIN = (np.ndarray, list, tuple)
 
 
 def transform(
-    value: Any = None,
+    value: TransformLike | None = None,
     *,
-    position: Any = None,
-    quaternion: ArrayLike | None = None,
-    rpy: ArrayLike | None = None,
-    rotation: Any = None,
+    position: PointLike | None = None,
+    quaternion: VectorLike | None = None,
+    rpy: VectorLike | None = None,
+    rotation: RotationLike | None = None,
     normalise: bool = False,
     frame: str = '',
 ) -> Array:
@@ -80,7 +80,7 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
     return t
 
 
-def checked_transforms(targets: Any, root: str, goals: int | None = None) -> Array:
+def checked_transforms(targets: TransformsLike, root: str, goals: int | None = None) -> Array:
     """Targets as (N, goals, 4, 4), without `goals` as (N, 4, 4), copied only where needed.
 
     An array; a list with transforms of all kinds in it, or with a list of them for each target, or
@@ -114,7 +114,7 @@ def for_kernels(array: Any) -> Array:
     return np.require(array, float, ['C', 'A', 'W', 'E'])
 
 
-def _plain_transforms(targets: Any, root: str, depth: int = 2) -> Any:
+def _plain_transforms(targets: TransformsLike, root: str, depth: int = 2) -> Any:
     """Targets as numbers, yet to be checked."""
     check_frame(frame_id(targets), root)
     targets = getattr(targets, 'poses', targets)
@@ -124,7 +124,11 @@ def _plain_transforms(targets: Any, root: str, depth: int = 2) -> Any:
 
 
 def rotation_matrix(
-    quaternion: ArrayLike | None, rpy: ArrayLike | None, rotation: Any, *, normalise: bool = False
+    quaternion: VectorLike | None,
+    rpy: VectorLike | None,
+    rotation: RotationLike | None,
+    *,
+    normalise: bool = False,
 ) -> Array | None:
     """The matrix (3, 3) of the one orientation that is given; None where there is none."""
     if quaternion is None and rpy is None and rotation is None:

@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
 from ..problem import IkProblem
@@ -128,11 +127,11 @@ class HeldTask(Task):
         """Pairs (link, base link) of the task."""
         return self.task.chains
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: Array) -> Array:
         """The residual (rows,) of the task, less `value`."""
         return residual_of_task(self.task, robot, q) - self.value
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: Array) -> Array:
         """The task's Jacobian (rows, n)."""
         return jacobian_of_task(self.task, robot, q)
 

@@ -17,8 +17,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike
-
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
@@ -26,7 +25,7 @@ from .search import Clock, Search
 
 LARGE_TOLERANCE = 1e-3
 """[rad] Closest points with equal weights hardly ever miss an orientation by less."""
-Begin = Callable[[IkProblem, ArrayLike | None], Search]
+Begin = Callable[[IkProblem, VectorLike | None], Search]
 
 
 def best_of(results: list[IkResult]) -> IkResult:
@@ -97,7 +96,7 @@ class PositionFirstSearch(Search):
     def __init__(
         self,
         problem: IkProblem,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         clock: Clock,
         begins: Begins,
         known: Mapping[Stage, IkResult] | None = None,

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import rules
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..options import OptionSet, exact_number, option
 from ..problem import Evaluation, IkProblem
@@ -98,7 +98,7 @@ def steps_at_once(variables: int, rows: int) -> int:
 class Search(ABC):
     """A solve that runs in steps."""
 
-    def __init__(self, problem: IkProblem, q0: ArrayLike | None, clock: Clock) -> None:
+    def __init__(self, problem: IkProblem, q0: VectorLike | None, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
         self.q0 = problem.load(q0)
@@ -229,7 +229,7 @@ class Workspace(ABC):
         )
 
     @abstractmethod
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """Begin anew: read the targets and the start; return the whole start (n,)."""
 
     def stay_on_branch(self) -> None:  # noqa: B027 (as a Search's)
@@ -290,7 +290,7 @@ class CompiledSearch(Search):
     def __init__(
         self,
         workspace: Workspace,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         clock: Clock,
         interval: int,
         history: bool,

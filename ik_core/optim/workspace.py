@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import joined
 from ..kernels.records import Layout, Record
+from ..maths.argument_types import VectorLike
 from ..maths.dual_active_set import program_arrays
 from ..maths.rotations import Array
 from ..options import OptionSet
@@ -67,7 +67,7 @@ class MethodWorkspace(SearchRecords, Workspace):
         search['own'] = self.own.address
         fill_options(self.own, self._options)
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         q = self.problem.load(q0)
         self.start_at(q)
         self.search['start'] = q[self.problem.columns]
@@ -152,7 +152,7 @@ class ConstrainedWorkspace(MethodWorkspace):
         self.loop = constrained.constrained_loop(name, start, step)
         self._settle, self._conclude = constrained.settle, constrained.conclude
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         """Begin anew, with the start moved inside.
 
         Raises InvalidConfiguration if the constraints contradict each other.
@@ -205,7 +205,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         cones = INWARD * len(self.problem.moved_cones)
         return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
         if self._load_world(q0 is not None and problem.start_at(q0)[0]):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..batch.solve_batch import BatchResult, solve_batch
+from ..batch.many_targets import BatchResult, solve_batch
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..locks import Lock
 from ..maths.rotations import Array

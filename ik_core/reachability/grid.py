@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 
 PSI = 1.533751168755204288118041
@@ -32,7 +32,7 @@ class Grid:
     shape: tuple[int, int, int]
 
     @classmethod
-    def over(cls, lower: ArrayLike, upper: ArrayLike, step: float) -> Grid:
+    def over(cls, lower: VectorLike, upper: VectorLike, step: float) -> Grid:
         """The voxels with their centres in a box, its faces included.
 
         Raises InvalidOption where there is none, or where there are too many to count.

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import counted
 from ..exceptions import InvalidOption
+from ..maths.argument_types import MatrixLike, VectorLike
 from ..maths.rotations import Array
 from ..options import check_function, whole_number
 from ..problem import IkProblem
@@ -103,7 +103,7 @@ class ReachabilityMap:
         """Volume [m^3] of the voxels that are reached in any orientation."""
         return int(np.count_nonzero(self.reached)) * self.grid.step**3
 
-    def fraction_at(self, points: ArrayLike) -> Array:
+    def fraction_at(self, points: MatrixLike) -> Array:
         """`fraction` in the voxels around points (..., 3) [m]; 0 outside the grid."""
         where = np.asarray(points, float) / self.grid.step - self.grid.first
         index = np.rint(where).astype(int)
@@ -118,8 +118,8 @@ def reachability_map(
     *,
     step: float = 0.05,
     orientations: int = 1,
-    box: tuple[ArrayLike, ArrayLike] | None = None,
-    q0: ArrayLike | None = None,
+    box: tuple[VectorLike, VectorLike] | None = None,
+    q0: VectorLike | None = None,
     restarts: int = 20,
     random_seed: int = 0,
     manipulability: bool = False,
@@ -127,7 +127,7 @@ def reachability_map(
     resume: bool = False,
     scheduler: str | None = None,
     chunk_cells: int = CHUNK_CELLS,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> ReachabilityMap:
     """Map the voxels that a link reaches, and in how many orientations; see ReachabilityMap.
 
@@ -186,7 +186,7 @@ def _problem(robot: Robot | IkProblem, tip: str | None, orientations: int) -> Ik
 
 
 def _grid(
-    problem: IkProblem, q0: Array, box: tuple[ArrayLike, ArrayLike] | None, step: float
+    problem: IkProblem, q0: Array, box: tuple[VectorLike, VectorLike] | None, step: float
 ) -> Grid:
     """The voxels in a box, by default in that of all that may be in reach."""
     if box is not None:
@@ -199,7 +199,7 @@ def _grid(
 
 
 def _fill(
-    parts: Parts, cells: Cells, scheduler: str | None, progress: Callable[[Progress], None]
+    parts: Parts, cells: Cells, scheduler: str | None, progress: Callable[[Progress], object]
 ) -> None:
     """Solve and keep the chunks that are not there yet, and join all."""
     there = parts.done()

@@ -11,7 +11,7 @@ from .guide import Demonstration, ExampleGuide
 from .human_motions import human_motion
 from .key_frames import KeyFrames, load_goals
 from .library import LibraryMotion, MotionLibrary, NearestMotion
-from .retarget import RetargetResult, retarget
+from .motion_transfer import RetargetResult, retarget
 
 __all__ = [
     'Demonstration',

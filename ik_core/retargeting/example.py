@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import TransformLike
 from ..maths.rotations import Array, quaternion_from_matrix
 from ..maths.transforms import checked_transform
 from ..options import exact_number
@@ -50,7 +51,7 @@ def example_of(
     *,
     joints: Mapping[str, str] | None = None,
     scale: Scale = 1.0,
-    transform: ArrayLike | None = None,
+    transform: TransformLike | None = None,
     base_link: str | None = None,
 ) -> Example:
     """The example that a motion of `source` is for `robot`; see `retarget`."""

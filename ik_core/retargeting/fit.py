@@ -18,7 +18,7 @@ from ..robot.motion import Motion
 from ..robot.robot import Robot
 from ..tasks.reference_motion import total_link_length
 from .example import example_of
-from .retarget import retarget
+from .motion_transfer import retarget
 
 FRAMES = 60
 """Frames that are tried, at most."""

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike, WeightsLike
 from ..maths.rotations import Array
 from ..options import exact_number
 from ..problem import IkProblem
 from ..result import IkResult
 from ..robot.robot import Robot
-from ..solvers import make_solver, solve
+from ..solvers import SolverName, make_solver, solve
 from ..tasks import (
     CentreOfMassTask,
     EndEffectorPatternTask,
@@ -29,7 +30,7 @@ from ..tasks.reference_motion import ReferenceMotionTask
 from ..tasks.weights import check_alpha_beta, checked_weights
 from .example import Example
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 """Is told how many frames are done, and how many there are."""
 
 FIRST_RESTARTS = 20
@@ -42,12 +43,12 @@ class Weights:
 
     beta: float = 1e-5
     alpha: float | None = None  # 1 - beta
-    links: ArrayLike = 1.0
-    orientations: ArrayLike = 0.0
-    joints: ArrayLike = 1.0
-    velocity: ArrayLike = 0.0
-    acceleration: ArrayLike = 0.0
-    stiffness: ArrayLike = 0.0
+    links: float | VectorLike = 1.0
+    orientations: float | VectorLike = 0.0
+    joints: float | VectorLike = 1.0
+    velocity: float | VectorLike = 0.0
+    acceleration: float | VectorLike = 0.0
+    stiffness: WeightsLike = 0.0
     balance: float = 0.0
 
     def __post_init__(self) -> None:
@@ -93,9 +94,9 @@ class FrameSolver:
 
     def run(
         self,
-        solver: str,
+        solver: SolverName,
         options: Mapping[str, Any],
-        q0: ArrayLike | None = None,
+        q0: VectorLike | None = None,
         progress: Progress | None = None,
     ) -> tuple[Array, NDArray[np.bool_]]:
         """The joints (frames, n) of all frames, and in which the cost is at its least."""
@@ -109,9 +110,9 @@ class FrameSolver:
 
     def frames(
         self,
-        solver: str,
+        solver: SolverName,
         options: Mapping[str, Any],
-        q: ArrayLike | None = None,
+        q: VectorLike | None = None,
         first: int = 0,
     ) -> Iterator[IkResult]:
         """The answer for frame `first`, then for each one after it.
@@ -151,7 +152,7 @@ class FrameSolver:
         )
         return [*tasks, (joints, example.postures)]
 
-    def _joint_weights(self, weights: ArrayLike) -> Array:
+    def _joint_weights(self, weights: WeightsLike) -> Array:
         """(n,): joints without an example do not count, those that slide in metres."""
         robot = self.robot
         own = _each(weights, robot.n, 'joint_weights') * self.example.mapped
@@ -173,7 +174,7 @@ class FrameSolver:
             raise InvalidOption('balance needs feet: links of the robot that it stands on')
         return [CentreOfMassTask(weights=(weight, weight, 0.0))]
 
-    def _first(self, q0: ArrayLike | None, frame: int) -> Array:
+    def _first(self, q0: VectorLike | None, frame: int) -> Array:
         """The posture at a first frame: the example's, as far as there is one."""
         if q0 is not None:
             return self.robot.checked(q0, 'q0')
@@ -210,7 +211,7 @@ def _rates(weights: Weights, period: float) -> list[dict[str, float]]:
     ]
 
 
-def _each(weights: ArrayLike, count: int, name: str) -> Array:
+def _each(weights: WeightsLike, count: int, name: str) -> Array:
     """Weights as (count,). Raises InvalidOption."""
     array = checked_weights(weights)
     if array.shape not in ((), (count,)):

@@ -17,9 +17,9 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike, TransformLike, VectorLike
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..robot.motion import Motion
@@ -58,7 +58,7 @@ class Demonstration:
     def __len__(self) -> int:
         return len(self.postures)
 
-    def nearest(self, points: ArrayLike) -> Array:
+    def nearest(self, points: MatrixLike) -> Array:
         """The posture (n,) at which the links' path is nearest to points (links, 3) [m]."""
         point = np.asarray(points, float).ravel()
         starts, ways = self.paths[:-1], np.diff(self.paths, axis=0)
@@ -125,7 +125,7 @@ class ExampleGuide:
         )
         self._solver = make_solver(DEFAULT_SOLVER, restarts=0)
 
-    def posture(self, targets: Sequence[ArrayLike], q: ArrayLike) -> Array:
+    def posture(self, targets: Sequence[TransformLike], q: VectorLike) -> Array:
         """The posture (n,) for targets (4, 4) of all goals.
 
         q (n,) : example for the joints that the demonstration does not name
@@ -143,6 +143,6 @@ class ExampleGuide:
         self._style.set_rest(start)
         return self._solver.solve(self._problem, start).q
 
-    def poses(self, q: ArrayLike) -> list[Array]:
+    def poses(self, q: VectorLike) -> list[Array]:
         """Poses (4, 4) of the goals' tools at q (n,)."""
         return [self._robot.forward_kinematics(q, g.link) @ g.tool for g in self._goals]

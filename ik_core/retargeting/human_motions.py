@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..exceptions import InvalidOption
-from ..robot.human import human
+from ..robot.human_model import human
 from ..robot.robot import Robot
 from ..robot.shipped import shared_file
 from .key_frames import KeyFrames, load_goals

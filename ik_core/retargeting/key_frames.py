@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike, Names, VectorLike
 from ..maths.rotations import Array
 from ..options import exact_number
 from ..problem import IkProblem
@@ -41,7 +41,7 @@ SAME = 1e-6
 """[rad] Angles that differ by less are the same."""
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
-Goals = Mapping[str, tuple[ArrayLike, ArrayLike]]
+Goals = Mapping[str, tuple[VectorLike, MatrixLike]]
 """Times (k,) [s] and positions (k, 3) [m] by link."""
 
 
@@ -60,10 +60,10 @@ class KeyFrames:
     def __init__(
         self,
         robot: Robot,
-        times: ArrayLike,
-        poses: ArrayLike,
+        times: VectorLike,
+        poses: MatrixLike,
         *,
-        tips: Sequence[str] = (),
+        tips: Names = (),
         closed: bool = False,
     ) -> None:
         self.robot, self.closed = robot, closed
@@ -96,7 +96,7 @@ class KeyFrames:
 
     @classmethod
     def from_goals(
-        cls, robot: Robot, goals: Goals, *, rest: ArrayLike | None = None, closed: bool = False
+        cls, robot: Robot, goals: Goals, *, rest: VectorLike | None = None, closed: bool = False
     ) -> KeyFrames:
         """Poses that bring links to goals at times, as near to a posture as these allow.
 
@@ -150,7 +150,7 @@ class KeyFrames:
             positions = self._with_tips(at, positions)
         return Motion(self.robot.joint_names, positions, 1.0 / number)
 
-    def goal_paths(self, at: ArrayLike) -> Array:
+    def goal_paths(self, at: VectorLike) -> Array:
         """Goals of the tips (frames, tips, 3) [m] at times (frames,)."""
         times = np.asarray(at, float)
         paths = [_along(LINE, path, own, times, self.closed) for _, own, path in self._goals]
@@ -165,7 +165,7 @@ class KeyFrames:
 
     @classmethod
     def load(
-        cls, path: str | Path, robot: Robot, *, tips: Sequence[str] = (), closed: bool = False
+        cls, path: str | Path, robot: Robot, *, tips: Names = (), closed: bool = False
     ) -> KeyFrames:
         """Load poses that `save` wrote. Raises InvalidMotion, with the line of the file."""
         names, _, numbers = read_table(Path(path))
@@ -337,7 +337,7 @@ def _angles(rotations: Any, order: str, first: Array) -> Array:
     return angles
 
 
-def _checked_times(times: ArrayLike) -> Array:
+def _checked_times(times: VectorLike) -> Array:
     try:
         array = np.array(times, float)
     except (TypeError, ValueError):
@@ -349,7 +349,7 @@ def _checked_times(times: ArrayLike) -> Array:
     return array
 
 
-def _checked_goals(link: str, times: ArrayLike, positions: ArrayLike) -> tuple[Array, Array]:
+def _checked_goals(link: str, times: VectorLike, positions: MatrixLike) -> tuple[Array, Array]:
     """A link's times (k,) and positions (k, 3); one of each is a place that it never leaves."""
     own, path = np.atleast_1d(np.array(times, float)), np.atleast_2d(np.array(positions, float))
     if own.ndim != 1 or path.shape != (len(own), 3) or not np.isfinite(path).all():

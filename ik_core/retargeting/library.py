@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from ..exceptions import IkError, InvalidConfiguration, InvalidMotion, InvalidOption
+from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 from ..robot.motion import Motion
 from ..robot.robot import Robot
 from .example import link_paths
 from .library_file import FILE, Entry, read_entries
+from .motion_transfer import RetargetResult, retarget
 from .path_distance import checked_path, has_shape, path_distance
-from .retarget import RetargetResult, retarget
 from .sources import load_clip
 
 
@@ -116,7 +115,7 @@ class MotionLibrary:
                 raise InvalidMotion(f'{where}: {error}') from None
         return self._loaded[name]
 
-    def nearest(self, path: ArrayLike, link: str, *, by_shape: bool = False) -> NearestMotion:
+    def nearest(self, path: MatrixLike, link: str, *, by_shape: bool = False) -> NearestMotion:
         """Find the motion in which the path of `link` is nearest to the goals.
 
         path : (k, 3) [m] positions of the goals, in order, at least two, in the robot's root

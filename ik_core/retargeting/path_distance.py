@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 
 POINTS = 100
@@ -17,7 +17,7 @@ STILL = 1e-9
 """[m] A path that is no longer than this has no shape."""
 
 
-def path_distance(path: ArrayLike, other: ArrayLike, *, by_shape: bool = False) -> float:
+def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False) -> float:
     """The root mean square distance [m] of two paths (k, 3) and (m, 3) [m], at least a point each.
 
     Both are resampled to the same points by arc length, evenly from start to end: speeds don't
@@ -32,7 +32,7 @@ def path_distance(path: ArrayLike, other: ArrayLike, *, by_shape: bool = False) 
     return float(np.sqrt(np.mean(np.sum((points - others) ** 2, axis=1))))
 
 
-def checked_path(path: ArrayLike, least: int = 2) -> Array:
+def checked_path(path: MatrixLike, least: int = 2) -> Array:
     """A path (k, 3) [m] of at least so many points, as floats. Raises InvalidMotion."""
     try:
         points = np.array(path, float)

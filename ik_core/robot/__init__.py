@@ -4,10 +4,10 @@
 These modules do not depend on goals; they may import `maths`, `options` and what is below.
 """
 
-from .human import human, human_cones
+from .human_model import human, human_cones
 from .joints import Joint, Mimic
 from .linear_constraints import LinearConstraint
-from .linkage import linkage
+from .linkages import linkage
 from .reach_cones import ReachCone
 from .robot import Robot
 from .urdf import load_urdf

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from ..exceptions import InvalidMotion
+from ..maths.argument_types import MatrixLike, Names
 from ..maths.rotations import Array
 from .robot import Robot
 
@@ -33,6 +34,10 @@ class Motion:
     joint_names: tuple[str, ...]
     positions: Array
     period: float
+
+    if TYPE_CHECKING:  # what is converted
+
+        def __init__(self, joint_names: Names, positions: MatrixLike, period: float) -> None: ...
 
     def __post_init__(self) -> None:
         names = tuple(self.joint_names)
@@ -89,7 +94,7 @@ class Motion:
         columns = [np.interp(times, frames, column) for column in self.positions.T]
         return replace(self, positions=np.stack(columns, axis=1), period=period)
 
-    def unwrapped(self, joints: Sequence[str] | None = None) -> Motion:
+    def unwrapped(self, joints: Names | None = None) -> Motion:
         """The postures without jumps by whole turns: each angle takes the shortest way.
 
         `joints` names the joints that turn, by default all: metres are safe while no joint moves
@@ -108,7 +113,7 @@ class Motion:
         """
         return self.positions[:, self._columns(robot.joint_names, f'robot {robot.name!r}')]
 
-    def _columns(self, names: Sequence[str], asked_by: str) -> list[int]:
+    def _columns(self, names: Names, asked_by: str) -> list[int]:
         index = {name: i for i, name in enumerate(self.joint_names)}
         missing = [name for name in names if name not in index]
         if missing:

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..kernels.records import Record
+from ..maths.argument_types import MatrixLike, VectorLike
 from ..maths.rotations import Array, IntArray
 from .cone_kernels import CONES, CONVEX, NORMAL, SIDE, outside
 from .kinematics import PARENT
@@ -56,10 +56,10 @@ class ReachCone:
         self,
         link: str,
         relative_to: str,
-        axis: ArrayLike,
-        corners: ArrayLike,
+        axis: VectorLike,
+        corners: MatrixLike,
         *,
-        inner: ArrayLike | None = None,
+        inner: MatrixLike | None = None,
     ) -> None:
         self.link, self.relative_to = link, relative_to
         self.axis = _directions(axis, 'axis')
@@ -77,10 +77,10 @@ class ReachCone:
         cls,
         link: str,
         relative_to: str,
-        axis: ArrayLike,
-        centre: ArrayLike,
-        toward: ArrayLike,
-        elevations: ArrayLike,
+        axis: VectorLike,
+        centre: VectorLike,
+        toward: VectorLike,
+        elevations: VectorLike,
     ) -> ReachCone:
         """A cone whose boundary is `elevations` (k,) [rad] away from the direction `centre`.
 
@@ -117,18 +117,18 @@ class ReachCone:
     def __repr__(self) -> str:
         return f'ReachCone({self.link!r}, {self.relative_to!r}, {len(self.corners)} corners)'
 
-    def direction(self, robot: Robot, q: ArrayLike) -> Array:
+    def direction(self, robot: Robot, q: VectorLike) -> Array:
         """The link's direction (3,) at q (n,) in the frame of `relative_to`."""
         turned: Array = (
             robot.forward_kinematics(q, self.link, self.relative_to)[:3, :3] @ self.axis
         )
         return turned
 
-    def violation(self, robot: Robot, q: ArrayLike) -> float:
+    def violation(self, robot: Robot, q: VectorLike) -> float:
         """The angle [rad] from the direction at q (n,) to the nearest one inside; 0 inside."""
         return float(outside(self.edges, *self.direction(robot, q))[0])
 
-    def gradient(self, robot: Robot, q: ArrayLike) -> Array:
+    def gradient(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (n,) of `violation`; 0 inside."""
         direction = self.direction(robot, q)
         slope = outside(self.edges, *direction)[1:]
@@ -136,7 +136,7 @@ class ReachCone:
         product: Array = np.cross(direction, slope) @ turns
         return product
 
-    def depth(self, robot: Robot, q: ArrayLike) -> float:
+    def depth(self, robot: Robot, q: VectorLike) -> float:
         """The angle [rad] of the direction above the edge of its slice; negative outside."""
         direction, edges = self.direction(robot, q), self.edges
         is_left = edges[:, SIDE:NORMAL] @ direction >= 0.0
@@ -170,7 +170,7 @@ class ReachCone:
         return np.column_stack([b, np.cross(self.inner, b), normals, convex])
 
 
-def _directions(given: ArrayLike, name: str) -> Array:
+def _directions(given: VectorLike | MatrixLike, name: str) -> Array:
     """Vectors (..., 3) of length 1. Raises InvalidOption."""
     try:
         vectors = np.array(given, float, order='C')

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..display import counted, html_table, listed
 from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
+from ..maths.argument_types import JointStateMessage, MatrixLike, VectorLike
 from ..maths.rotations import Array, transform_of
 from .joints import (
     LIMITS,
@@ -233,7 +234,7 @@ class Robot:
                 )
         return middle
 
-    def checked(self, q: ArrayLike, name: str = 'q') -> Array:
+    def checked(self, q: VectorLike, name: str = 'q') -> Array:
         """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise.
 
         Also for positions beyond `LARGEST_POSITION`.
@@ -253,7 +254,7 @@ class Robot:
             )
         return vector
 
-    def numbers(self, q: ArrayLike, name: str = 'q') -> Array:
+    def numbers(self, q: VectorLike, name: str = 'q') -> Array:
         """`q` as a new array (n,) of floats, finite or not; InvalidConfiguration otherwise."""
         try:
             vector = np.array(q)
@@ -268,7 +269,7 @@ class Robot:
             )
         return vector
 
-    def checked_rows(self, q: ArrayLike, count: int, name: str = 'q') -> Array:
+    def checked_rows(self, q: VectorLike | MatrixLike, count: int, name: str = 'q') -> Array:
         """Configurations for `count` uses: (1, n) if one is for all, else (count, n).
 
         Raises InvalidConfiguration, which names the first row that is not finite.
@@ -282,7 +283,7 @@ class Robot:
         if count == 0 and rows.shape == (0,):  # an empty list
             return np.empty((0, self.n))
         if rows.ndim < 2:
-            return self.checked(q, name)[np.newaxis]
+            return self.checked(rows, name)[np.newaxis]
         if rows.shape != (count, self.n):
             raise InvalidConfiguration(
                 f'{name} has shape {rows.shape}; ({self.n},) or ({count}, {self.n}) is needed'
@@ -293,7 +294,9 @@ class Robot:
             self.checked(rows[first], f'{name}[{first}]')
         return rows
 
-    def fold_mimic_limits(self, limits: ArrayLike, mimic_limits: Mapping[str, float]) -> Array:
+    def fold_mimic_limits(
+        self, limits: float | VectorLike, mimic_limits: Mapping[str, float]
+    ) -> Array:
         """Lower rate limits (n,) of the joints so that mimic joints keep theirs as well.
 
         limits : one number or (n,), of velocity, acceleration or jerk, inf for no limit
@@ -352,7 +355,7 @@ class Robot:
         return up[common:][::-1], down[common:]
 
     def forward_kinematics(
-        self, q: ArrayLike, link: str | None = None, base_link: str | None = None
+        self, q: VectorLike | MatrixLike, link: str | None = None, base_link: str | None = None
     ) -> Array:
         """The transform (4, 4) of `link` [m] in the frame of `base_link`.
 
@@ -375,20 +378,20 @@ class Robot:
         relative[..., 3, 3] = 1.0
         return relative
 
-    def frames(self, q: ArrayLike) -> Array:
+    def frames(self, q: VectorLike) -> Array:
         """The frames (K, 12) of all bodies in the root link's frame, for `link_transform`."""
         frames = np.empty((len(self.tree), 12))
         body_frames(*self._kernel_arrays, self.checked(q), frames)
         return frames
 
-    def _frames(self, q: ArrayLike) -> Array:
+    def _frames(self, q: VectorLike | MatrixLike) -> Array:
         """`frames` of q (n,), or (N, K, 12) of q (N, n)."""
         try:
             single = np.ndim(q) != 2
         except ValueError:  # rows of different lengths
             single = False
         if single:
-            return self.frames(q)
+            return self.frames(q)  # type: ignore[arg-type]
         rows = self.checked_rows(q, len(q))  # type: ignore[arg-type]
         frames = np.empty((len(rows), len(self.tree), 12))
         body_frames_of_rows(*self._kernel_arrays, rows, frames)
@@ -402,7 +405,7 @@ class Robot:
         return transform_of(frames[..., place.body, :]) @ place.transform
 
     def jacobian(
-        self, q: ArrayLike, link: str | None = None, base_link: str | None = None
+        self, q: VectorLike | MatrixLike, link: str | None = None, base_link: str | None = None
     ) -> Array:
         """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
 
@@ -447,14 +450,14 @@ class Robot:
         """Total mass [kg] of the links; 0 for a description without masses."""
         return self._masses.total
 
-    def centre_of_mass(self, q: ArrayLike) -> Array:
+    def centre_of_mass(self, q: VectorLike) -> Array:
         """The centre of mass (3,) [m] of all links in the root link's frame, at q (n,).
 
         Raises UnsupportedProblem for a description without masses.
         """
         return centre_of_mass(self._known_masses(), self.frames(q))
 
-    def centre_of_mass_jacobian(self, q: ArrayLike) -> Array:
+    def centre_of_mass_jacobian(self, q: VectorLike) -> Array:
         """The derivative (3, n) of `centre_of_mass` [m per rad or m]; raises the same errors."""
         masses, frames = self._known_masses(), self.frames(q)
         return centre_of_mass_jacobian(masses, frames, self.tree, self.geometry, self.n)
@@ -467,14 +470,16 @@ class Robot:
             )
         return self._masses
 
-    def joint_values(self, q: ArrayLike) -> dict[str, float]:
+    def joint_values(self, q: VectorLike) -> dict[str, float]:
         """Positions [rad or m] of all movable joints by name, the mimic ones included."""
         values = dict(zip(self.joint_names, self.checked(q).tolist(), strict=True))
         for joint, mimic in self.mimic_joints.items():
             values[joint] = mimic.multiplier * values[mimic.joint] + mimic.offset
         return values
 
-    def q(self, values: Any, default: ArrayLike | None = None) -> Array:
+    def q(
+        self, values: Mapping[str, float] | JointStateMessage, default: VectorLike | None = None
+    ) -> Array:
         """The configuration (n,) for positions [rad or m] by name: the inverse of `joint_values`.
 
         values : a mapping, or an object with `name` and `position` such as a JointState. Values of

@@ -31,6 +31,7 @@ import numpy as np
 
 from ..display import named
 from ..exceptions import UrdfError
+from ..maths.argument_types import Names
 from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base
 from .robot import Joint, Mimic, Robot
@@ -58,7 +59,7 @@ _MOVABLE = ('revolute', 'continuous', 'prismatic')
 def load_urdf(
     source: str | bytes | os.PathLike[str],
     *,
-    free_joints: Sequence[str] = (),
+    free_joints: Names = (),
     floating_base: bool = False,
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,

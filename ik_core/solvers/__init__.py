@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers by name. A new solver is one new file and two lines here."""
+"""Solvers by name. A new solver is one new file, an import here and its name in `names`."""
 
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Collection
-from typing import Any, Literal, get_args, overload
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from ..exceptions import InvalidGoal, InvalidOption
-from ..optim.search import Budget
+from ..maths.argument_types import TransformLike, VectorLike
+from ..optim.search import Budget, Clock
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from ..robot.robot import Robot
@@ -23,6 +23,7 @@ from .cyclic_coordinate_descent import CyclicCoordinateDescent
 from .damped_least_squares import DampedLeastSquares
 from .jacobian_transpose import JacobianTranspose
 from .levenberg_marquardt import LevenbergMarquardt
+from .names import PresetName, SolverName, SolverOptions
 from .penalty import Penalty
 from .projected_gradient import ProjectedGradient
 from .pseudoinverse import Pseudoinverse
@@ -30,69 +31,70 @@ from .selectively_damped_least_squares import SelectivelyDampedLeastSquares
 from .sqp import Sqp
 from .trust_region import TrustRegion
 
-__all__ = ['SOLVERS', 'Solver', 'make_solver', 'solve']
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-SolverName = Literal[
-    'levenberg_marquardt',
-    'closed_form',
-    'damped_least_squares',
-    'selectively_damped_least_squares',
-    'pseudoinverse',
-    'jacobian_transpose',
-    'cyclic_coordinate_descent',
-    'bfgs',
-    'projected_gradient',
-    'penalty',
-    'augmented_lagrangian',
-    'sqp',
-    'trust_region',
+__all__ = [
+    'SOLVERS',
+    'PresetName',
+    'Solver',
+    'SolverName',
+    'SolverOptions',
+    'make_solver',
+    'preset_name',
+    'solve',
+    'solver_name',
 ]
-"""The names of all solvers, in the order in which they are listed: a new solver is its file, an
-import of its class above, and its name here."""
+
+Name = TypeVar('Name', bound=str)
 
 _CLASSES = {
     kind.name: kind
     for kind in tuple(globals().values())
     if isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver
 }
-SOLVERS: dict[str, type[Solver]] = {name: _CLASSES[name] for name in get_args(SolverName)}
-
-PresetName = Literal[
-    'buss_clamped',
-    'buss_pure',
-    'coursework',
-    'engell_erleben',
-    'state_of_the_art',
-    'tau_one',
-]
-"""The presets of all solvers."""
+"""The solvers that this file imports."""
+SOLVERS: dict[SolverName, type[Solver]] = {name: _CLASSES[name] for name in get_args(SolverName)}
 
 DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'
 
 
+def solver_name(text: str) -> SolverName:
+    """Return the name of a solver that comes from outside: a command line, a file, a message.
+
+    Raises InvalidOption, with the list of all names, if there is no such solver.
+    """
+    return _known(text, SOLVERS, 'solver')
+
+
+def preset_name(text: str, solver: SolverName) -> PresetName:
+    """Return the name of a preset of a solver, likewise."""
+    return _known(text, SOLVERS[solver].presets, 'preset', f' of {solver}')
+
+
 def make_solver(
-    name: SolverName | str = DEFAULT_SOLVER,
+    name: SolverName = DEFAULT_SOLVER,
     *,
-    preset: PresetName | str | None = None,
-    **options: Any,
+    preset: PresetName | None = None,
+    clock: Clock = time.perf_counter,
+    **options: Unpack[SolverOptions],
 ) -> Solver:
     """Make a reusable solver; raises InvalidOption for an unknown name, preset or option.
 
     preset : one of the solver's `presets`, which match a paper exactly; `options` override it
+    clock : clock of budgets [s]
     """
-    kind = SOLVERS[_known(name, SOLVERS, 'solver')]
+    kind = SOLVERS[solver_name(name)]
+    given: dict[str, Any] = {**options}
     if preset is not None:
-        options = {
-            **kind.presets[_known(preset, kind.presets, 'preset', f' of {name}')],
-            **options,
-        }
-    solver = kind(**options)
+        given = {**kind.presets[preset_name(preset, name)], **given}
+    solver = kind(clock=clock, **given)
     if kind.fallback:
         solver.set_fallback(SOLVERS[kind.fallback])
     return solver
 
 
-def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str:
+def _known(name: Any, names: Collection[Name], what: str, whose: str = '') -> Name:
     """Return the name if it is one of `names`; raise InvalidOption otherwise.
 
     what, whose : words of the error's text
@@ -102,45 +104,68 @@ def _known(name: str, names: Collection[str], what: str, whose: str = '') -> str
         hint = f'; did you mean {close[0]!r}?' if close else ''
         listed = ', '.join(names) or 'none'
         raise InvalidOption(f'unknown {what} {name!r}{whose}; there are: {listed}{hint}')
-    return name
+    found: Name = name
+    return found
 
 
 @overload
 def solve(
     problem: IkProblem,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
+) -> IkResult: ...
+
+
+@overload
+def solve(
+    problem: IkProblem,
+    q0: VectorLike | None = None,
+    *,
+    solver: Solver,
+    budget: Budget | None = None,
 ) -> IkResult: ...
 
 
 @overload
 def solve(
     problem: Robot,
-    pose: Any,
-    q0: ArrayLike | None = None,
+    pose: TransformLike,
+    q0: VectorLike | None = None,
     tip: str | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
+) -> IkResult: ...
+
+
+@overload
+def solve(
+    problem: Robot,
+    pose: TransformLike,
+    q0: VectorLike | None = None,
+    tip: str | None = None,
+    *,
+    solver: Solver,
+    budget: Budget | None = None,
 ) -> IkResult: ...
 
 
 def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the second: its q0
     problem: IkProblem | Robot,
     pose: Any = None,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     tip: str | None = None,
     *,
-    solver: SolverName | str | Solver = DEFAULT_SOLVER,
-    preset: PresetName | str | None = None,
+    solver: SolverName | Solver = DEFAULT_SOLVER,
+    preset: PresetName | None = None,
     budget: Budget | None = None,
-    **options: Any,
+    **options: Unpack[SolverOptions],
 ) -> IkResult:
     """Solve once: `solve(problem, q0)`, or `solve(robot, pose, q0, tip)` for one pose of one link.
 
@@ -179,16 +204,16 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
     return _kept_solver(problem, solver).solve(problem, q0, budget)
 
 
-def _kept_solver(problem: IkProblem, name: str) -> Solver:
+def _kept_solver(problem: IkProblem, name: SolverName) -> Solver:
     """Return the solver without options that this thread keeps with the problem."""
     kept = problem.kept_solvers
-    solver: Solver | None = kept.get(_known(name, SOLVERS, 'solver'))
+    solver: Solver | None = kept.get(solver_name(name))
     if solver is None:
         solver = kept[name] = make_solver(name)
     return solver
 
 
-def _pose_problem(robot: Robot, pose: Any, tip: str | None) -> IkProblem:
+def _pose_problem(robot: Robot, pose: TransformLike | None, tip: str | None) -> IkProblem:
     """Make the problem of one link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(

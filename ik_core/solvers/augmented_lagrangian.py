@@ -33,9 +33,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..kernels.jit import kernel, with_kernels
+from ..maths.argument_types import VectorLike
 from ..maths.boxed_step import clamped
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
@@ -117,13 +117,13 @@ class GoalTerms(Task):
         """The links of the goals."""
         return tuple(link for goal in self.problem.goals for link in goal.links)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """Return sqrt(kappa) (r + eta / (2 kappa)), (m,)."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         result: Array = np.sqrt(self.weight) * (at.residual + self.shift)
         return result
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """Return the derivative (m, n) of the residual with respect to q."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         columns = np.zeros((len(self.shift), robot.n))

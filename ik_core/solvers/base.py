@@ -11,11 +11,10 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic
 
-from numpy.typing import ArrayLike
-
 from ..exceptions import InvalidOption
 from ..kernels.jit import COMPILED, kernel
 from ..kernels.records import Layout
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..optim.layouts import METHOD, Record
 from ..optim.loop import Kernel
@@ -39,6 +38,7 @@ from ..optim.workspace import (
 from ..options import OptionSet
 from ..problem import Evaluation, IkProblem, checked_problem
 from ..result import IkResult, IkStatus
+from .names import PresetName, SolverName
 
 REACHED = IkStatus.REACHED  # before Python 3.12 to look it up takes 0.1 us
 
@@ -54,9 +54,9 @@ class Solver(ABC):
     Options: ClassVar[type[OptionSet]]
     avoids: ClassVar[bool] = False
     """Whether its answers are free of what a problem avoids."""
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {}
     """Options by names of sources: with them the method is that of the source."""
-    fallback: ClassVar[str] = ''
+    fallback: ClassVar[SolverName | None] = None
     """Name of the solver for problems that this one can't solve; the registry sets it."""
 
     def __init__(self, *, clock: Clock = time.perf_counter, **options: Any) -> None:
@@ -73,7 +73,7 @@ class Solver(ABC):
         """Set the solver for problems that this one can't solve; `make_solver` calls this."""
 
     def solve(
-        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+        self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve from q0 (n,), by default `problem.default_configuration`; q0 is not changed.
 
@@ -97,7 +97,7 @@ class Solver(ABC):
         """
         yield from (None for _ in starts)
 
-    def begin(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def begin(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search that the caller runs within budgets; it reads the targets here, once.
 
         Secondary tasks come after the others, in their null space (`optim.null_space`).
@@ -116,12 +116,12 @@ class Solver(ABC):
         """
         return NullSpaceDescent(problem, x, reached)
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search without the secondary tasks."""
         return self._search(problem, q0)
 
     @abstractmethod
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search: ...
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search: ...
 
 
 class LoopSolver(Solver):
@@ -142,7 +142,7 @@ class LoopSolver(Solver):
         own.pop('_helpers', None)
         return own
 
-    def search(self, problem: IkProblem, q0: ArrayLike | None = None) -> Search:
+    def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search; goals that put the position first have equal weights at first."""
         if problem.weighed_alike is None:
             return self._search(problem, q0)
@@ -151,7 +151,7 @@ class LoopSolver(Solver):
     def position_first(
         self,
         problem: IkProblem,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         known: Mapping[Stage, IkResult] | None = None,
     ) -> PositionFirstSearch:
         """Begin a search for goals that put the position first; `known` as for its class."""
@@ -167,7 +167,7 @@ class LoopSolver(Solver):
         alike_once.options = once.options = replace(self.options, restarts=0)
         return alike_once, once, alike
 
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search:
         workspace = self._workspace_for(problem)
         interval, records_history = self.clock_interval, self.options.record_history
         return CompiledSearch(workspace, q0, self.clock, interval, records_history)

@@ -46,6 +46,7 @@ from ..optim.layouts import Record
 from ..optim.quasi_newton import QUASI_NEWTON, QuasiNewtonOptions, begin_model, descend
 from ..options import option
 from .base import KernelSolver
+from .names import PresetName
 
 INITIAL_HESSIANS = 'gauss_newton', 'identity'
 IDENTITY = 1
@@ -104,7 +105,7 @@ class Bfgs(KernelSolver):
     avoids: ClassVar = True
     Options: ClassVar = BfgsOptions
     layout: ClassVar = BFGS
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}
     }
     start = start

@@ -44,7 +44,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..closed_form.cached_form import CachedForm
 from ..closed_form.covering import Cover, can_cover
@@ -52,6 +51,7 @@ from ..closed_form.families import Strategy
 from ..closed_form.forms import ClosedForm
 from ..display import joined
 from ..exceptions import UnsupportedProblem
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, frames_of
 from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
@@ -60,6 +60,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import TURN
 from ..rules import REACHED, RUNNING
 from .base import Solver
+from .names import SolverName
 
 NEARBY = 0.1
 """[rad or m] No joint moves further where a branch is followed."""
@@ -101,7 +102,7 @@ class ClosedFormSolver(Solver):
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
-    fallback: ClassVar[str] = 'levenberg_marquardt'
+    fallback: ClassVar[SolverName | None] = 'levenberg_marquardt'
     avoids: ClassVar = True
 
     def __init__(self, **options: Any) -> None:
@@ -118,7 +119,7 @@ class ClosedFormSolver(Solver):
         self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
     def solve(
-        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+        self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve as every solver does; an answer of the first check takes no search."""
         result = None
@@ -126,7 +127,7 @@ class ClosedFormSolver(Solver):
             result = self._at_once(problem, q0)
         return super().solve(problem, q0, budget) if result is None else result
 
-    def _at_once(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult | None:
+    def _at_once(self, problem: IkProblem, q0: VectorLike | None) -> IkResult | None:
         known = self._known_of(problem)
         form, workspace = known.form, known.workspace
         if form is None or not workspace.is_plain:
@@ -179,7 +180,7 @@ class ClosedFormSolver(Solver):
                 is_done = not len(found) or workspace.check_start(start, errors)[0] == REACHED
                 yield None if is_done else self._judged(known, found[0], errors, started)
 
-    def _search(self, problem: IkProblem, q0: ArrayLike | None) -> Search:
+    def _search(self, problem: IkProblem, q0: VectorLike | None) -> Search:
         known = self._known_of(problem)
         assert self._next is not None
         return ClosedFormSearch(problem, known, self._next, q0, self.options)
@@ -225,7 +226,7 @@ class ClosedFormSearch(Search):
         problem: IkProblem,
         known: _Known,
         fallback: Solver,
-        q0: ArrayLike | None,
+        q0: VectorLike | None,
         options: ClosedFormOptions,
     ) -> None:
         self.problem, self.clock = problem, fallback.clock

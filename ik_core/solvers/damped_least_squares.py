@@ -45,6 +45,7 @@ from .jacobian_method import (
     JacobianMethodOptions,
     method_step,
 )
+from .names import PresetName
 
 ROUNDING = 2.220446049250313e-16
 
@@ -145,7 +146,7 @@ class DampedLeastSquares(JacobianMethod):
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
     layout: ClassVar = DAMPED_LEAST_SQUARES
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'adaptive': 'fixed', 'max_error': np.inf, 'max_step': np.inf},
         'buss_clamped': {'adaptive': 'fixed', 'max_step': np.inf},
     }

@@ -47,6 +47,7 @@ from .jacobian_method import (
     image,
     method_step,
 )
+from .names import PresetName
 
 RANK_TOLERANCE = 1e-9
 """Singular values below this, relative to the largest, are 0 for JJ+."""
@@ -111,7 +112,7 @@ class JacobianTranspose(JacobianMethod):
     name: ClassVar[str] = 'jacobian_transpose'
     Options: ClassVar = JacobianTransposeOptions
     layout: ClassVar = JACOBIAN_TRANSPOSE
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'step_rule': 'alpha', 'max_step': np.inf},
         'engell_erleben': {'step_rule': 'fixed', 'step_length': 0.25, 'max_step': np.inf},
         'coursework': {

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ..maths.argument_types import VectorLike
 from ..optim.position_first import Stage, alike_of, begins_with_restarts
 from ..optim.search import Budget, SearchOptions
 from ..options import option
@@ -81,7 +81,7 @@ class LevenbergMarquardt(LoopSolver):
     avoids: ClassVar = True
 
     def solve(
-        self, problem: IkProblem, q0: ArrayLike | None = None, budget: Budget | None = None
+        self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
         """Solve as every solver does; a plain solve is one call of the kernel."""
         if budget is None and not problem.levels and not self.options.record_history:
@@ -91,7 +91,7 @@ class LevenbergMarquardt(LoopSolver):
             return result if result.status is REACHED else problem.explain(result)
         return super().solve(problem, q0, budget)
 
-    def _solve_whole(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+    def _solve_whole(self, problem: IkProblem, q0: VectorLike | None) -> IkResult:
         """Solve by one call of the kernel, with the problem's own weights."""
         workspace: Any = self._workspace
         if workspace is None or workspace.problem is not problem:
@@ -99,7 +99,7 @@ class LevenbergMarquardt(LoopSolver):
         result: IkResult = workspace.solve(q0, self.clock)
         return result
 
-    def _solve_position_first(self, problem: IkProblem, q0: ArrayLike | None) -> IkResult:
+    def _solve_position_first(self, problem: IkProblem, q0: VectorLike | None) -> IkResult:
         """Solve as `PositionFirstSearch` does, with the first stage by one call of the kernel: it
         reaches most poses that can be reached."""
         started = self.clock()

@@ -41,6 +41,7 @@ from ..optim.layouts import Record
 from ..optim.line_search import LINE_SEARCH, LineSearchOptions, armijo
 from ..options import option
 from .base import KernelSolver
+from .names import PresetName
 
 SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
 """Bounds of the first tau, for curvatures close to 0."""
@@ -113,5 +114,5 @@ class ProjectedGradient(KernelSolver):
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
     layout: ClassVar = PROJECTED_GRADIENT
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
     start, step = start, step

@@ -63,6 +63,7 @@ from .jacobian_method import (
     halve_error,
     method_step,
 )
+from .names import PresetName
 
 SECONDARY_DAMPING = 1e-3
 """Damping of phi, for motions that the null space can hardly make."""
@@ -125,7 +126,7 @@ class Pseudoinverse(JacobianMethod):
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
     layout: ClassVar = PSEUDOINVERSE
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'max_error': np.inf, 'max_step': np.inf},
         'engell_erleben': {'max_error': np.inf, 'max_step': np.inf, 'limits': 'at_the_end'},
         'coursework': {

@@ -47,6 +47,7 @@ from .jacobian_method import (
     goal_magnitude,
     method_step,
 )
+from .names import PresetName
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this, relative to the largest, are 0."""
@@ -121,5 +122,7 @@ class SelectivelyDampedLeastSquares(JacobianMethod):
     name: ClassVar[str] = 'selectively_damped_least_squares'
     Options: ClassVar = SelectivelyDampedLeastSquaresOptions
     layout: ClassVar = SELECTIVELY_DAMPED
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {'buss_pure': {'max_error': np.inf}}
+    presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
+        'buss_pure': {'max_error': np.inf}
+    }
     step: ClassVar = staticmethod(method_step(name, update))

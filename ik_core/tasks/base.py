@@ -6,8 +6,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 
@@ -45,11 +45,11 @@ class Task(ABC):
         return False
 
     @abstractmethod
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: Array) -> Array:
         """The weighted residual (rows,) at q (n,)."""
 
     @abstractmethod
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: Array) -> Array:
         """The exact derivative (rows, n) of `residual` with respect to q."""
 
 
@@ -68,11 +68,11 @@ class JointTask(Task):
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
         """(scale, rest) of every block of n rows, each (n,)."""
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (rows,) at q (n,)."""
         vector = robot.checked(q)
         return np.concatenate([scale * (vector - rest) for scale, rest in self.joint_rows(robot)])
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (rows, n) of `residual`: constant."""
         return np.vstack([np.diag(scale) for scale, _ in self.joint_rows(robot)])

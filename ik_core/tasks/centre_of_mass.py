@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.argument_types import PointLike, VectorLike, WeightsLike
 from ..maths.rotations import Array
 from ..maths.transforms import point
 from ..robot.robot import Robot
@@ -26,7 +24,7 @@ class CentreOfMassTask(Task):
     any.
     """
 
-    def __init__(self, position: Any = None, *, weights: ArrayLike = 1.0) -> None:
+    def __init__(self, position: PointLike | None = None, *, weights: WeightsLike = 1.0) -> None:
         given = checked_weights(weights)
         if given.shape not in ((), (3,)) or not given.any():
             raise InvalidOption(f'weights {weights!r}: one number or three, not all 0')
@@ -36,7 +34,7 @@ class CentreOfMassTask(Task):
         if position is not None:
             self.set_target(position)
 
-    def set_target(self, position: Any) -> None:
+    def set_target(self, position: PointLike) -> None:
         """Move the target (3,) [m]. Raises InvalidGoal."""
         self.position = point(position)
 
@@ -51,14 +49,14 @@ class CentreOfMassTask(Task):
         """True: every joint moves the centre of mass."""
         return True
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (rows,) [m] at q (n,)."""
         if self.position is None:
             raise InvalidGoal('the centre of mass has no position to be at; call set_target')
         away = robot.centre_of_mass(q) - self.position
         return (np.sqrt(self.weights) * away)[self.rows]
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The exact derivative (rows, n) of `residual` with respect to q."""
         rates = robot.centre_of_mass_jacobian(q)
         return (np.sqrt(self.weights)[:, np.newaxis] * rates)[self.rows]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import Task
@@ -29,7 +29,7 @@ class CoupledTask(Task):
     It has no tolerances: a problem without other goals ends as LEAST. Raises InvalidOption.
     """
 
-    def __init__(self, tasks: Sequence[Task], weights: ArrayLike) -> None:
+    def __init__(self, tasks: Sequence[Task], weights: WeightsLike) -> None:
         self.tasks = tuple(tasks)
         if not self.tasks or not all(isinstance(task, Task) for task in self.tasks):
             raise InvalidOption(f'tasks = {tasks!r}: a list of tasks is needed')
@@ -56,7 +56,7 @@ class CoupledTask(Task):
         """True if one of the tasks moves all joints, or is about no link."""
         return any(task.moves_all_joints or not task.chains for task in self.tasks)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: Array) -> Array:
         """A r (k,) at q (n,)."""
         residual = np.concatenate([task.residual(robot, q) for task in self.tasks])
         if len(residual) != self.factor.shape[1]:
@@ -66,7 +66,7 @@ class CoupledTask(Task):
         product: Array = self.factor @ residual
         return product
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: Array) -> Array:
         """The derivative (k, n) of `residual`."""
         product: Array = self.factor @ np.vstack([task.jacobian(robot, q) for task in self.tasks])
         return product

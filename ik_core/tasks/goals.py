@@ -15,13 +15,13 @@ and errors count from its edge.
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.argument_types import PointLike, RotationLike, TransformLike, VectorLike, WeightsLike
 from ..maths.rotations import (
     Array,
     finite_vector,
@@ -55,6 +55,9 @@ AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
 """The quaternion of the axes of a position goal, where no orientation is given."""
 
 
+PositionAxes = Literal['root', 'goal']
+
+
 class Words(NamedTuple):
     """Phrases that advise to ask for less than a whole pose; by default with names of Python."""
 
@@ -83,12 +86,12 @@ class GoalTask(Task):
     def __init__(
         self,
         link: str,
-        position_weights: ArrayLike,
-        rotation_weights: ArrayLike,
-        tool: Any = None,
-        position_axes: str = 'root',
-        position_box: ArrayLike = 0.0,
-        orientation_box: ArrayLike = 0.0,
+        position_weights: WeightsLike,
+        rotation_weights: WeightsLike,
+        tool: TransformLike | None = None,
+        position_axes: PositionAxes = 'root',
+        position_box: WeightsLike = 0.0,
+        orientation_box: WeightsLike = 0.0,
         cone: float = 0.0,
         relative_to: str | None = None,
     ) -> None:
@@ -124,12 +127,12 @@ class GoalTask(Task):
 
     def set_target(
         self,
-        transform: Any = None,
+        transform: TransformLike | None = None,
         *,
-        position: Any = None,
-        quaternion: ArrayLike | None = None,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
+        position: PointLike | None = None,
+        quaternion: VectorLike | None = None,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
         normalise: bool = False,
     ) -> None:
         """Move the goal: to `transform` (4, 4), or by `position` (3,) and one orientation.
@@ -290,15 +293,15 @@ class GoalTask(Task):
                 f'{needed!r}: transform the goal there first, as tf2 does, or give relative_to'
             )
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (rows,) [m, rad] at q (n,); see `tasks.kernels`."""
         return self._evaluated(robot, q).residual
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The exact derivative (rows, n) of `residual` with respect to q."""
         return self._evaluated(robot, q).jacobian()
 
-    def _evaluated(self, robot: Robot, q: ArrayLike) -> PackedGoals:
+    def _evaluated(self, robot: Robot, q: VectorLike) -> PackedGoals:
         vector = robot.checked(q)
         goals = PackedGoals(robot, [self])
         goals.load(vector)
@@ -344,19 +347,19 @@ class PoseTask(GoalTask):
     def __init__(
         self,
         link: str,
-        position: Any = None,
-        quaternion: ArrayLike | None = None,
-        transform: Any = None,
+        position: PointLike | None = None,
+        quaternion: VectorLike | None = None,
+        transform: TransformLike | None = None,
         *,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
         normalise: bool = False,
-        position_weights: ArrayLike = 1.0,
-        orientation_weights: ArrayLike = 1.0,
-        position_axes: str = 'root',
-        tool: Any = None,
-        position_box: ArrayLike = 0.0,
-        orientation_box: ArrayLike = 0.0,
+        position_weights: WeightsLike = 1.0,
+        orientation_weights: WeightsLike = 1.0,
+        position_axes: PositionAxes = 'root',
+        tool: TransformLike | None = None,
+        position_box: WeightsLike = 0.0,
+        orientation_box: WeightsLike = 0.0,
         relative_to: str | None = None,
     ) -> None:
         super().__init__(
@@ -383,13 +386,13 @@ class PoseTask(GoalTask):
         cls,
         joints: int,
         link: str,
-        tool: Any = None,
+        tool: TransformLike | None = None,
         *,
-        position: Any = None,
-        quaternion: ArrayLike | None = None,
-        transform: Any = None,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
+        position: PointLike | None = None,
+        quaternion: VectorLike | None = None,
+        transform: TransformLike | None = None,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
         normalise: bool = False,
         relative_to: str | None = None,
     ) -> PoseTask:
@@ -444,15 +447,15 @@ class PositionTask(GoalTask):
     def __init__(
         self,
         link: str,
-        position: Any = None,
-        quaternion: ArrayLike | None = AS_THE_ROOT,
+        position: PointLike | None = None,
+        quaternion: VectorLike | None = AS_THE_ROOT,
         *,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
-        weights: ArrayLike = 1.0,
-        position_axes: str = 'root',
-        tool: Any = None,
-        box: ArrayLike = 0.0,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
+        weights: WeightsLike = 1.0,
+        position_axes: PositionAxes = 'root',
+        tool: TransformLike | None = None,
+        box: WeightsLike = 0.0,
         relative_to: str | None = None,
     ) -> None:
         super().__init__(link, weights, 0.0, tool, position_axes, box, relative_to=relative_to)
@@ -472,13 +475,13 @@ class OrientationTask(GoalTask):
     def __init__(
         self,
         link: str,
-        quaternion: ArrayLike | None = None,
+        quaternion: VectorLike | None = None,
         *,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
-        weights: ArrayLike = 1.0,
-        tool: Any = None,
-        box: ArrayLike = 0.0,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
+        weights: WeightsLike = 1.0,
+        tool: TransformLike | None = None,
+        box: WeightsLike = 0.0,
         relative_to: str | None = None,
     ) -> None:
         super().__init__(link, 0.0, weights, tool, orientation_box=box, relative_to=relative_to)
@@ -496,12 +499,12 @@ class TwoAxisTask(GoalTask):
     def __init__(
         self,
         link: str,
-        quaternion: ArrayLike | None = None,
+        quaternion: VectorLike | None = None,
         *,
-        rpy: ArrayLike | None = None,
-        rotation: Any = None,
+        rpy: VectorLike | None = None,
+        rotation: RotationLike | None = None,
         weight: float = 1.0,
-        tool: Any = None,
+        tool: TransformLike | None = None,
         relative_to: str | None = None,
     ) -> None:
         weights = _not_negative(weight, 'weight')
@@ -514,7 +517,7 @@ class TwoAxisTask(GoalTask):
 class AxisGoal(GoalTask):
     """Base of the goals for the direction of one axis, the z axis of `tool`."""
 
-    def set_direction(self, direction: ArrayLike) -> None:
+    def set_direction(self, direction: VectorLike) -> None:
         """Point the axis along `direction` (3,), in the root link's frame."""
         self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
         self._note_what_is_set()
@@ -531,8 +534,8 @@ class AxisTask(AxisGoal):
     def __init__(
         self,
         link: str,
-        axis: ArrayLike = (0.0, 0.0, 1.0),
-        direction: ArrayLike | None = None,
+        axis: VectorLike = (0.0, 0.0, 1.0),
+        direction: VectorLike | None = None,
         *,
         weight: float = 1.0,
         cone: float = 0.0,
@@ -582,15 +585,15 @@ class PositionAxisTask(AxisGoal):
     def __init__(
         self,
         link: str,
-        position: Any = None,
-        axis: ArrayLike = (0.0, 0.0, 1.0),
-        direction: ArrayLike | None = None,
+        position: PointLike | None = None,
+        axis: VectorLike = (0.0, 0.0, 1.0),
+        direction: VectorLike | None = None,
         *,
-        transform: Any = None,
+        transform: TransformLike | None = None,
         position_weight: float = 1.0,
         axis_weight: float = 1.0,
         cone: float = 0.0,
-        tool: Any = None,
+        tool: TransformLike | None = None,
         relative_to: str | None = None,
     ) -> None:
         super().__init__(
@@ -644,7 +647,7 @@ def _shown(name: str, values: Array) -> str:
     return f'no {name} yet' if np.isnan(values).any() else f'{name}={numbers(values)}'
 
 
-def _weights(values: ArrayLike, name: str) -> tuple[Array, Array | None]:
+def _weights(values: WeightsLike, name: str) -> tuple[Array, Array | None]:
     """The weights (3,), and the principal axes (3, 3) that they are for; None: x, y and z."""
     if not is_matrix(values):
         return _not_negative(values, name), None
@@ -653,7 +656,7 @@ def _weights(values: ArrayLike, name: str) -> tuple[Array, Array | None]:
     return principal_axes(values, name)
 
 
-def _not_negative(values: ArrayLike, name: str) -> Array:
+def _not_negative(values: WeightsLike, name: str) -> Array:
     try:
         vector = np.broadcast_to(np.asarray(values, float), (3,)).copy()
     except (TypeError, ValueError) as error:
@@ -670,7 +673,7 @@ def _axes(name: str) -> int:
     return known[name]
 
 
-def _unit(vector: ArrayLike, name: str) -> Array:
+def _unit(vector: VectorLike, name: str) -> Array:
     v = finite_vector(plain_vector(vector, name), 3, name)
     largest = np.max(np.abs(v))
     if largest == 0.0:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import UnsupportedProblem
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import Task
@@ -21,7 +21,7 @@ FAR = 3.0
 """[rad or m] Where joints without limits are tried."""
 
 
-def residual_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
+def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
     """A task's residual (rows,) at q (n,). Raises UnsupportedProblem where it is none."""
     residual = _numbers(task, 'residual', task.residual(robot, q))
     if residual.ndim != 1:
@@ -31,12 +31,12 @@ def residual_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
     return residual
 
 
-def jacobian_of_task(task: Task, robot: Robot, q: ArrayLike) -> Array:
+def jacobian_of_task(task: Task, robot: Robot, q: Array) -> Array:
     """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem where it is none."""
     return _numbers(task, 'Jacobian', task.jacobian(robot, q))
 
 
-def rows_of_task(task: Task, robot: Robot, q: ArrayLike) -> tuple[Array, Array]:
+def rows_of_task(task: Task, robot: Robot, q: Array) -> tuple[Array, Array]:
     """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
 
     Raises UnsupportedProblem where they are not made of numbers, or do not fit together.
@@ -84,7 +84,7 @@ def _numbers(task: Task, what: str, given: object) -> Array:
 
 
 def check_task(
-    task: Task, robot: Robot, q: ArrayLike | None = None, *, tolerance: float = TOLERANCE
+    task: Task, robot: Robot, q: VectorLike | None = None, *, tolerance: float = TOLERANCE
 ) -> None:
     """Compare a task's Jacobian with central differences of its residual.
 

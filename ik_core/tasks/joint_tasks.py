@@ -8,10 +8,10 @@ joint) is worth beside a squared metre of a goal [m^2/rad^2].
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidConfiguration, InvalidOption
+from ..maths.argument_types import VectorLike, WeightsLike
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import JointTask
@@ -24,7 +24,7 @@ class PostureTask(JointTask):
     `rest` (n,): by default the middle of the limits. `weights`: one number, or one per joint (n,).
     """
 
-    def __init__(self, rest: ArrayLike | None = None, *, weights: ArrayLike = 1.0) -> None:
+    def __init__(self, rest: VectorLike | None = None, *, weights: WeightsLike = 1.0) -> None:
         self.rest: Array | None = None
         if rest is not None:
             self.set_rest(rest)
@@ -34,7 +34,7 @@ class PostureTask(JointTask):
         rest = 'the middle of the limits' if self.rest is None else numbers(self.rest)
         return [f'rest={rest}', f'weights={numbers(self.weights)}']
 
-    def set_rest(self, rest: ArrayLike) -> None:
+    def set_rest(self, rest: VectorLike) -> None:
         """Change the rest posture (n,). Raises InvalidConfiguration."""
         self.rest = _posture(rest, 'rest')
 
@@ -55,7 +55,7 @@ class SmoothnessTask(JointTask):
     """
 
     def __init__(
-        self, previous: ArrayLike, *, stiffness: ArrayLike = 1.0, length: float = 1.0
+        self, previous: VectorLike, *, stiffness: WeightsLike = 1.0, length: float = 1.0
     ) -> None:
         self.set_previous(previous)
         if is_matrix(stiffness):
@@ -73,7 +73,7 @@ class SmoothnessTask(JointTask):
         """Whether `stiffness` is a whole matrix M."""
         return self._rows is not None
 
-    def set_previous(self, previous: ArrayLike) -> None:
+    def set_previous(self, previous: VectorLike) -> None:
         """Set the configuration (n,) of the frame just solved. Raises InvalidConfiguration."""
         self.previous = _posture(previous, 'previous')
 
@@ -81,14 +81,14 @@ class SmoothnessTask(JointTask):
         """The scales and the previous configuration, (n,) each."""
         return [(per_joint(self.weights, robot), robot.checked(self.previous, 'previous'))]
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (n,) at q (n,)."""
         if self._rows is None:
             return super().residual(robot, q)
         vector = robot.checked(q)
         return self.jacobian(robot, q) @ (vector - robot.checked(self.previous, 'previous'))
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (n, n) of `residual`: constant."""
         if self._rows is None:
             return super().jacobian(robot, q)
@@ -120,7 +120,7 @@ class LimitAvoidanceTask(JointTask):
         return [(scale, middle)]
 
 
-def _posture(given: ArrayLike, name: str) -> Array:
+def _posture(given: VectorLike, name: str) -> Array:
     """Numbers in a row, as many as there are: a robot is yet to come."""
     try:
         row = np.array(given, float)

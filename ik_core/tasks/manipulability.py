@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..robot.kinematics import PRISMATIC
 from ..robot.robot import Robot
@@ -53,25 +53,25 @@ class ManipulabilityTask(Task):
         """The link of the task."""
         return (self.link,)
 
-    def measure(self, robot: Robot, q: ArrayLike) -> float:
+    def measure(self, robot: Robot, q: VectorLike) -> float:
         """w = sqrt(det(J J')) at q (n,), the product of the singular values; 0 if m > n."""
         jacobian = self._jacobian(robot, q)
         if jacobian.shape[0] > len(robot.chain(self.link)):
             return 0.0
         return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (1,) at q (n,)."""
         share = self.reference / (self.reference + self.measure(robot, q))
         return np.array([np.sqrt(self.weight) * share])
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (1, n) of `residual`; 0 at singularities, where w has a kink."""
         w, gradient = self.measure(robot, q), self.gradient(robot, q)
         share = self.reference / (self.reference + w)
         return (-np.sqrt(self.weight) * share / (self.reference + w) * gradient)[np.newaxis]
 
-    def gradient(self, robot: Robot, q: ArrayLike) -> Array:
+    def gradient(self, robot: Robot, q: VectorLike) -> Array:
         """Gradient dw/dq (n,): w trace(J+ dJ/dq_i) = w sum (J+' * dJ/dq_i)."""
         jacobian = self._jacobian(robot, q)
         w = self.measure(robot, q)
@@ -81,11 +81,11 @@ class ManipulabilityTask(Task):
         inverse = np.linalg.pinv(jacobian)
         return w * np.einsum('jr,rji->i', inverse, change[self.rows])
 
-    def _jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def _jacobian(self, robot: Robot, q: VectorLike) -> Array:
         return (self.scale[:, np.newaxis] * robot.jacobian(q, self.link))[self.rows]
 
 
-def link_hessian(robot: Robot, q: ArrayLike, link: str) -> Array:
+def link_hessian(robot: Robot, q: VectorLike, link: str) -> Array:
     """H (6, n, n): H[:, j, i] = d J[:, j] / d q_i of the geometric Jacobian of a link.
 
     A column (v, w) turns with every joint above it, its own included: (w_i x v, w_i x w); a

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..robot.reach_cones import ReachCone
 from ..robot.robot import Robot
@@ -41,11 +41,11 @@ class ReachConeTask(Task):
         """The link, with the link that the cone is fixed to."""
         return ((self.cone.link, self.cone.relative_to),)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted angle (1,) [rad] outside the cone at q (n,)."""
         return np.array([np.sqrt(self.weight) * self.cone.violation(robot, q)])
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (1, n) of `residual`; 0 inside."""
         row: Array = np.sqrt(self.weight) * self.cone.gradient(robot, q)[np.newaxis]
         return row

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..display import numbers
 from ..exceptions import InvalidGoal, InvalidOption
+from ..maths.argument_types import VectorLike, WeightsLike
 from ..maths.rotations import (
     Array,
     finite_vector,
@@ -48,7 +48,7 @@ class ReferenceMotionTask(ABC):
     def __init__(
         self,
         *,
-        weights: ArrayLike = 1.0,
+        weights: WeightsLike = 1.0,
         velocity_weight: float = 0.0,
         acceleration_weight: float = 0.0,
         period: float = 1.0,
@@ -68,11 +68,11 @@ class ReferenceMotionTask(ABC):
         return [*links, f'example={example}', f'weights={numbers(self.weights)}']
 
     @abstractmethod
-    def value(self, robot: Robot, q: ArrayLike) -> Array:
+    def value(self, robot: Robot, q: VectorLike) -> Array:
         """The value y(q) that follows the example."""
 
     def next_frame(
-        self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None
+        self, example: VectorLike, robot: Robot, achieved: VectorLike | None = None
     ) -> None:
         """Go on to the next frame Y of the example; `achieved` (n,) is q of the last frame.
 
@@ -148,7 +148,7 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
         self,
         link: str,
         *,
-        weights: ArrayLike = 1.0,
+        weights: WeightsLike = 1.0,
         velocity_weight: float = 0.0,
         acceleration_weight: float = 0.0,
         period: float = 1.0,
@@ -177,16 +177,16 @@ class EndEffectorPatternTask(ReferenceMotionTask, Task):
         """A position (3,) as a frame (12,)."""
         return np.concatenate([np.eye(3).ravel(), centre])
 
-    def value(self, robot: Robot, q: ArrayLike) -> Array:
+    def value(self, robot: Robot, q: VectorLike) -> Array:
         """The position (3,) of the link."""
         return robot.forward_kinematics(q, self.link)[:3, 3]
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual at q (n,): position, then velocity and acceleration rows."""
         value, scales = self.value(robot, q), self.scales
         return np.concatenate([f * scales * (value - offset) for f, offset in self.blocks()])
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The exact derivative of `residual` with respect to q (n,)."""
         jacobian = self.scales[:, np.newaxis] * robot.jacobian(q, self.link)[:3]
         return np.vstack([factor * jacobian for factor, _ in self.blocks()])
@@ -235,25 +235,25 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
         """The example's orientation as a frame (12,), for a `centre` of the blocks at zero."""
         return np.append(matrix_from_quaternion(self._example[0]).ravel(), np.zeros(3))
 
-    def value(self, robot: Robot, q: ArrayLike) -> Array:
+    def value(self, robot: Robot, q: VectorLike) -> Array:
         """The quaternion (4,) of the link."""
         return quaternion_from_matrix(robot.forward_kinematics(q, self.link)[:3, :3])
 
     def next_frame(
-        self, example: ArrayLike, robot: Robot, achieved: ArrayLike | None = None
+        self, example: VectorLike, robot: Robot, achieved: VectorLike | None = None
     ) -> None:
         """Go on to the next frame, a quaternion (4,) of any length but zero; see the base."""
         rotation = matrix_from_quaternion(finite_vector(example, 4, 'a frame of the example'))
         super().next_frame(quaternion_from_matrix(rotation), robot, achieved)
 
-    def residual(self, robot: Robot, q: ArrayLike) -> Array:
+    def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual at q (n,): orientation, then velocity and acceleration rows."""
         blocks = self.blocks()
         self._goal.set_target(quaternion=self._example[0])
         error, scales = self._goal.residual(robot, q), self.scales
         return np.concatenate([f * scales * (error - offset) for f, offset in blocks])
 
-    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
+    def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The exact derivative of `residual` with respect to q (n,)."""
         blocks = self.blocks()
         self._goal.set_target(quaternion=self._example[0])
@@ -282,7 +282,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
     def __init__(
         self,
         *,
-        weights: ArrayLike = 1.0,
+        weights: WeightsLike = 1.0,
         velocity_weight: float = 0.0,
         acceleration_weight: float = 0.0,
         period: float = 1.0,
@@ -303,7 +303,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
         """True: postures concern every joint."""
         return True
 
-    def value(self, robot: Robot, q: ArrayLike) -> Array:
+    def value(self, robot: Robot, q: VectorLike) -> Array:
         """The configuration q itself."""
         return robot.checked(q)
 
@@ -326,9 +326,9 @@ def example_guided_tasks(
     link: str,
     *,
     beta: float = 1e-5,
-    joint_weights: ArrayLike = 1.0,
-    velocity_weights: ArrayLike = 0.0,
-    acceleration_weights: ArrayLike = 0.0,
+    joint_weights: float | VectorLike = 1.0,
+    velocity_weights: float | VectorLike = 0.0,
+    acceleration_weights: float | VectorLike = 0.0,
     period: float = 1.0,
 ) -> tuple[EndEffectorPatternTask, JointPatternTask]:
     """Both tasks of Eq. 1 with alpha = 1 - beta: beta = 0 is inverse kinematics, 1 copies joints.

@@ -9,9 +9,9 @@ the rows are those of single components: s (V'd).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
 
 ROUNDING = 1e-12
@@ -21,7 +21,7 @@ ASYMMETRY = 1e-9
 """How much two entries that should be the same may differ, as a share of the largest."""
 
 
-def checked_weights(weights: ArrayLike) -> Array:
+def checked_weights(weights: WeightsLike) -> Array:
     """Weights as an array; InvalidOption unless all are finite and none is negative."""
     try:
         array = np.asarray(weights, float)
@@ -32,12 +32,12 @@ def checked_weights(weights: ArrayLike) -> Array:
     return array
 
 
-def is_matrix(weights: ArrayLike) -> bool:
+def is_matrix(weights: WeightsLike) -> bool:
     """Whether they are given as a matrix."""
     return np.ndim(weights) == 2
 
 
-def principal_axes(weights: ArrayLike, name: str) -> tuple[Array, Array]:
+def principal_axes(weights: WeightsLike, name: str) -> tuple[Array, Array]:
     """The weights (k,) along the principal axes of a matrix (k, k), and the axes, its columns.
 
     Raises InvalidOption where the matrix is not symmetric, or not positive semidefinite.

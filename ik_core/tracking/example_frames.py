@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidGoal
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..tasks import SmoothnessTask
@@ -16,7 +16,7 @@ from ..tasks.reference_motion import ReferenceMotionTask
 
 
 def advance_frame(
-    problem: IkProblem, examples: Sequence[ArrayLike], achieved: Array, *, restart: bool
+    problem: IkProblem, examples: Sequence[VectorLike], achieved: Array, *, restart: bool
 ) -> None:
     """Go on to the next frame: of every example motion, in order, and from q `achieved` (n,).
 

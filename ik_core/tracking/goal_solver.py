@@ -27,17 +27,18 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..display import joined
 from ..kernels.jit import COMPILED, kernel
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search, SearchOptions
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.limits import TURN, shift_to_nearest_turns
 from ..rules import is_within
-from ..solvers import Solver, make_solver
+from ..solvers import Solver, SolverName, make_solver
 from .example_frames import advance_frame, take_over
 from .finer import finer_problem
 from .motion_limits import MotionLimits
@@ -54,9 +55,9 @@ STAGNATION = 100
 """Iterations without a clear drop of the cost after which it is given up sooner."""
 CLEAR_DROP = 0.999
 """The share of the last cost to which a clear drop takes it."""
-SEARCHER = 'levenberg_marquardt'
+SEARCHER: SolverName = 'levenberg_marquardt'
 """The solver of searches, whichever follows."""
-FROM_ELSEWHERE = 'closed_form'
+FROM_ELSEWHERE: SolverName = 'closed_form'
 """The solver of searches for another configuration: it can prove that there is none."""
 BETTER = 0.99
 """Another branch must cost less than this much of the nearest one to be worth the move."""
@@ -231,7 +232,7 @@ class GoalSolver:
         robot, frames = self.problem.robot, self.problem.robot.frames(q)
         return [goal.frame_at(robot, frames) for goal in self.problem.goals]
 
-    def next_frame(self, examples: Sequence[ArrayLike], q: Array, *, restart: bool) -> None:
+    def next_frame(self, examples: Sequence[VectorLike], q: Array, *, restart: bool) -> None:
         """Go on to the next frame, from q (n,). Raises InvalidGoal, and keeps the last."""
         advance_frame(self.problem, examples, q, restart=restart)
         self._forget_other()
@@ -273,7 +274,7 @@ class GoalSolver:
         self._replan_period = replan_period
         self._goes_half_way = updates_per_tick > 0
 
-    def set_solver(self, solver: str | Solver, options: Mapping[str, Any]) -> None:
+    def set_solver(self, solver: SolverName | Solver, options: Mapping[str, Any]) -> None:
         """Solve with this one. Raises InvalidOption, UnsupportedProblem, and keeps the last."""
         follower = self._follower(solver, options) if isinstance(solver, str) else solver
         own = dict(options) if solver == SEARCHER else {}
@@ -289,7 +290,7 @@ class GoalSolver:
         self.note = begun.result().note
         self._choice = solver, options
 
-    def _follower(self, name: str, options: Mapping[str, Any]) -> Solver:
+    def _follower(self, name: SolverName, options: Mapping[str, Any]) -> Solver:
         """The named solver, without restarts."""
         solver = make_solver(name, clock=self._clock, **options)
         if getattr(solver.options, 'restarts', 0) == 0:
@@ -609,6 +610,6 @@ class GoalSolver:
         return problem
 
     @property
-    def choice(self) -> tuple[str | Solver, Mapping[str, Any]]:
+    def choice(self) -> tuple[SolverName | Solver, Mapping[str, Any]]:
         """The solver that was asked for, and its options."""
         return self._choice

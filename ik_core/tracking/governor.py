@@ -34,10 +34,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..kernels.jit import kernel
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
 from .knots import MOST, stop_knots
@@ -115,7 +116,7 @@ class Governor:
     Raises InvalidOption, InvalidConfiguration. Not thread-safe.
     """
 
-    def __init__(self, limits: MotionLimits, period: float, q: ArrayLike) -> None:
+    def __init__(self, limits: MotionLimits, period: float, q: VectorLike) -> None:
         if not 0.0 < period < math.inf:
             raise InvalidOption(f'period = {period!r} [s]: must be positive')
         self.period = period
@@ -215,7 +216,7 @@ class Governor:
         most = np.cbrt(6.0 * LAG * asked[JERK] ** 2) / BRAKING
         np.minimum(self._scale_rows[ACCELERATION], most, out=self._scale_rows[ACCELERATION])
 
-    def restart(self, q: ArrayLike) -> None:
+    def restart(self, q: VectorLike) -> None:
         """Begin at rest at a measured q (n,), which may be outside the limits.
 
         Raises RuntimeError unless at rest, InvalidConfiguration where q is not finite.
@@ -234,8 +235,8 @@ class Governor:
 
     def follow(
         self,
-        target: ArrayLike,
-        velocity: ArrayLike | None = None,
+        target: VectorLike,
+        velocity: float | VectorLike | None = None,
         synchronized: bool = False,
         apart: NDArray[np.bool_] | None = None,
     ) -> None:

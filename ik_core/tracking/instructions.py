@@ -14,20 +14,20 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidConfiguration, InvalidOption
-from ..maths.rotations import finite_vector
+from ..maths.argument_types import TransformLike, VectorLike
+from ..maths.rotations import Array, finite_vector
 from ..maths.transforms import check_frame, checked_transform, frame_id
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
-from ..solvers import Solver
+from ..solvers import Solver, SolverName
 from .motion_limits import MotionLimits, checked_limits
 from .other_configuration import OtherConfiguration
 from .state import Drive, TrackerState
 from .status import TrackStatus
 from .tick import brake_for_one_tick, follow
-from .tracker_options import TrackerOptions, checked_options
+from .tracker_options import Move, TrackerOptions, checked_options
 
 
 @dataclass(eq=False)  # a frozen one takes four times as long to make
@@ -60,11 +60,11 @@ class SetGoal(Instruction):
     """
 
     tip: int | str
-    transform: Any
+    transform: TransformLike | None
     now: float
     _: KW_ONLY
-    twist: ArrayLike | None = None
-    move: str | None = None
+    twist: VectorLike | None = None
+    move: Move | None = None
     frame: str = ''
 
     def __post_init__(self) -> None:
@@ -77,6 +77,11 @@ class SetGoal(Instruction):
             self.frame = self.frame or frame_id(self.transform)
             self.transform = checked_transform(self.transform)
 
+    @property
+    def target(self) -> Array:
+        """The transform of a goal that is not dropped, as an array (4, 4)."""
+        return np.asarray(self.transform)
+
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
         tip = state.tip(self.tip)
@@ -88,10 +93,10 @@ class SetGoal(Instruction):
         linear = (self.move or state.options.move) == 'linear'
         state.begin_to_follow(tip)
         if state.options.feed_forward and self.twist is None and not linear:
-            tip.set_stream_goal(self.transform, self.now)
+            tip.set_stream_goal(self.target, self.now)
         else:
             twist = None if self.twist is None else np.asarray(self.twist)
-            tip.set_goal(self.transform, self.now, linear=linear, twist=twist)
+            tip.set_goal(self.target, self.now, linear=linear, twist=twist)
 
 
 @dataclass(eq=False)
@@ -107,8 +112,8 @@ class SetTwist(Instruction):
     """
 
     tip: int | str
-    linear: ArrayLike
-    angular: ArrayLike
+    linear: VectorLike
+    angular: VectorLike
     now: float
 
     def __post_init__(self) -> None:
@@ -143,7 +148,7 @@ class MoveTo(Instruction):
     names that are not in `robot.joint_names`.
     """
 
-    q: ArrayLike | Mapping[str, float]
+    q: VectorLike | Mapping[str, float]
     now: float | None = None
     _: KW_ONLY
     nearest: bool = True
@@ -206,7 +211,7 @@ class SetOptions(Instruction):
 class SetRest(Instruction):
     """Change the rest posture (n,). Raises InvalidConfiguration."""
 
-    rest: ArrayLike
+    rest: VectorLike
 
     def apply(self, state: TrackerState) -> None:
         """See Instruction."""
@@ -220,7 +225,7 @@ class SetRest(Instruction):
 class SetSolver(Instruction):
     """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one."""
 
-    solver: str | Solver
+    solver: SolverName | Solver
     options: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -249,7 +254,7 @@ class OfferConfiguration(Instruction):
     `reconfigure` the joints go there. Raises InvalidConfiguration if q does not fit the robot.
     """
 
-    q: ArrayLike | None
+    q: VectorLike | None
     note: str
 
     def apply(self, state: TrackerState) -> None:
@@ -304,7 +309,7 @@ class NextFrame(Instruction):
     InvalidGoal, and keeps the last frame, if the examples do not match.
     """
 
-    examples: Sequence[ArrayLike] = ()
+    examples: Sequence[VectorLike] = ()
     _: KW_ONLY
     restart: bool = False
 
@@ -400,7 +405,7 @@ class Reset(Instruction):
     if q is not finite or has the wrong length, or while the joints are commanded to move.
     """
 
-    q: ArrayLike
+    q: VectorLike
     _: KW_ONLY
     keep_goals: bool = False
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidOption
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 
@@ -48,9 +49,9 @@ class MotionLimits:
         cls,
         robot: Robot,
         *,
-        velocity: ArrayLike = np.inf,
-        acceleration: ArrayLike = np.inf,
-        jerk: ArrayLike = np.inf,
+        velocity: float | VectorLike = np.inf,
+        acceleration: float | VectorLike = np.inf,
+        jerk: float | VectorLike = np.inf,
     ) -> MotionLimits:
         """The robot's own limits, tightened by these rates, one number or (n,).
 
@@ -104,7 +105,7 @@ class MotionLimits:
             raise InvalidOption(f'limits of joint {int(np.argmax(wrong))} (of q): {what}')
 
 
-def _row(given: ArrayLike, name: str) -> Array:
+def _row(given: float | VectorLike, name: str) -> Array:
     try:
         return np.array(given, float, order='C')
     except (TypeError, ValueError):

@@ -72,17 +72,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Concatenate, ParamSpec
 
-from numpy.typing import ArrayLike
-
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..jobs import Job
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.robot import Robot
-from ..solvers import Solver
+from ..solvers import Solver, SolverName
 from .governor import Governor
 from .instructions import (
     Brake,
@@ -121,7 +120,7 @@ def instructed(
 ) -> Callable[Concatenate[Tracker, Arguments], None]:
     """Return the method of a tracker that makes an instruction of this kind and applies it."""
 
-    def method(self: Tracker, *given: Arguments.args, **named: Arguments.kwargs) -> None:
+    def method(self: Tracker, /, *given: Arguments.args, **named: Arguments.kwargs) -> None:
         self.apply(kind(*given, **named))
 
     of_kind = inspect.signature(kind)
@@ -164,12 +163,12 @@ class Tracker:
         rate: float,
         *,
         limits: MotionLimits | None = None,
-        solver: str | Solver = 'levenberg_marquardt',
+        solver: SolverName | Solver = 'levenberg_marquardt',
         solver_options: Mapping[str, Any] | None = None,
         options: TrackerOptions | None = None,
-        q0: ArrayLike | None = None,
+        q0: VectorLike | None = None,
         governor: Governor | None = None,
-        rest: ArrayLike | None = None,
+        rest: VectorLike | None = None,
         clock: Clock = time.perf_counter,
         background: Run | None = Job,
     ) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
 from ..options import OptionSet, option
+
+Move = Literal['joint', 'linear']
+SpeedProfile = Literal['square_root', 'linear']
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,16 @@ class TrackerOptions(OptionSet):
         unit='s',
         bounds=(0.0, math.inf),
     )
-    move: str = option(
+    move: Move = option(
         'joint',
         'motion to a goal: of the joints, or of the tip in a straight line',
-        choices=('joint', 'linear'),
+        choices=get_args(Move),
     )
-    speed_profile: str = option(
+    speed_profile: SpeedProfile = option(
         'square_root',
         'speed of the joints along their path to a goal that jumped: proportional to the square '
         'root of the path (constant acceleration, the fastest), or to the path',
-        choices=('square_root', 'linear'),
+        choices=get_args(SpeedProfile),
     )
     linear_velocity: float = option(
         0.25, 'maximum velocity of straight lines and twists', unit='m/s', bounds=(1e-6, 1e3)

@@ -246,7 +246,7 @@ class Goals:
         """A tip's last goal (4, 4); without one, the pose that it is commanded to have."""
         new = self._inbox.get(tip)
         if isinstance(new, SetGoal):
-            return new.transform
+            return new.target
         before = model.tracker.goals[tip]
         return model.tip_pose(tip) if before is None else before
 

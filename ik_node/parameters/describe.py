@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any
 
-from ik_core import SOLVERS
+from ik_core import SOLVERS, solver_name
 
 from .specs import UNBOUNDED, Spec, fixed_specs
 
@@ -92,7 +92,7 @@ def _introduction(group: str) -> str:
 
 def solver_summary(name: str) -> str:
     """The first paragraph of what a solver's module says of it."""
-    return (import_module(SOLVERS[name].__module__).__doc__ or '').split('\n\n')[0]
+    return (import_module(SOLVERS[solver_name(name)].__module__).__doc__ or '').split('\n\n')[0]
 
 
 def _comment(text: str) -> Iterator[str]:

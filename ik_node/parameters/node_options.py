@@ -9,11 +9,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ik_core import SOLVERS
 from ik_core.exceptions import InvalidOption
 from ik_core.options import option
+from ik_core.solvers import PresetName, SolverName
 from ik_core.tracking import TrackerOptions
 
 TIGHTEST = 1e-12
@@ -176,8 +177,10 @@ class NodeOptions:
     record_minutes: float = option(
         10.0, 'time span that a recording keeps', unit='min', bounds=(0.1, 1440.0)
     )
-    solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
-    preset: str = option(
+    solver: SolverName = option(
+        'levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS)
+    )
+    preset: PresetName | Literal[''] = option(
         '',
         'options of the solver as in a paper; options that are not at their defaults override it',
         choices=('', *sorted({name for kind in SOLVERS.values() for name in kind.presets})),

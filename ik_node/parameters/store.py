@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
@@ -21,6 +21,7 @@ from rclpy.parameter import Parameter
 
 from ik_core import SOLVERS, Robot, make_solver
 from ik_core.exceptions import InvalidOption
+from ik_core.solvers import PresetName, SolverName
 from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
@@ -251,7 +252,7 @@ def _with_hint(name: str, known: Iterable[str]) -> str:
     return f'{name} (did you mean {close[0]}?)' if close else name
 
 
-def _with_preset(solver: str, preset: str, options: Any) -> Any:
+def _with_preset(solver: SolverName, preset: PresetName | Literal[''], options: Any) -> Any:
     """Options of a preset, overridden by each option that differs from its default.
 
     Raises InvalidOption where the solver does not have that preset.

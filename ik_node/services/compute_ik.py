@@ -40,6 +40,7 @@ from ik_core import (
 )
 from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
+from ik_core.solvers import SolverName
 
 from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform, read_joint_state
@@ -51,7 +52,7 @@ from ..scene_reader import SceneReader
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
-SEARCHES = 'levenberg_marquardt', 'closed_form'
+SEARCHES: tuple[SolverName, ...] = 'levenberg_marquardt', 'closed_form'
 """The solvers that find any solution, as such requests need; the first where neither is set."""
 
 DEFAULT_TIMEOUT = 0.5
@@ -103,7 +104,7 @@ class Query:
     problem: IkProblem
     q0: Array
     seconds: float
-    solver: str
+    solver: SolverName
     options: dict[str, Any]
 
     def solve(self, stopping: threading.Event) -> IkResult:

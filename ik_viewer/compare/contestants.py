@@ -9,7 +9,7 @@ from typing import Any
 
 from ik_core import SOLVERS, make_solver
 from ik_core.exceptions import InvalidOption
-from ik_core.solvers import Solver
+from ik_core.solvers import PresetName, Solver, SolverName
 
 from ..drawing.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 
@@ -38,8 +38,8 @@ COLOURS = (RED, PURPLE, BLUE, GREEN, ORANGE, SKY)
 class Contestant:
     """A solver that takes part. `preset` is a paper's options, None its own defaults."""
 
-    solver: str
-    preset: str | None = None
+    solver: SolverName
+    preset: PresetName | None = None
 
     @property
     def name(self) -> str:

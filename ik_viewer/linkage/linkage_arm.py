@@ -16,7 +16,7 @@ import numpy as np
 
 from ik_core import SOLVERS, Robot
 from ik_core.maths.rotations import Array
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import JointKind, linkage
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState
 from ..local.local_arm import LocalArm
@@ -44,7 +44,7 @@ class Design:
         Eq. 3.14)
     """
 
-    joint: str = 'two_angle'
+    joint: JointKind = 'two_angle'
     lengths: tuple[float, ...] = (0.4, 0.4, 0.4)
     limits: tuple[float, float] | None = None
     velocity: float = math.inf

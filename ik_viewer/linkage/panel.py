@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ik_core.robot.linkage import ORDERS
+from ik_core.robot.linkages import ORDERS
 
 from ..arm import Moment
 from ..page.stage import Stage

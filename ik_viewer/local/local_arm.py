@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ik_core.display import joined
 from ik_core.exceptions import IkError
+from ik_core.maths.argument_types import VectorLike
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, Tracker, TrackStatus
 from ik_core.tracking.other_configuration import MISSED
@@ -53,7 +53,7 @@ class LocalArm:
         tips: Sequence[str] = (),
         *,
         rate: float = RATE,
-        q0: ArrayLike | None = None,
+        q0: VectorLike | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
         self.description: Description | None = description

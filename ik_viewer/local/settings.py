@@ -15,6 +15,7 @@ from typing import Any
 from ik_core import SOLVERS, Robot
 from ik_core.exceptions import InvalidOption
 from ik_core.options import exact_number, option
+from ik_core.solvers import SolverName
 from ik_core.tracking import TrackerOptions
 
 from ..arm import Setting
@@ -29,7 +30,9 @@ TIGHTEST = 1e-12
 class GoalOptions:
     """Options of goals, named as the node's parameters."""
 
-    solver: str = option('levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS))
+    solver: SolverName = option(
+        'levenberg_marquardt', 'name of the solver', choices=tuple(SOLVERS)
+    )
     position_tolerance: float = option(
         1e-5, 'error below which a goal counts as reached', unit='m', bounds=(TIGHTEST, 1.0)
     )

@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, Robot
+from ik_core import (
+    SOLVERS,
+    IkProblem,
+    PoseTask,
+    PositionAxisTask,
+    PositionTask,
+    Robot,
+    solver_name,
+)
 from ik_core.maths.rotations import Array
+from ik_core.solvers import SolverName
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import MotionLimits, TrackerOptions
 
@@ -68,9 +77,9 @@ def tracker_options(settings: Settings) -> TrackerOptions:
     return TrackerOptions(**options_of(TrackerOptions, settings))
 
 
-def solver_of(settings: Settings) -> tuple[str, dict[str, Any]]:
+def solver_of(settings: Settings) -> tuple[SolverName, dict[str, Any]]:
     """The name of the solver, and its options."""
-    name = settings['solver'].value
+    name = solver_name(settings['solver'].value)
     return name, options_of(SOLVERS[name].Options, settings, f'{name}.')
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ik_core import SOLVERS
+from ik_core import SOLVERS, solver_name
 
 from ..arm import Moment, Setting
 from ..presets import preset_of, preset_settings
@@ -102,5 +102,5 @@ def _parts(name: str) -> tuple[str, str | None]:
 
 def _names(solver: str) -> list[str]:
     """The names of a solver in the menu: alone, and with each preset."""
-    presets = SOLVERS[solver].presets if solver in SOLVERS else ()
+    presets = SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ()
     return [_name(solver, preset) for preset in (None, *presets)]

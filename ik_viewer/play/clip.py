@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ik_core import Robot
 from ik_core.exceptions import InvalidOption
+from ik_core.maths.argument_types import TransformLike
 from ik_core.maths.rotations import Array
 from ik_core.motion import Motion
 from ik_core.retargeting.example import Example, Scale, example_of, link_paths
@@ -30,7 +30,7 @@ class Clip:
     placed: Array
 
     @classmethod
-    def of(cls, source: Robot, motion: Motion, transform: ArrayLike | None = None) -> Clip:
+    def of(cls, source: Robot, motion: Motion, transform: TransformLike | None = None) -> Clip:
         """The clip of a motion. Raises InvalidMotion where it is not one of that robot."""
         placed = np.eye(4) if transform is None else np.array(transform, float)
         return cls(source, motion.positions_of(source), motion.period, placed)

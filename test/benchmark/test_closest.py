@@ -8,7 +8,7 @@ import pytest
 
 import ik_core as ik
 from benchmark.closest import is_false, problem_out_of_reach
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.robot.robot_sources import load_robot
 
 

@@ -27,7 +27,7 @@ from ik_core.tracking import MotionLimits, Tracker
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_core.tracking.recording.figure import draw_errors
 from ik_core.tracking.recording.history import histories
-from ik_core.tracking.recording.replay import _joint_panels
+from ik_core.tracking.recording.replays import _joint_panels
 
 URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
 TIPS = ('left_palm', 'right_palm')

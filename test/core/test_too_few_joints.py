@@ -12,7 +12,7 @@ from support.robots import shipped
 
 import ik_core as ik
 from ik_core import IkStatus
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.solvers import SOLVERS
 from ik_core.tasks.goals import POSITION_FIRST
 from ik_core.tracking import MotionLimits, Tracker, TrackStatus

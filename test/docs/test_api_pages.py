@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public names of ik_core: the same in the code and on the API pages, each in one place."""
 
+import dataclasses
+import importlib
 import re
 import types
 import typing
@@ -10,6 +12,8 @@ from support.fresh_python import run
 from support.places import ROOT
 
 import ik_core as ik
+from ik_core.solvers import DEFAULT_SOLVER, Solver
+from ik_core.solvers.names import AllSolutionsOptions, BatchOptions
 
 FOLDER = ROOT / 'docs' / 'api'
 MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'collision',
@@ -60,7 +64,7 @@ def test_the_pages_describe_every_public_name_once_in_its_module():
 
 
 def test_the_names_on_top_are_few_and_the_rest_is_in_modules():
-    assert len(exported()['ik'] - {'__version__'}) <= 31
+    assert len(exported()['ik'] - {'__version__'}) <= 32
     for module in MODULES:
         assert isinstance(getattr(ik, module), types.ModuleType)
 
@@ -94,6 +98,28 @@ def test_a_module_is_an_attribute_before_anything_has_imported_it(name):
 
 
 def test_names_for_type_checkers_are_those_of_the_solvers():
+    files = (ROOT / 'ik_core' / 'solvers').glob('*.py')
+    modules = [importlib.import_module(f'ik_core.solvers.{file.stem}') for file in files]
+    kinds = {
+        kind for module in modules for kind in vars(module).values() if isinstance(kind, type)
+    }
+    own = {kind for kind in kinds if issubclass(kind, Solver) and hasattr(kind, 'name')}
+    assert {kind.name: kind for kind in own} == ik.SOLVERS
     assert typing.get_args(ik.solvers.SolverName) == tuple(ik.SOLVERS)
     presets = {name for kind in ik.SOLVERS.values() for name in kind.presets}
     assert set(typing.get_args(ik.solvers.PresetName)) == presets
+
+
+def test_options_for_type_checkers_are_those_of_the_solvers():
+    options = {}
+    for kind in ik.SOLVERS.values():
+        for field in dataclasses.fields(kind.Options):
+            choices = field.metadata['choices']
+            of = typing.Literal[choices] if choices else type(field.default)
+            assert options.setdefault(field.name, of) == of
+    assert typing.get_type_hints(ik.solvers.SolverOptions) == options
+    own = options.keys() - {'random_seed'}
+    assert typing.get_type_hints(BatchOptions).keys() == own
+    default = {field.name for field in dataclasses.fields(ik.SOLVERS[DEFAULT_SOLVER].Options)}
+    own = default - {'random_seed', 'closed_form'}
+    assert typing.get_type_hints(AllSolutionsOptions).keys() == own

@@ -45,7 +45,7 @@ def test_a_list_begins_a_paragraph():
 
 @pytest.mark.parametrize(
     ('text', 'expected'),
-    [("(q: TypeAliasForwardRef('ArrayLike'))", '(q: ArrayLike)'), (None, None), ('', '')],
+    [("(q: TypeAliasForwardRef('VectorLike'))", '(q: VectorLike)'), (None, None), ('', '')],
 )
 def test_types_are_called_as_in_the_source(text, expected):
     assert docstrings.short_types(text) == expected

@@ -9,7 +9,7 @@ from support.places import ROOT, URDF
 
 import ik_core as ik
 from ik_core.cli.reach import check_drawable
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 
 PAGE = (ROOT / 'docs' / 'troubleshooting.md').read_text('utf-8')
 QUOTED = re.findall(r'^- `(.+)`\n\n  ', PAGE, re.M)

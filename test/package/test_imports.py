@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports point one way, the core knows no ROS, and importing it is light."""
 
+import ast
 import itertools
 import os
 import subprocess
@@ -170,7 +171,7 @@ def test_a_planted_cycle_is_found(tmp_path, back):
 
 def test_an_import_beside_or_above_is_found():
     solver, tracker = CORE / 'solvers' / 'bfgs.py', CORE / 'tracking' / 'tracker.py'
-    batch, kernel = CORE / 'batch' / 'solve_batch.py', CORE / 'kernels' / 'jit.py'
+    batch, kernel = CORE / 'batch' / 'many_targets.py', CORE / 'kernels' / 'jit.py'
     assert breaches(solver, {solver: {kernel}}) == []
     assert breaches(tracker, {tracker: {solver, kernel, batch}}) == [batch]
     assert breaches(solver, {solver: {tracker}}) == [tracker]
@@ -229,6 +230,20 @@ def test_no_two_files_of_tests_have_the_same_name():
     paths = (ROOT / 'test').rglob('test_*.py')
     names = sorted(path.name for path in paths if not (path.parent / '__init__.py').exists())
     assert [one for one, next_one in itertools.pairwise(names) if one == next_one] == []
+
+
+def names_from_modules(path):
+    """Names that the __init__ of a package imports from its modules."""
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.ImportFrom) and node.level and node.module:
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize('path', sorted(CORE.rglob('__init__.py')), ids=lambda p: p.parent.name)
+def test_a_package_has_no_function_with_the_name_of_a_module(path):
+    """Type checkers would see the module; which of the two others see depends on imports."""
+    modules = {file.stem for file in path.parent.iterdir()}
+    assert modules.isdisjoint(names_from_modules(path))
 
 
 def solver_files():

@@ -46,6 +46,7 @@ KEYS = {
 }
 UNDECLARED = {
     'argcomplete',
+    'typing_extensions',  # for type checkers, which know it
     'matplotlib',
     'distributed',
     'pinocchio',

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.thorough
 PAGES = [ROOT / 'CONTRIBUTING.md', *sorted(ROOT.glob('docs/**/*.md'))]
 UNRELATED = ('.git', '.venv*', '.*_cache', '__pycache__', 'build', 'install', 'log', '*.egg-info')
 SOLVERS = 'ik_core/solvers/__init__.py'
+NAMES = 'ik_core/solvers/names.py'
 EXAMPLES = 'test/support/task_examples.py'
 
 
@@ -83,12 +84,11 @@ def contract(tree, name):
 
 
 def paste_solver(tree):
-    """One file, and two lines in another."""
-    method, lines = blocks('a new solver')
+    """One file and two lines."""
+    method, line, name = blocks('a new solver')
     (tree / 'ik_core/solvers/gauss_newton.py').write_text(method, encoding='utf-8')
-    line, name = lines.splitlines(keepends=True)
     edit(tree / SOLVERS, 'from .jacobian_transpose', line)
-    edit(tree / SOLVERS, "'trust_region'", name)
+    edit(tree / NAMES, "'trust_region'", name.splitlines(keepends=True)[1])
 
 
 def test_a_solver_runs_as_plain_python(tree):

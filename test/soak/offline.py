@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ik_core import SOLVERS, IkProblem, PoseTask, PositionAxisTask, PositionTask, load_urdf
+from ik_core import (
+    SOLVERS,
+    IkProblem,
+    PoseTask,
+    PositionAxisTask,
+    PositionTask,
+    load_urdf,
+    solver_name,
+)
 from ik_core.exceptions import IkError
 from ik_core.robot.shipped import shared_file
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
@@ -298,7 +306,7 @@ class Tracked:
                 updates_per_tick=int(random.choice([0, 0, 1, 3])),
                 replan_period=float(random.choice([0.0, 0.05, 0.5])),
                 goal_timeout=float(random.choice([0.0, 0.1])),
-                move=str(random.choice(['joint', 'linear'])),
+                move='linear' if random.choice(['joint', 'linear']) == 'linear' else 'joint',
                 feed_forward=bool(random.random() < 0.3),
                 rest_rate=float(random.choice([0.0, 1.0])),
                 linear_velocity=float(random.choice([0.1, 2.0])),
@@ -313,7 +321,7 @@ class Tracked:
         """Any that can follow these goals."""
         name = str(self.random.choice(list(SOLVERS)))
         try:
-            self.tracker.set_solver(name)
+            self.tracker.set_solver(solver_name(name))
         except IkError:
             self.told['refused'] += 1
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 import ik_core as ik
-from ik_core.batch.solve_batch import solve_batch
+from ik_core.batch.many_targets import solve_batch
 from ik_core.optim.search import Budget
 from ik_core.robot.shipped import shipped_robots
 

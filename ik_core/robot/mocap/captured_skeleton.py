@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...exceptions import InvalidOption, MocapError
+from ...maths.argument_types import MatrixLike
 from ...maths.rotations import Array
 from ..joints import WORLD, Joint
 from ..motion import Motion
@@ -35,7 +35,7 @@ class CapturedSkeleton:
     scale: float
     radians: float
 
-    def motion(self, frames: ArrayLike, period: float) -> Motion:
+    def motion(self, frames: MatrixLike, period: float) -> Motion:
         """The motion of frames whose values are in the order of q, in the file's units."""
         lengths = np.array(self.robot.joint_types) == 'prismatic'
         factors = np.where(lengths, self.scale, self.radians)

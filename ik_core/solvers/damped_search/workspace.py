@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...closed_form.beginning import Beginning, beginning_of
 from ...closed_form.nearest import ROOM
 from ...collision.rows import free_rows
 from ...display import joined
 from ...kernels.records import Record
+from ...maths.argument_types import VectorLike
 from ...maths.lanes import LANES
 from ...maths.rotations import Array
 from ...optim.records import ProblemRecords
@@ -194,7 +195,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         free_rows(known[0].address, known[1].address, rows, free)
         searches['verdicts'][:count] = np.where(free, layouts.FREE, layouts.COLLIDES)
 
-    def _read(self, q0: ArrayLike | None) -> Array:
+    def _read(self, q0: VectorLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
         q = self.problem.load(q0)
         if len(self.packed.frozen):
@@ -202,14 +203,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
         self.load_tasks(q)
         return q
 
-    def _check(self, status: int, q: ArrayLike | None = None) -> None:
+    def _check(self, status: int, q: VectorLike | None = None) -> None:
         """Raise the error of a task, or one about the start."""
         if status == NOT_FINITE:
             self.problem.load(q)
         if status == layouts.FAILED:
             self.fail()
 
-    def solve(self, q0: ArrayLike | None, clock: Clock) -> IkResult:
+    def solve(self, q0: VectorLike | None, clock: Clock) -> IkResult:
         """Solve to the end, without a budget."""
         started, is_plain, problem = clock(), self.is_plain, self.problem
         q = problem.load_numbers(q0) if is_plain else self._read(q0)
@@ -278,7 +279,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     # --- step by step ---
 
-    def load(self, q0: ArrayLike | None) -> Array:
+    def load(self, q0: VectorLike | None) -> Array:
         q, own = self._read(q0), self.searches
         self.note_tolerances()
         own['starts'][0] = q[self.problem.columns]

@@ -16,7 +16,7 @@ the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock
 
 from .reading import InvalidRecording, Recording, read_recording
 from .recorder import PART, Recorder, part_of, versions
-from .replay import Replay, draw_replay, replay
+from .replays import Replay, draw_replay, replay
 
 __all__ = [
     'PART',

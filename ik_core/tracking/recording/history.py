@@ -18,7 +18,7 @@ from ...robot.robot import Robot
 from ..motion_limits import MotionLimits
 from ..status import Command, TrackStatus
 from .reading import Recording
-from .replay import ReplayedClock, run_segment
+from .replays import ReplayedClock, run_segment
 from .values import Decoder
 
 

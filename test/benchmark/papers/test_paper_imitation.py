@@ -9,7 +9,7 @@ from support.paper_results import rows_of
 from benchmark.papers import imitation
 from benchmark.papers.imitation import HANDS, joined_hands, letter, proportioned, shape_error
 from ik_core.retargeting.example import link_paths
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 
 
 def test_shape_error_ignores_place_turn_and_size_but_not_mirroring_or_bends():

@@ -17,7 +17,7 @@ from benchmark.papers.optimality import (
     newton_on_equations,
 )
 from benchmark.problems import aim
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 from ik_core.tasks import PositionTask
 
 

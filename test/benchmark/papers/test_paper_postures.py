@@ -8,7 +8,7 @@ from support.paper_results import rows_of
 
 from benchmark.papers import postures
 from benchmark.papers.line_search import Method, load_clips
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 
 
 def test_pictures_are_seen_from_the_side_and_from_the_front():

@@ -9,7 +9,7 @@ import pytest
 from support import closed_form_chains as chains
 
 import ik_core as ik
-from ik_core.batch.solve_all import BETWEEN
+from ik_core.batch.all_solutions import BETWEEN
 
 pytestmark = pytest.mark.long
 NOISE = 1e-5

@@ -15,7 +15,7 @@ from support.places import ROOT
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, InvalidConfiguration, InvalidGoal, InvalidOption
-from ik_core.batch.solve_batch import MOST
+from ik_core.batch.many_targets import MOST
 
 
 def pose_problem(name, **options):

@@ -9,7 +9,7 @@ from support import robots, ur5e_closed_form
 
 import ik_core as ik
 from ik_core import IkProblem, IkStatus, InvalidGoal, InvalidOption, UnsupportedProblem
-from ik_core.batch.solve_batch import scattered_starts
+from ik_core.batch.many_targets import scattered_starts
 
 
 def pose_problem(name, **options):

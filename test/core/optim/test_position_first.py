@@ -9,8 +9,8 @@ from support.robots import shipped
 
 import ik_core as ik
 from ik_core import IkStatus
-from ik_core.batch.solve_batch import ManySolves
-from ik_core.robot.linkage import linkage
+from ik_core.batch.many_targets import ManySolves
+from ik_core.robot.linkages import linkage
 
 ARMS = {'hobby': hobby_arm, 'arm5': lambda: shipped('arm5'), 'linkage': lambda: linkage(5)}
 

@@ -13,7 +13,7 @@ from ik_core.motion import InvalidMotion, load_motion
 from ik_core.retargeting import KeyFrames, human_motion, load_goals
 from ik_core.retargeting.example import link_paths
 from ik_core.retargeting.human_motions import MOTIONS, relaxed
-from ik_core.robot.human import human
+from ik_core.robot.human_model import human
 
 PANDA = robots.shipped('panda')
 

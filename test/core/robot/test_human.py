@@ -7,7 +7,7 @@ from support.places import URDF
 
 import ik_core as ik
 from ik_core.cli.main import main
-from ik_core.robot.human import COMMENT, human, human_shapes
+from ik_core.robot.human_model import COMMENT, human, human_shapes
 from ik_core.robot.mocap.acclaim import read_skeleton
 from ik_core.robot.urdf_text import urdf_text
 

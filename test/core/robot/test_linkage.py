@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ik_core as ik
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.robot.urdf_text import urdf_text
 
 KINDS = {'hinge': 'z', 'two_angle': 'zy', 'ball': 'zyx'}

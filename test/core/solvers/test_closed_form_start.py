@@ -17,7 +17,7 @@ from support.first_attempts import (
 
 import ik_core as ik
 from benchmark.robots import arm
-from ik_core.batch.solve_batch import solve_batch
+from ik_core.batch.many_targets import solve_batch
 from ik_core.closed_form import beginning
 from ik_core.closed_form.beginning import CLOSE, NEAR, beginning_of
 from ik_core.closed_form.nearest import VALUES

@@ -10,7 +10,7 @@ from support import robots
 from support.random_trees import free_joints_of, trees
 
 import ik_core as ik
-from ik_core.batch.solve_batch import ManySolves
+from ik_core.batch.many_targets import ManySolves
 from ik_core.solvers import SOLVERS
 from ik_core.tracking.recording.recorded_problems import describe_task, make_task
 

@@ -12,7 +12,7 @@ from support.streams import AtOnce, Held, Stream, moved, out_of_reach
 
 import ik_core as ik
 from benchmark.closest import is_false
-from ik_core.robot.linkage import linkage
+from ik_core.robot.linkages import linkage
 from ik_core.solvers import SOLVERS, make_solver
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.instructions import OfferConfiguration

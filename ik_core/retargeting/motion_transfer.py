@@ -18,15 +18,16 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..display import counted, length, listed, time
 from ..exceptions import InvalidOption
+from ..maths.argument_types import Names, TransformLike, VectorLike, WeightsLike
 from ..maths.rotations import Array, matrix_from_quaternion, relative_logs
 from ..options import check_function
 from ..robot.motion import Motion
 from ..robot.robot import Robot
-from ..solvers import DEFAULT_SOLVER
+from ..solvers import DEFAULT_SOLVER, SolverName
 from ..tasks.reference_motion import total_link_length
 from .example import Scale, example_of, link_poses
 from .frame_solver import FrameSolver, Progress, Weights
@@ -75,21 +76,21 @@ def retarget(
     joints: Mapping[str, str] | None = None,
     beta: float = 1e-5,
     alpha: float | None = None,
-    link_weights: ArrayLike = 1.0,
-    orientation_weights: ArrayLike = 0.0,
-    joint_weights: ArrayLike = 1.0,
-    velocity_weights: ArrayLike = 0.0,
-    acceleration_weights: ArrayLike = 0.0,
-    stiffness: ArrayLike = 0.0,
+    link_weights: float | VectorLike = 1.0,
+    orientation_weights: float | VectorLike = 0.0,
+    joint_weights: float | VectorLike = 1.0,
+    velocity_weights: float | VectorLike = 0.0,
+    acceleration_weights: float | VectorLike = 0.0,
+    stiffness: WeightsLike = 0.0,
     balance: float = 0.0,
-    feet: Sequence[str] = (),
+    feet: Names = (),
     length: float | None = None,
     scale: Scale = 1.0,
-    transform: ArrayLike | None = None,
+    transform: TransformLike | None = None,
     base_link: str | None = None,
     keep_limits: bool = True,
-    q0: ArrayLike | None = None,
-    solver: str = DEFAULT_SOLVER,
+    q0: VectorLike | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
     solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> RetargetResult:

@@ -25,24 +25,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
 from ..closed_form.forms import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
+from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..options import whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
 from ..robot.limits import TURN
 from ..solvers import Solver, make_solver
-from .solve_batch import BatchResult, ManySolves, scattered_starts
+from ..solvers.names import AllSolutionsOptions
+from .many_targets import BatchResult, ManySolves, scattered_starts
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LEAST = 128
 MORE = 64
@@ -121,14 +126,14 @@ class Solutions:
 
 def solve_all(
     problem: IkProblem,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     *,
     turns: bool = False,
     closed_form: bool = True,
     max_searches: int = 4096,
     random_seed: int = 0,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[AllSolutionsOptions],
 ) -> Solutions:
     """Find all solutions of a problem with finitely many; the module describes the stopping rule.
 
@@ -162,7 +167,7 @@ def solve_all(
 
 def _by_searches(
     problem: IkProblem,
-    q0: ArrayLike | None,
+    q0: VectorLike | None,
     turns: bool,
     limit: int,
     random_seed: int,
@@ -221,7 +226,7 @@ _KNOWN: WeakKeyDictionary[IkProblem, CachedForm] = WeakKeyDictionary()
 """Cached closed forms of problems, kept as long as the problem exists."""
 
 
-def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
+def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
     """The closed form of a problem, where it has one as its frozen joints stand in q0."""
     known = _KNOWN.get(problem)
     if known is None or not known.is_for(problem):
@@ -231,7 +236,7 @@ def _form_of(problem: IkProblem, q0: ArrayLike | None) -> ClosedForm | None:
 
 
 def _in_closed_form(
-    problem: IkProblem, q0: ArrayLike | None, turns: bool, started: float
+    problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
     """The answer where the problem has a closed form without a redundant joint."""
     form = _form_of(problem, q0)

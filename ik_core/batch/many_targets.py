@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..chunks import Progress, Work, check_progress, checked_threads, share_out
 from ..display import angle, counted, html_table, joined, length
@@ -23,6 +23,7 @@ from ..display import time as time_text
 from ..exceptions import InvalidOption
 from ..kernels.jit import COMPILED
 from ..kernels.records import Record
+from ..maths.argument_types import TransformsLike, VectorLike
 from ..maths.lanes import LANES
 from ..maths.rotations import (
     Array,
@@ -40,7 +41,11 @@ from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.run import solve_batch as solve_searches
 from ..solvers.damped_search.workspace import DampedWorkspace
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
+from ..solvers.names import BatchOptions, SolverName
 from .rows import Answers, put_answers, take_problems
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 NOTED = 8
 """Missed goals whose notes are in that of the batch."""
@@ -158,14 +163,14 @@ def _worst_of(row: tuple[str, int, str, str, str]) -> str:
 
 def solve_batch(
     problem: IkProblem,
-    targets: Any,
-    q0: ArrayLike | None = None,
+    targets: TransformsLike,
+    q0: VectorLike | None = None,
     random_seed: int = 0,
     *,
-    solver: str = DEFAULT_SOLVER,
+    solver: SolverName = DEFAULT_SOLVER,
     threads: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[BatchOptions],
 ) -> BatchResult:
     """Solve the problem for N sets of targets on all cores, with the results of N single solves.
 
@@ -252,7 +257,7 @@ class ManySolves:
         starts: Array,
         *,
         near: Array | None = None,
-        seeds: ArrayLike | None = None,
+        seeds: VectorLike | None = None,
         progress: Progress | None = None,
     ) -> BatchResult:
         """Solve for checked transforms (N, goals, 4, 4) and starts (N, n), or (1, n) for all.
@@ -276,7 +281,7 @@ class ManySolves:
         transforms: Array | None,
         starts: Array,
         near: Array | None,
-        seeds: ArrayLike | None,
+        seeds: VectorLike | None,
         progress: Progress | None,
     ) -> BatchResult:
         least = LEAST if seeds is None else LEAST_SEARCHES
@@ -466,7 +471,7 @@ def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResul
     )
 
 
-def checked_starts(problem: IkProblem, q0: ArrayLike | None, count: int) -> Array:
+def checked_starts(problem: IkProblem, q0: VectorLike | None, count: int) -> Array:
     """The starts (N, n), or (1, n) for all; InvalidConfiguration names the first bad one."""
     given = problem.default_configuration if q0 is None else q0
     return for_kernels(problem.robot.checked_rows(given, count, 'q0'))

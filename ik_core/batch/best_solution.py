@@ -13,43 +13,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidOption, UnsupportedProblem
+from ..maths.argument_types import VectorLike, WeightsLike
 from ..maths.rotations import Array, IntArray
 from ..optim.search import Budget
 from ..options import measured, whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
+from ..solvers.names import BatchOptions, SolverName
 from ..tasks import ManipulabilityTask, PostureTask, Task
 from ..tasks.weights import checked_weights
-from .solve_batch import BatchResult, ManySolves, scattered_starts
+from .many_targets import BatchResult, ManySolves, scattered_starts
 
-CHOICES = ('first', 'nearest', 'limits', 'manipulable')
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Criterion = Literal['first', 'nearest', 'limits', 'manipulable']
+CHOICES: tuple[Criterion, ...] = get_args(Criterion)
 ATTEMPTS = 64
 TOGETHER = 64
 """Searches between two looks at the clock, where they are compiled."""
 COUNTS = 'iterations', 'evaluations', 'restarts', 'abandoned_evaluations'
 
-Choice = str | Callable[[Array], float]
+Choice = Criterion | Callable[[Array], float]
 
 
 def solve_best(
     problem: IkProblem,
-    q0: ArrayLike | None = None,
+    q0: VectorLike | None = None,
     choose: Choice = 'nearest',
     *,
-    weights: ArrayLike = 1.0,
+    weights: WeightsLike = 1.0,
     attempts: int | None = None,
     budget: Budget | None = None,
     random_seed: int = 0,
-    solver: str = DEFAULT_SOLVER,
+    solver: SolverName = DEFAULT_SOLVER,
     threads: int | None = None,
-    **options: Any,
+    **options: Unpack[BatchOptions],
 ) -> IkResult:
     """Solve many times and return the best solution by a criterion; see the module.
 
@@ -103,7 +108,7 @@ class _Criterion:
 
 
 def _criterion(
-    problem: IkProblem, q0: Array, choose: Choice, weights: ArrayLike
+    problem: IkProblem, q0: Array, choose: Choice, weights: WeightsLike
 ) -> _Criterion | None:
     """The criterion by name, or of a function; None for 'first'."""
     if callable(choose):
@@ -204,7 +209,7 @@ def counts_of(result: IkResult | BatchResult) -> IntArray:
     return np.array([np.sum(getattr(result, name)) for name in COUNTS])
 
 
-def _checked_weights(problem: IkProblem, weights: ArrayLike) -> Array:
+def _checked_weights(problem: IkProblem, weights: WeightsLike) -> Array:
     array = checked_weights(weights)
     if array.shape not in ((), (problem.robot.n,)):
         raise InvalidOption(f'weights {weights!r}: one number or {problem.robot.n} are needed')

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from ..options import exact_number, whole_number
 from .joints import Joint
 from .robot import Robot
 
-ORDERS = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
+JointKind = Literal['hinge', 'two_angle', 'ball', 'screw']
+ORDERS: dict[JointKind, str] = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
 """The axes that each kind of joint turns about, each turned by those before."""
 
 MOST_RODS = 1000
@@ -38,7 +39,7 @@ FAN = math.radians(60.0)
 
 def linkage(
     rods: int,
-    joint: str = 'hinge',
+    joint: JointKind = 'hinge',
     *,
     lengths: float | Sequence[float] = 0.4,
     limits: tuple[float, float] | None = None,
@@ -110,7 +111,7 @@ def _rods(rods: int) -> int:
     return count
 
 
-def _kind(joint: str, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
+def _kind(joint: JointKind, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
     """The `Joint` of a kind."""
     order = ORDERS[joint]
     if joint == 'screw':
