@@ -36,6 +36,7 @@ from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
 from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
+OPTIONS = SearchOptions()
 HELD_COST = 1e-16
 """Largest cost of reached goals and held tasks together that counts as 0."""
 
@@ -70,14 +71,14 @@ class NullSpaceDescent:
         self.done = False
         joint_tasks, patterns, others = sorted_tasks(problem.secondary)
         self._others = [*patterns, *others]
-        self._records = records = SearchRecords(problem, SearchOptions())
+        self._records = records = SearchRecords(problem, OPTIONS)
         q = problem.configuration(x)
         records.start_at(q)
         rows = joint_rows = len(x) if joint_tasks else 0
         if self._others:
             rows += len(problem.rows_of(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
-        sizes = {'rows': len(records.search['residual']), 'joints': len(x)}
+        sizes = {'rows': records.rows, 'joints': len(x)}
         own = DESCENT.make({**sizes, 'task_rows': rows, 'joint_rows': joint_rows})
         self._own, records.search['own'] = own, own.address
         if joint_tasks:

@@ -147,7 +147,7 @@ class ProblemRecords:
 
 
 class SearchRecords(ProblemRecords):
-    """A search in the shared loop: `search`, the record SEARCH."""
+    """A search in the shared loop: `search`, the record SEARCH; `rows` of its residual."""
 
     _method: Callback | None = None
 
@@ -155,7 +155,7 @@ class SearchRecords(ProblemRecords):
         super()._make_records(other_rows)
         n = len(self.problem.variables)
         joint_rows = n if self._joint_tasks else 0
-        rows = self.packed.rows + joint_rows + other_rows
+        self.rows = rows = self.packed.rows + joint_rows + other_rows
         self._sizes |= {
             'rows': rows,
             'joint_rows': joint_rows,

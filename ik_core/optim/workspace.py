@@ -60,7 +60,7 @@ class MethodWorkspace(SearchRecords, Workspace):
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
         search = self.search
-        rows = len(search['residual']) + self.constraint_rows
+        rows = self.rows + self.constraint_rows
         self.steps_at_once = steps_at_once(len(search['x']), rows)
         search['seed'] = self._options.random_seed
         self.own = self._layout.make(self._sizes)

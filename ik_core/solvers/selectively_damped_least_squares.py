@@ -76,15 +76,15 @@ own_at = SELECTIVELY_DAMPED.vector_view()
 def update(search: Record) -> None:
     """dx = the sum of the singular values' steps, each clamped; the sum is clamped by the rest."""
     own, dx, squares = own_at(search.own), search.dx, search.rhs
-    m, n = search.work.shape
-    decompose(own.columns, search.basis, search.work, squares)
+    columns, error, rho, (m, n) = own.columns, own.error, own.rho, search.work.shape
+    decompose(columns, search.basis, search.work, squares)
     for j in range(n):
         dx[j] = 0.0
-        own.rho[j] = over_end_effectors(search, own.columns[j])
+        rho[j] = over_end_effectors(search, columns[j])
     least = RANK_TOLERANCE**2 * falling(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
-            factor = product(search.basis[i], own.error) / squares[i]
+            factor = product(search.basis[i], error) / squares[i]
             gamma = own.max_step * allowed_fraction(search, i, squares[i])
             largest = 0.0
             for j in range(n):
@@ -98,9 +98,9 @@ def update(search: Record) -> None:
 @kernel
 def allowed_fraction(search: Record, i: int, square: float) -> float:
     """Return min(1, N_i / M_i) for a singular value with this square."""
-    own, path = own_at(search.own), 0.0
+    rho, path = own_at(search.own).rho, 0.0
     for j in range(search.work.shape[1]):
-        path += abs(search.work[i, j]) * own.rho[j]
+        path += abs(search.work[i, j]) * rho[j]
     goal = over_end_effectors(search, search.basis[i])
     return min(1.0, goal * square / path) if path > 0.0 else 1.0
 
