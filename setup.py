@@ -59,7 +59,7 @@ NAME = 'ik_node'
 SHARE = f'share/{NAME}'
 
 URL = 'https://ik-node.example'
-"""A placeholder, as the maintainer's address: docs/releasing.md."""
+"""A placeholder, as the maintainer's address: docs/develop/releasing.md."""
 NAMES_EXPRESSION = tuple(map(int, setuptools.__version__.split('.')[:2])) >= (77, 0)
 LICENSE = {'license_expression' if NAMES_EXPRESSION else 'license': 'Apache-2.0'}
 """PEP 639's field, and the one before it for the setuptools of distributions."""

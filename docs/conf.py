@@ -22,7 +22,7 @@ BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.rst', 'LICENSE', 'benchmark', 'config', 
 """Files outside this folder that pages include, show or link to."""
 
 WHOLE = {
-    'extending': (
+    'contributing': (
         '../CONTRIBUTING.md',
         ':start-after: "# Working on ik_node"\n:relative-docs: docs/',
     ),

@@ -11,6 +11,7 @@ loop of the other methods (`optim.loop`) share them, and Python, too.
 from __future__ import annotations
 
 from .kernels.jit import inline_kernel, kernel
+from .kernels.signatures import Array1, Array2
 from .maths.boxed_step import clamped, is_blocked
 from .maths.lanes import most
 from .maths.linalg import SHORTEST_COLUMN, STATIONARY, negative_curvature, stiffness
@@ -46,7 +47,7 @@ def put_inside(x: Array, bounds: Array) -> None:
         x[j] = clamped(x[j], bounds[0, j], bounds[1, j])
 
 
-@kernel
+@kernel(entry='ik_is_within')
 def is_within(
     position: float, rotation: float, position_tolerance: float, rotation_tolerance: float
 ) -> bool:
@@ -54,8 +55,8 @@ def is_within(
     return (position <= position_tolerance) & (rotation <= rotation_tolerance)
 
 
-@kernel
-def are_within(errors: Array, position_tolerance: float, rotation_tolerance: float) -> bool:
+@kernel(entry='ik_are_within')
+def are_within(errors: Array2, position_tolerance: float, rotation_tolerance: float) -> bool:
     """Whether there are goals, and the errors (G, 2) of all are within their tolerances."""
     for g in range(errors.shape[0]):
         if not is_within(errors[g, 0], errors[g, 1], position_tolerance, rotation_tolerance):
@@ -95,8 +96,10 @@ def descent_along(
     return -1 if is_blocked(x, lower, upper, gradient) else 1
 
 
-@kernel
-def is_stationary(x: Array, bounds: Array, gradient: Array, squares: Array, cost: float) -> bool:
+@kernel(entry='ik_is_stationary')
+def is_stationary(
+    x: Array1, bounds: Array2, gradient: Array1, squares: Array1, cost: float
+) -> bool:
     """Whether the cost falls nowhere inside the limits: a closest point, or a saddle.
 
     gradient (n,) : half the cost's; squares (n,) : of the lengths of the Jacobian's columns
@@ -108,8 +111,8 @@ def is_stationary(x: Array, bounds: Array, gradient: Array, squares: Array, cost
     return True
 
 
-@inline_kernel
-def lengthen(squares: Array) -> None:
+@inline_kernel(entry='ik_lengthen')
+def lengthen(squares: Array1) -> None:
     """Raise the squares of columns (n,) that vanish beside the longest one."""
     longest = 0.0
     for j in range(squares.shape[0]):
@@ -204,7 +207,7 @@ def _rank(status: int) -> int:
     return 2 if status == CLOSEST else 1
 
 
-@kernel
+@kernel(entry='ik_answer_status')
 def answer_status(status: int, is_reached: bool, stays: bool) -> int:
     """The status of an answer that was evaluated again, for that of the search.
 

@@ -27,7 +27,7 @@ ARGUMENTS = (
 )
 MISSING = 'this needs Playwright: pip install --group browser, in a clone'
 NO_CHROMIUM = f'none of {", ".join(NAMES)} is on the path: install one (apt install chromium)'
-PATIENCE = 120.0
+PATIENCE = 600.0
 """[s] Two cores that do other work take a while to draw in software."""
 LOOK = 0.02
 """[s] Between two looks at what is waited for."""

@@ -205,7 +205,7 @@ def _by_searches(
 
 def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
     """The solutions that are free, and those that are not."""
-    free = problem.are_free(found.q)
+    free = problem.avoidance.are_free(found.q)
     return replace(
         found,
         q=found.q[free],

@@ -153,7 +153,11 @@ class BatchResult:
         for i in missed[:NOTED].tolist():
             errors = self.position_errors[i], self.orientation_errors[i]
             if self.status[i].misses_goals:
-                notes.append(problem.advice(self.q[i], *errors, known._points_of(i)))
+                notes.append(
+                    problem.missed.advice(
+                        self.q[i], *errors, problem.tolerances, known._points_of(i)
+                    )
+                )
         return replace(known, note=joined(self.note, *dict.fromkeys(notes)))
 
 
@@ -266,7 +270,7 @@ class ManySolves:
         `near` (n,): the configuration next to which full turns are chosen, instead of the starts;
         `seeds` (N,): random seeds in the place of the one in the solver's options.
         """
-        started, note = time.perf_counter(), self.problem.note_on_start(starts)
+        started, note = time.perf_counter(), self.problem.avoidance.note_on_start(starts)
         count = len(starts if transforms is None else transforms)
         if self.compiled:
             result = self._run_kernel(count, transforms, starts, near, seeds, progress)
@@ -309,9 +313,11 @@ class ManySolves:
 
     def _explain(self, result: BatchResult, transforms: Array) -> None:
         """Write TOO_FEW_JOINTS where `IkProblem.explained` says so."""
-        if result.success.all() or not self.problem.short_goals.any():
+        if result.success.all() or not self.problem.missed.short_goals.any():
             return
-        few = self.problem.lacks_joints(*result._errors(), transforms[..., :3, 3])
+        few = self.problem.missed.are_joints_missing(
+            *result._errors(), transforms[..., :3, 3], self.problem.tolerances
+        )
         result.status[few & (result.status == IkStatus.CLOSEST)] = IkStatus.TOO_FEW_JOINTS
 
     def _solve(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, Array3, Array4, IntArray1, IntArray2
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 from ..rules import put_inside
@@ -40,15 +41,15 @@ class Answers(NamedTuple):
         )
 
 
-@kernel
+@kernel(entry='ik_take_problems')
 def take_problems(
-    transforms: Array,
-    starts: Array,
-    variables: IntArray,
-    bounds: Array,
+    transforms: Array4,
+    starts: Array2,
+    variables: IntArray1,
+    bounds: Array2,
     first: int,
-    frames: Array,
-    points: Array,
+    frames: Array3,
+    points: Array2,
 ) -> None:
     """Fill frames (C, G, 12) and points (C, variables) for the problems from `first` on.
 
@@ -68,19 +69,19 @@ def take_problems(
         put_inside(points[i], bounds)
 
 
-@kernel
+@kernel(entry='ik_put_answers')
 def put_answers(
-    answers: Array,
-    errors: Array,
-    codes: IntArray,
-    starts: Array,
-    variables: IntArray,
+    answers: Array2,
+    errors: Array3,
+    codes: IntArray2,
+    starts: Array2,
+    variables: IntArray1,
     first: int,
-    q: Array,
-    position_errors: Array,
-    orientation_errors: Array,
-    statuses: IntArray,
-    counts: IntArray,
+    q: Array2,
+    position_errors: Array2,
+    orientation_errors: Array2,
+    statuses: IntArray1,
+    counts: IntArray2,
 ) -> None:
     """Put what was found, answers (C, variables), errors (C, G, 2) of the goals, and codes (C, 4),
     into the `Answers` from `first` on; joints that do not move stand as in starts.

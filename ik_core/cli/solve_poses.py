@@ -142,7 +142,9 @@ class _Run:
                 break
             errors = batch.position_errors[i], batch.orientation_errors[i]
             points = targets[i, :, :3, 3]
-            self.advice = self.problem.advice(batch.q[i], *errors, points, IN_SHELL)
+            self.advice = self.problem.missed.advice(
+                batch.q[i], *errors, self.problem.tolerances, points, IN_SHELL
+            )
 
     def remarks(self) -> Iterator[str]:
         """Notes on how goals are weighed, and on why poses are missed."""

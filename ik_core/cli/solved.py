@@ -62,11 +62,12 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
 
 
 def in_shell(problem: IkProblem, result: IkResult) -> IkResult:
-    """The result with a note that names options of the command line, not names of Python."""
-    missed = result.q, result.position_errors, result.orientation_errors, problem.points
-    if result.success or not (advice := problem.advice(*missed)):
+    """Return the result with a note that names options of the command line, none of Python."""
+    errors = result.position_errors, result.orientation_errors
+    missed = result.q, *errors, problem.tolerances, problem.points
+    if result.success or not (advice := problem.missed.advice(*missed)):
         return result
-    note = result.note.replace(advice, problem.advice(*missed, words=IN_SHELL))
+    note = result.note.replace(advice, problem.missed.advice(*missed, words=IN_SHELL))
     return replace(result, note=note)
 
 

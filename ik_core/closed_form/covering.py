@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from ..collision.records import CYLINDER
 from ..maths.affine import Affine, dot, stacked
 from ..maths.rotations import Array, IntArray
-from ..problem import DEPTH, IkProblem
+from ..problem import IkProblem
+from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
 from ..robot.limits import TURN as FULL_TURN
 from .forms import ClosedForm
@@ -388,7 +389,7 @@ class Cover:
         proved = np.zeros(len(q), bool)
         depths: dict[tuple[str, str], Array] = {}
         for i, one in enumerate(q):
-            pairs = self._collisions.colliding(one, self._problem.groups)
+            pairs = self._collisions.colliding(one, self._problem.avoidance.groups)
             if not pairs and self.found is None and self._is_answer(one):
                 self.found = one
             for pair in pairs:
@@ -402,7 +403,9 @@ class Cover:
         return proved
 
     def _is_answer(self, q: Array) -> bool:
-        return self._problem.is_solved(*self._problem.errors(q)) and self._problem.is_free(q)
+        return self._problem.is_solved(
+            *self._problem.errors(q)
+        ) and self._problem.avoidance.is_free(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
         """Bound on the motion [m] of one link's pieces relative to the other link, from where they

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
@@ -74,16 +75,16 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
     return found
 
 
-@kernel
+@kernel(entry='ik_closed_follow')
 def follow(
     p: Packed,
-    limits: Array,
+    limits: Array2,
     held: int,
-    x: Array,
-    residual: Array,
-    columns: Array,
-    normal: Array,
-    vectors: Array,
+    x: Array1,
+    residual: Array1,
+    columns: Array2,
+    normal: Array2,
+    vectors: Array2,
 ) -> float:
     """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
 
@@ -116,16 +117,16 @@ def follow(
     return _error(p, x, residual)
 
 
-@kernel
+@kernel(entry='ik_closed_appraise')
 def appraise(
     p: Packed,
-    x: Array,
-    errors: Array,
-    shares: Array,
-    residual: Array,
-    columns: Array,
-    normal: Array,
-    vectors: Array,
+    x: Array2,
+    errors: Array2,
+    shares: Array1,
+    residual: Array1,
+    columns: Array2,
+    normal: Array2,
+    vectors: Array2,
 ) -> None:
     """How good solutions x (k, n) of one goal are: its errors (k, 2) [m, rad], and shares (k,).
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.jit import inline_kernel, kernel
+from ..kernels.signatures import Array2
 from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
@@ -884,7 +885,7 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
         memory[GOAL + c, lane] = targets[row, c]
 
 
-@kernel
+@kernel(entry='ik_solve_poses')
 def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     """Solve the poses first..last-1 of N; return whether the last has what is only near a
     solution.
@@ -940,8 +941,8 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     return near
 
 
-@kernel
-def judge_candidates(address: int, candidates: Array) -> bool:
+@kernel(entry='ik_judge_candidates')
+def judge_candidates(address: int, candidates: Array2) -> bool:
     """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, IntArray1
 from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
@@ -71,16 +72,16 @@ ROOM = ROWS + 2
 _in_lanes = in_lanes[WIDTH]
 
 
-@kernel
+@kernel(entry='ik_nearest_solutions')
 def nearest_solutions(
-    plan: IntArray,
-    numbers: Array,
-    targets: Array,
-    starts: Array,
+    plan: IntArray1,
+    numbers: Array2,
+    targets: Array2,
+    starts: Array2,
     first: int,
     last: int,
-    memory: Array,
-    points: Array,
+    memory: Array2,
+    points: Array2,
 ) -> None:
     """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
     to the start, or, without one, the start inside the limits.

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2, Array3, IntArray1
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
 from .branch_search import (
@@ -87,20 +88,20 @@ UNKNOWN = math.inf
 _in_lanes = in_lanes[WIDTH]
 
 
-@kernel
+@kernel(entry='ik_nearest_branch')
 def nearest_branch(
-    plan: IntArray,
-    numbers: Array,
-    wide: Array,
-    target: Array,
-    start: Array,
-    values: Array,
-    trial: Array,
-    paths: Array,
-    parts: Array,
-    ends: Array,
-    memory: Array,
-    q: Array,
+    plan: IntArray1,
+    numbers: Array2,
+    wide: Array2,
+    target: Array2,
+    start: Array2,
+    values: Array1,
+    trial: Array2,
+    paths: Array3,
+    parts: Array2,
+    ends: Array3,
+    memory: Array2,
+    q: Array1,
 ) -> tuple[float, bool]:
     """Fill q (n,), which is the start, with the nearest solution; return the value it holds, and
     whether those next to the start, or with its own value, have to be looked for with care.

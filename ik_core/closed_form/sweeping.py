@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2, Array3, IntArray1
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
 from .branches import END, keep_all, load, measure, nearest_between, set_values, stays_between
@@ -37,17 +38,17 @@ FINEST = 1e-13
 _in_lanes = in_lanes[WIDTH]
 
 
-@kernel
+@kernel(entry='ik_closed_sweep')
 def sweep(
-    plan: IntArray,
-    numbers: Array,
-    targets: Array,
-    starts: Array,
-    values: Array,
+    plan: IntArray1,
+    numbers: Array2,
+    targets: Array2,
+    starts: Array2,
+    values: Array1,
     task: int,
-    trial: Array,
-    memory: Array,
-    costs: Array,
+    trial: Array2,
+    memory: Array2,
+    costs: Array1,
 ) -> float:
     """Solve for rising `values` (N,) of the redundancy parameter, as the task says.
 
@@ -107,17 +108,17 @@ def _last(plan: IntArray, numbers: Array, values: Array, trial: Array, memory: A
 # --- between two values --------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_hidden_values')
 def hidden_values(
-    plan: IntArray,
-    wide: Array,
-    targets: Array,
-    starts: Array,
-    values: Array,
-    trial: Array,
-    paths: Array,
-    memory: Array,
-    found: Array,
+    plan: IntArray1,
+    wide: Array2,
+    targets: Array2,
+    starts: Array2,
+    values: Array1,
+    trial: Array2,
+    paths: Array3,
+    memory: Array2,
+    found: Array1,
 ) -> int:
     """Fill found (N,) with values between two of (N,) that have solutions where these have none,
     or none where both have some; return how many, -1 where joints are undetermined at a value.

@@ -21,6 +21,7 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2
 from ..maths.rotations import Array
 
 SAFETY = 1e-12
@@ -135,9 +136,9 @@ def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
     return math.sqrt(reach) + height + OUTSIDE * max(height, 0.0)
 
 
-@kernel
+@kernel(entry='ik_cover_descend')
 def descend(
-    corners: Array, planes: Array, simplex: Array, spare: Array, steps: int, converged: float
+    corners: Array2, planes: Array2, simplex: Array2, spare: Array2, steps: int, converged: float
 ) -> None:
     """Minimise `excess_at` from a simplex (n + 1, n + 1), whose last column gets the values [m].
 

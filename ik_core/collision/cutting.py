@@ -21,6 +21,7 @@ import numpy as np
 
 from ..exceptions import MeshError
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array3
 from ..maths.rotations import Array
 
 MOST_PIECES = 8
@@ -281,8 +282,8 @@ def _growing(slabs: list[Array]) -> list[float]:
     return volumes
 
 
-@kernel
-def winding_number(triangles: Array, x: float, y: float, z: float) -> float:
+@kernel(entry='ik_winding_number')
+def winding_number(triangles: Array3, x: float, y: float, z: float) -> float:
     """How often triangles (T, 3, 3) enclose a point [VanOosteromStrackee1983] Eq. 8.
 
     1 inside a closed surface, 0 outside; -1 inside one that is turned inside out.

@@ -26,6 +26,7 @@ import math
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.records import FLOAT, INT, LANE, Layout
+from ..kernels.signatures import Array1, Array2
 from ..maths.lanes import Number, least, most, root
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
@@ -150,9 +151,9 @@ def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> f
 # --- search --------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_link_distance')
 def link_distance(
-    model_address: int, state_address: int, path_address: int, x: Array, slope: Array
+    model_address: int, state_address: int, path_address: int, x: Array1, slope: Array1
 ) -> float:
     """The distance [m] of two links at joint positions x (variables,), 0 where they touch, and its
     derivative (variables,), 0 where they touch."""
@@ -214,15 +215,15 @@ def _vector(rows: Array, k: int) -> Vector:
     return rows[k, 0], rows[k, 1], rows[k, 2]
 
 
-@kernel
+@kernel(entry='ik_collision_search')
 def search(
     model_address: int,
     state_address: int,
     path_address: int,
-    starts: Array,
+    starts: Array2,
     descents: int,
     margin: float,
-    found: Array,
+    found: Array1,
 ) -> float:
     """Search for joint positions where two links are nearest; return that distance [m].
 
@@ -307,7 +308,7 @@ def _descend(
 # --- proof ---------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_prove')
 def prove(
     model_address: int,
     state_address: int,
@@ -570,7 +571,7 @@ def _set_costs(model: Record, path: Record, cut: int) -> None:
         path.cost[k] = min(cost, path.cost[k]) + 0.05 * path.cost[k]
 
 
-@kernel
+@kernel(entry='ik_collision_prove_inside')
 def prove_inside(
     model_address: int,
     state_address: int,
@@ -629,7 +630,7 @@ def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
     return moved
 
 
-@kernel
+@kernel(entry='ik_collision_prove_touching')
 def prove_touching(
     model_address: int, state_address: int, path_address: int, point: int, most_boxes: int
 ) -> tuple[bool, int]:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..kernels.jit import inline_kernel, kernel
+from ..kernels.signatures import Array1, Array2, BoolArray1
 from ..maths.rotations import Array, Frame, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
@@ -35,10 +33,8 @@ ALL = (1 << WIDTH) - 1
 """All lanes, as bits."""
 
 
-@kernel
-def free_rows(
-    model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
-) -> None:
+@kernel(entry='ik_collision_free_rows')
+def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolArray1) -> None:
     """free (N,): whether in each configuration (N, n) all pairs are farther than their margins."""
     state = state_numbers(state_address)
     for row in range(0, rows.shape[0], WIDTH):
@@ -161,9 +157,9 @@ def deepest(model_address: int, state_address: int, q: Array, reach: float) -> f
 # --- distances -----------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_distances_at')
 def distances_at(
-    model_address: int, state_address: int, q: Array, within: float, only_nearest: bool
+    model_address: int, state_address: int, q: Array1, within: float, only_nearest: bool
 ) -> int:
     """Find the nearest pieces of all pairs of links at q (n,) that are nearer than `within` [m],
     or only those of the nearest pair of links, however far. Returns how many there are.
@@ -180,9 +176,9 @@ def distances_at(
     return _nearest_pairs(model, corners, state, lanes, within, only_nearest)
 
 
-@kernel
+@kernel(entry='ik_collision_gradients_of_rows')
 def gradients_of_rows(
-    model_address: int, state_address: int, rows: Array, distances: Array, gradients: Array
+    model_address: int, state_address: int, rows: Array2, distances: Array1, gradients: Array2
 ) -> None:
     """distances (N,), gradients (N, n): of the nearest pair, at each row of (N, n)."""
     model = model_numbers(model_address)

@@ -287,7 +287,7 @@ class View(NumbaProxy):
     """The record at an address, for compiled kernels."""
 
     def __init__(self, layout: Layout, is_vector: bool, width: int) -> None:
-        self.name = f'{layout.name}, {width} {"vector" if is_vector else "scalar"}'
+        self.path = f'{layout.name}, {width} {"vector" if is_vector else "scalar"}'
         self.fields = tuple(fields_of(layout, is_vector, width))
 
     def for_numba(self) -> Any:
@@ -295,7 +295,7 @@ class View(NumbaProxy):
         if self._made is None:
             from . import numba_records
 
-            self._made = numba_records.view(self.name, self.fields)
+            self._made = numba_records.view(self.path, self.fields)
         return self._made
 
 

@@ -20,6 +20,7 @@ import math
 from typing import NamedTuple
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from .linalg import cholesky_solve
 from .rotations import Array
 
@@ -134,15 +135,15 @@ def constrained_program(
     return _no_step(step, NOT_CONVEX)
 
 
-@kernel
+@kernel(entry='ik_boxed_program')
 def boxed_program(
-    hessian: Array,
-    gradient: Array,
-    x: Array,
-    bounds: Array,
-    normal: Array,
-    step: Array,
-    memory: Array,
+    hessian: Array2,
+    gradient: Array1,
+    x: Array1,
+    bounds: Array2,
+    normal: Array2,
+    step: Array1,
+    memory: Array1,
 ) -> int:
     """Solve the program without planes: see `constrained_program`.
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidGoal
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, Array3
 from .lanes import angle_of, most, root, select, wave
 from .vectors import Vector
 
@@ -109,14 +110,14 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     return scale * x, scale * y, scale * z
 
 
-@kernel
-def relative_logs(before: Array, after: Array, vectors: Array) -> None:
+@kernel(entry='ik_relative_logs')
+def relative_logs(before: Array2, after: Array2, vectors: Array2) -> None:
     """vectors (N, 3) [rad]: `relative_log` of each of the rotations before and after (N, 9)."""
     for i in range(before.shape[0]):
         vectors[i, 0], vectors[i, 1], vectors[i, 2] = relative_log(before[i], after[i])
 
 
-@kernel
+@kernel(entry='ik_quaternion_of')
 def quaternion_of(
     m00: float,
     m01: float,
@@ -276,8 +277,8 @@ def shortest_turn_onto(axis: Array) -> Array:
     )
 
 
-@kernel
-def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
+@kernel(entry='ik_is_rigid')
+def is_rigid(t: Array2, largest: float, tolerance: float) -> bool:
     """Whether t (4, 4) is a rigid transform of numbers up to `largest`.
 
     Comparisons with NaN are false, so it fails them.
@@ -297,8 +298,8 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
 
 
-@kernel
-def first_not_rigid(transforms: Array, largest: float, tolerance: float) -> int:
+@kernel(entry='ik_first_not_rigid')
+def first_not_rigid(transforms: Array3, largest: float, tolerance: float) -> int:
     """The first of transforms (N, 4, 4) that is not rigid (`is_rigid`), its index; N: all are."""
     for i in range(transforms.shape[0]):
         if not is_rigid(transforms[i], largest, tolerance):

@@ -64,7 +64,7 @@ from .evaluation import (
 )
 from .layouts import ENDED, Record
 from .line_search import SMALLEST_MOVE, line_search_at, project_onto
-from .loop import Kernel, method_loop
+from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
 NEAR = 0.1
@@ -478,13 +478,13 @@ INSTEAD = {
     loop.next_attempt: next_attempt_free,
     within_tolerances: reached_free,
 }
-settle = substitute(loop.settle, 'free', INSTEAD)
-conclude = substitute(loop.conclude, 'free', INSTEAD)
+settle = substitute(loop.settle, 'free', INSTEAD, 'ik_loop_settle_free')
+conclude = substitute(loop.conclude, 'free', INSTEAD, 'ik_loop_conclude_free')
 
 
 @cache
 def free_loop(name: str, start: Kernel) -> Kernel:
     """Return the loop around a method's start and the step among obstacles."""
-    own = {start: start, step_free: step_free}
-    made: Kernel = substitute(method_loop(name, start, step_free), 'free', {**INSTEAD, **own})
+    instead, entry = {**INSTEAD, start: start, step_free: step_free}, f'ik_run_{name}_free'
+    made: Kernel = substitute(loop_of(name, start, step_free), 'free', instead, entry)
     return made

@@ -36,7 +36,7 @@ from ..rules import is_pressing, is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .layouts import Record, search_at
-from .loop import Kernel, method_loop
+from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
 NEAR = 1e-10
@@ -281,19 +281,19 @@ INSTEAD = {
 }
 """Kernels for limits alone, and those for linear constraints in their place."""
 
-settle = substitute(loop.settle, 'constrained', INSTEAD)
-conclude = substitute(loop.conclude, 'constrained', INSTEAD)
+settle = substitute(loop.settle, 'constrained', INSTEAD, 'ik_loop_settle_constrained')
+conclude = substitute(loop.conclude, 'constrained', INSTEAD, 'ik_loop_conclude_constrained')
 
 
 @cache
 def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
     """Return the loop around a method's kernels, whose step keeps the constraints."""
-    own = {start: start, step: step}
-    made: Kernel = substitute(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
+    instead, entry = {**INSTEAD, start: start, step: step}, f'ik_run_{name}_constrained'
+    made: Kernel = substitute(loop_of(name, start, step), 'constrained', instead, entry)
     return made
 
 
-@kernel
+@kernel(entry='ik_start_inside')
 def start_inside(address: int) -> bool:
     """Move the start to the nearest point inside; False if there is none."""
     search = search_at(address)

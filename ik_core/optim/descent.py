@@ -57,7 +57,7 @@ DESCENT = Layout(
 own_at = DESCENT.vector_view()
 
 
-@kernel
+@kernel(entry='ik_begin_descent')
 def begin_descent(address: int) -> None:
     """Begin at x."""
     search = search_at(address)
@@ -67,7 +67,7 @@ def begin_descent(address: int) -> None:
     own.cost = _secondary_at(search, search.x)
 
 
-@kernel
+@kernel(entry='ik_descend')
 def descend(address: int) -> bool:
     """Move x once; return whether there is nothing left to gain."""
     search = search_at(address)

@@ -23,6 +23,7 @@ from .active_set import fraction_within
 from .evaluation import evaluate, is_held, take_trial
 from .layouts import METHOD, Record
 from .line_search import project_onto
+from .loop import method_loop
 
 DOGBOX = METHOD.extended(
     'dogbox',
@@ -165,3 +166,6 @@ def predicted_decrease(search: Record) -> float:
             image += search.columns[j, i] * search.dx[j]
         decrease -= (2.0 * search.residual[i] + image) * image
     return decrease
+
+
+run_trust_region = method_loop('trust_region', start, step)

@@ -67,7 +67,7 @@ class GoalEqualities(ABC):
         return self.problem.at(x)
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
-        """Return |s|^2 at variables x; `begins` as for `IkProblem.rows_of`."""
+        """Return |s|^2 at variables x; `begins` as for `secondary_at`."""
         residual, _ = self.problem.secondary_at(x, begins)
         return float(residual @ residual)
 

@@ -78,8 +78,13 @@ start = step = placeholder
 
 @cache
 def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
-    """Return the loop around a method's kernels: (address of the search, most iterations)."""
-    made: Kernel = with_kernels(_run, f'run_{name}', start=start, step=step)
+    """Return the loop around a method's kernels, an entry: (address, most iterations)."""
+    return loop_of(name, start, step, f'ik_run_{name}')
+
+
+def loop_of(name: str, start: Kernel, step: Kernel, entry: str = '') -> Kernel:
+    """Return the loop around a method's kernels; entry : its symbol if it is an entry."""
+    made: Kernel = with_kernels(_run, f'run_{name}', entry, start=start, step=step)
     return made
 
 
@@ -218,7 +223,7 @@ def _conclude(search: Record) -> None:
     search.evaluations, search.disturbed = evaluations, 1
 
 
-@kernel
+@kernel(entry='ik_loop_settle')
 def settle(address: int) -> int:
     """Do the work between the runs of a method's loop.
 
@@ -235,7 +240,7 @@ def settle(address: int) -> int:
     return search.answer_status
 
 
-@kernel
+@kernel(entry='ik_loop_conclude')
 def conclude(address: int) -> None:
     """Make an answer of the best point so far; the search can continue afterwards."""
     search = search_at(address)
@@ -271,3 +276,7 @@ def _call(search: Record, wanted: int) -> None:
     search.method_wanted = wanted
     if call_back(search.method) != 0:
         search.status = FAILED
+
+
+run_python = method_loop('python', call_start, call_step)
+"""The loop of all methods that are written in Python."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ..kernels.jit import kernel
 from ..kernels.records import FLOAT, INT
+from ..kernels.signatures import Array1, Array2
 from ..maths.linalg import gauss_newton_hessian
-from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
 from .layouts import Record
@@ -50,8 +50,8 @@ QUASI_NEWTON = LINE_SEARCH.extended(
 quasi_newton_at = QUASI_NEWTON.vector_view()
 
 
-@kernel
-def linear_model(columns: Array, epsilon: float, model: Array) -> None:
+@kernel(entry='ik_linear_model')
+def linear_model(columns: Array2, epsilon: float, model: Array2) -> None:
     """model (n, n) = J'J + eps I, half the Hessian of |r + J dx|^2, for J' = columns (n, m).
 
     eps keeps it positive definite if J'J is singular, as it is for a redundant arm.
@@ -61,8 +61,8 @@ def linear_model(columns: Array, epsilon: float, model: Array) -> None:
         model[j, j] += epsilon
 
 
-@kernel
-def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
+@kernel(entry='ik_bfgs_update')
+def bfgs_update(model: Array2, step: Array1, change: Array1, image: Array1) -> None:
     """Update the BFGS approximation by a step s (n,) that changed the gradient by y (n,).
 
         B+ = B - B s s' B / s'B s + y y' / s'y

@@ -104,7 +104,7 @@ class ProblemRecords:
         if packed is not problem.packed:
             packed.load(q)
         if self._others:
-            rows = len(problem.rows_of(self._others, q[problem.columns])[0])
+            rows = len(problem.task_rows.both(self._others, q[problem.columns])[0])
             if rows != self.constants['other_rows']:
                 self._make_records(rows)
             self._is_first = True
@@ -210,14 +210,16 @@ def rows_of(
 ) -> Array:
     """Return the residual (rows,) of tasks at variables x, or their Jacobian (rows, variables).
 
-    begins : check both, as `problem.rows_of` does
+    begins : check both, as `TaskRows.both` does
 
     Raises UnsupportedProblem if the number of rows has changed.
     """
     if begins:
-        found = problem.rows_of(tasks, x, begins)[wants_jacobian]
+        found = problem.task_rows.both(tasks, x, begins)[wants_jacobian]
+    elif wants_jacobian:
+        found = problem.task_rows.jacobian(tasks, x)
     else:
-        found = (problem.jacobian_of if wants_jacobian else problem.residual_of)(tasks, x)
+        found = problem.task_rows.residual(tasks, x)
     if len(found) != rows:
         names = ', '.join(type(task).__name__ for task in tasks)
         what = 'rows of the Jacobian' if wants_jacobian else 'residuals'

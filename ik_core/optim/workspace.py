@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from ..robot.cone_kernels import INWARD
 from ..robot.reach_cones import cone_record
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
-from . import avoiding, constrained
+from . import avoiding, constrained, loop
 from .layouts import METHOD, NEW, STEP
-from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
+from .loop import Kernel
 from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
@@ -34,28 +34,27 @@ NO_COST = 1e-24
 class MethodWorkspace(SearchRecords, Workspace):
     """The records of a method's search for one problem; `own` is the method's.
 
+    run_loop : the method's loop, which suits this kind of search
     layout : of `own`
     prepare : fills fields of `own` that depend on the start, before each search
     remembered : fields of `own` that a search for nearly the same goals begins with
     """
 
+    _settle: ClassVar[Kernel] = staticmethod(loop.settle)
+    _conclude: ClassVar[Kernel] = staticmethod(loop.conclude)
+
     def __init__(
         self,
         problem: IkProblem,
         options: SearchOptions,
-        name: str,
-        start: Kernel,
-        step: Kernel,
+        run_loop: Kernel,
         layout: Layout = METHOD,
         prepare: Callable[[MethodWorkspace], None] = lambda workspace: None,
         remembered: tuple[str, ...] = (),
     ) -> None:
         self._layout, self._prepare, self._remembered = layout, prepare, remembered
-        self._use_kernels(name, start, step)
+        self.loop = run_loop
         super().__init__(problem, options)
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
@@ -147,10 +146,8 @@ class ConstrainedWorkspace(MethodWorkspace):
     """The records of a method's search between linear constraints, and the kernels for it."""
 
     keeps_constraints = True
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = constrained.constrained_loop(name, start, step)
-        self._settle, self._conclude = constrained.settle, constrained.conclude
+    _settle = staticmethod(constrained.settle)
+    _conclude = staticmethod(constrained.conclude)
 
     def load(self, q0: VectorLike | None) -> Array:
         """Begin anew, with the start moved inside.
@@ -176,10 +173,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     _state: Record | None = None
     _version = -1
     _is_outside = False
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = avoiding.free_loop(name, start)
-        self._settle, self._conclude = avoiding.settle, avoiding.conclude
+    _settle = staticmethod(avoiding.settle)
+    _conclude = staticmethod(avoiding.conclude)
 
     def _make_records(self, other_rows: int) -> None:
         self._load_world(self._is_outside)
@@ -194,7 +189,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if avoid is None or known == (avoid.world.version, is_outside):
             return False
         self._version, self._is_outside = avoid.world.version, is_outside
-        self._model = avoid.moved_model(self.problem.groups, is_outside)
+        self._model = avoid.moved_model(self.problem.avoidance.groups, is_outside)
         self._state = avoid.workspace_of(self._model)
         return self.constraint_rows != rows
 
@@ -208,7 +203,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     def load(self, q0: VectorLike | None) -> Array:
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
-        if self._load_world(q0 is not None and problem.start_at(q0)[0]):
+        if self._load_world(q0 is not None and problem.avoidance.start_at(q0)[0]):
             self._make_records(len(self.constants['found']))
         return super().load(q0)
 
@@ -233,7 +228,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         history: tuple[float, ...] = (),
     ) -> IkResult:
         result = super().result(q, solve_time, limited_by, history)
-        start = self.problem.start_at(result.q)[1]
+        start = self.problem.avoidance.start_at(result.q)[1]
         result.note = joined(self._note(result), start)
         return result
 
@@ -243,12 +238,12 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if result.success:
             return ''
         if result.status is not IkStatus.COLLISION:
-            return problem.what_holds(result.q)
+            return problem.avoidance.active_obstacles(result.q)
         q = result.q.copy()
         if count == 0:
-            return f'nothing free was found from the start: {problem.why_not_free_at(q)}'
+            return f'nothing free was found from the start: {problem.avoidance.why_not_free(q)}'
         q[problem.columns] = self._avoided['colliding']
-        return problem.why_not_free(q[np.newaxis], count)
+        return problem.avoidance.why_no_solution(q[np.newaxis], count)
 
 
 def fill_options(own: Record, options: OptionSet) -> None:
@@ -312,9 +307,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.method = method
         self.state: StateT | None = None
         self._last: StateT | None = None
-        super().__init__(
-            problem, method.options, 'python', call_start, call_step, prepare=self._begin
-        )
+        super().__init__(problem, method.options, loop.run_python, prepare=self._begin)
 
     def _begin(self, workspace: MethodWorkspace) -> None:
         self.call_back_by(self._continue)
@@ -323,7 +316,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
     def _continue(self) -> None:
         """Begin the method, or take its step; the kernel calls this back."""
         search = self.search
-        if search['method_wanted'] == STARTING or self.state is None:
+        if search['method_wanted'] == loop.STARTING or self.state is None:
             at = self.problem.at(search['x'].copy())
             self.state = self.method.start(self.problem, at)
             if self._last is not None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.records import FLOAT, INT, Layout
+from ..kernels.signatures import Array2
 from ..maths.lanes import angle_of
 from ..maths.rotations import Array, frame_at, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
@@ -114,8 +115,8 @@ def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vec
     return angle, slope
 
 
-@kernel
-def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+@kernel(entry='ik_cone_outside')
+def outside(edges: Array2, x: float, y: float, z: float) -> tuple[float, float, float, float]:
     """The angle [rad] from the unit vector (x, y, z) to the polygon, 0 inside; its derivative."""
     angle, slope = _outside(edges, 0, edges.shape[0], (x, y, z))
     return angle, slope[0], slope[1], slope[2]

@@ -16,6 +16,7 @@ the third: about half the arithmetic of a product of matrices.
 from __future__ import annotations
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2, Array3, IntArray2
 from ..maths.lanes import wave
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
@@ -26,8 +27,8 @@ PARENT, KIND, VARIABLE = 0, 1, 2
 MULTIPLIER, OFFSET = 12, 13
 
 
-@kernel
-def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> None:
+@kernel(entry='ik_body_frames')
+def body_frames(tree: IntArray2, geometry: Array2, x: Array1, frames: Array2) -> None:
     """frames (K, 12): every body's frame in the root link's frame, for the variables `x`."""
     if tree.shape[0] == 0:
         return
@@ -43,8 +44,8 @@ def body_frames(tree: IntArray, geometry: Array, x: Array, frames: Array) -> Non
         put_frame(frames, k, frame)
 
 
-@kernel
-def body_frames_of_rows(tree: IntArray, geometry: Array, rows: Array, frames: Array) -> None:
+@kernel(entry='ik_body_frames_of_rows')
+def body_frames_of_rows(tree: IntArray2, geometry: Array2, rows: Array2, frames: Array3) -> None:
     """frames (N, K, 12): the same for each row of variables (N, variables)."""
     for i in range(rows.shape[0]):
         body_frames(tree, geometry, rows[i], frames[i])
@@ -107,9 +108,9 @@ def joint_origin(frames: Array, k: int) -> Vector:
     return frames[k, 9], frames[k, 10], frames[k, 11]
 
 
-@kernel
+@kernel(entry='ik_point_jacobian')
 def point_jacobian(
-    tree: IntArray, geometry: Array, frames: Array, body: int, point: Vector, columns: Array
+    tree: IntArray2, geometry: Array2, frames: Array2, body: int, point: Vector, columns: Array2
 ) -> None:
     """columns (variables, 6): the Jacobian's columns, linear then angular, of a point.
 
@@ -133,9 +134,9 @@ def point_jacobian(
         k = tree[k, PARENT]
 
 
-@kernel
+@kernel(entry='ik_point_jacobian_of_rows')
 def point_jacobian_of_rows(
-    tree: IntArray, geometry: Array, frames: Array, body: int, points: Array, columns: Array
+    tree: IntArray2, geometry: Array2, frames: Array3, body: int, points: Array2, columns: Array3
 ) -> None:
     """columns (N, variables, 6): the same for frames (N, K, 12) and points (N, 3)."""
     for i in range(points.shape[0]):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, BoolArray1
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
 
@@ -71,9 +72,9 @@ class JointLimits:
         return ((x <= self.lower) & (direction < 0.0)) | ((x >= self.upper) & (direction > 0.0))
 
 
-@kernel
+@kernel(entry='ik_shift_to_nearest_turns')
 def shift_to_nearest_turns(
-    q: Array, reference: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]
+    q: Array1, reference: Array1, lower: Array1, upper: Array1, turning: BoolArray1
 ) -> None:
     """Shift the turning joints of q (n,) by whole turns, in place, next to the reference (n,).
 
@@ -111,8 +112,10 @@ def hash32(value: int) -> int:
     return (value ^ (value >> 16)) & 0xFFFFFFFF
 
 
-@kernel
-def random_configuration(seed: int, attempt: int, lower: Array, upper: Array, out: Array) -> None:
+@kernel(entry='ik_random_configuration')
+def random_configuration(
+    seed: int, attempt: int, lower: Array1, upper: Array1, out: Array1
+) -> None:
     """out = a uniform random point of a finite box, a pure function of seed and attempt."""
     stream = hash32(hash32(seed & 0xFFFFFFFF) ^ ((attempt * 0x1E3779B9) & 0xFFFFFFFF))
     for j in range(out.shape[0]):

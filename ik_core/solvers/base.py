@@ -6,18 +6,20 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic
 
 from ..exceptions import InvalidOption
-from ..kernels.jit import COMPILED, kernel
+from ..kernels.jit import COMPILED, ENTRY_MAKERS, kernel
 from ..kernels.records import Layout
 from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
+from ..optim.avoiding import free_loop
+from ..optim.constrained import constrained_loop
 from ..optim.layouts import METHOD, Record
-from ..optim.loop import Kernel
+from ..optim.loop import Kernel, method_loop
 from ..optim.null_space import Descent, NullSpaceDescent, SecondarySearch
 from ..optim.position_first import Begins, PositionFirstSearch, Stage
 from ..optim.search import (
@@ -199,21 +201,45 @@ class KernelSolver(LoopSolver):
     constrained_step: ClassVar[Kernel | None] = None
     """The step that keeps linear constraints, if the method has one."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        is_method = hasattr(cls, 'step')  # else a base of several methods
+        if is_method and cls.__module__.startswith('ik_core.'):
+            ENTRY_MAKERS.append(cls.make_loops)
+
+    @classmethod
+    def make_loops(cls) -> None:
+        """Make all loops of the method: entries of the compiled library."""
+        for make in cls.loops().values():
+            make()
+
+    @classmethod
+    def loops(cls) -> dict[type[MethodWorkspace], Callable[[], Kernel]]:
+        """Return the kinds of searches that the method can do, with functions that make the loop
+        of each."""
+        name, start, constrained_step = cls.name, cls.start, cls.constrained_step
+        loops: dict[type[MethodWorkspace], Callable[[], Kernel]]
+        loops = {MethodWorkspace: partial(method_loop, name, start, cls.step)}
+        if constrained_step is not None:
+            loops[ConstrainedWorkspace] = partial(constrained_loop, name, start, constrained_step)
+        if cls.avoids:
+            loops[AvoidingWorkspace] = partial(free_loop, name, start)
+        return loops
+
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        kind, make, step = type(self), MethodWorkspace, type(self).step
-        if problem.avoids and kind.avoids:
-            make = AvoidingWorkspace
-        elif problem.constraints and kind.constrained_step is not None:
-            make, step = ConstrainedWorkspace, kind.constrained_step
-        return make(
+        """Return records of the kind of search that the problem needs."""
+        loops, kind = self.loops(), MethodWorkspace
+        if problem.avoids and AvoidingWorkspace in loops:
+            kind = AvoidingWorkspace
+        elif problem.constraints and ConstrainedWorkspace in loops:
+            kind = ConstrainedWorkspace
+        return kind(
             problem,
             self.options,
-            self.name,
-            kind.start,
-            step,
-            kind.layout,
+            loops[kind](),
+            self.layout,
             self.prepare,
-            kind.remembered,
+            self.remembered,
         )
 
     def prepare(self, workspace: MethodWorkspace) -> None:

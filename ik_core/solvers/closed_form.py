@@ -154,7 +154,7 @@ class ClosedFormSolver(Solver):
         code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
             return None
-        start = known.workspace.problem.start_at(q)[1]
+        start = known.workspace.problem.avoidance.start_at(q)[1]
         return IkResult(
             q, IkStatus.REACHED, errors[0], errors[1], cost, 1, 2, 0,
             self.clock() - started, (), joined(known.note, start),
@@ -311,12 +311,12 @@ class ClosedFormSearch(Search):
         q = choice.of(form.solve_loaded(start))
         values = np.empty(0) if redundant is None else _outwards(form, float(start[redundant]))
         for first in range(0, len(values), LOOK):
-            if q is not None or self._is_settled():
+            if q is not None or self._goal_collision():
                 break
             yield
             q = form.solve_first(start, values[first : first + LOOK], choice.of)
         is_proved = redundant is None and form.is_certain
-        if q is None and choice.colliding and not self._is_settled() and self._may_prove(form):
+        if q is None and choice.colliding and not self._goal_collision() and self._may_prove(form):
             cover = Cover(self.problem, form, start)
             while not cover.is_over:
                 yield
@@ -326,18 +326,20 @@ class ClosedFormSearch(Search):
             self._take(q)
         elif choice.colliding and is_proved:
             self._end_without_free(f'for certain, {choice.why_none(self.problem)}')
-        elif self._is_settled():
-            self._end_without_free(self.problem.why_settled(choice.colliding[0]))
+        elif why := self._goal_collision():
+            self._end_without_free(why)
         else:
             self._note = self._out_of_reach(form)
 
     def _may_prove(self, form: ClosedForm) -> bool:
         return self._options.prove_collisions and can_cover(self.problem, form)
 
-    def _is_settled(self) -> bool:
-        """Return whether the goal alone makes a solution collide, so that all do."""
-        colliding = self._choice.colliding
-        return bool(colliding) and self.problem.why_settled(colliding[0]) != ''
+    def _goal_collision(self) -> str:
+        """Name what collides for the goal alone, in a solution and so in all; '' if nothing."""
+        colliding, problem = self._choice.colliding, self.problem
+        if not colliding:
+            return ''
+        return problem.avoidance.goal_collision(colliding[0], problem.tolerances)
 
     def _end_without_free(self, why: str) -> None:
         """End at the start, since all solutions collide."""
@@ -402,7 +404,7 @@ class ClosedFormSearch(Search):
     def result(self) -> IkResult:
         """The best so far."""
         if self._answer is not None:
-            start = self.problem.start_at(self.q0)[1]
+            start = self.problem.avoidance.start_at(self.q0)[1]
             self._answer.solve_time, self._answer.note = self.solve_time, joined(self._note, start)
             return self._answer
         self._search.limited_by = self.limited_by
@@ -412,7 +414,7 @@ class ClosedFormSearch(Search):
             result.evaluations += self._found.evaluations
             result.history = self._found.history + result.history
         collides = result.status is IkStatus.COLLISION
-        why = result.note if collides else self.problem.start_at(self.q0)[1]
+        why = result.note if collides else self.problem.avoidance.start_at(self.q0)[1]
         note = self._note
         if note == NONE_EXACTLY:  # tolerances may hold what is in reach
             what = 'within the tolerances' if result.success else 'the closest point'
@@ -446,13 +448,15 @@ class _Choice:
         """Return the first of the solutions (k, n) that is free, or None."""
         if not self._problem.avoids or not len(found):
             return found[0] if len(found) else None
-        free = self._problem.are_free(found)
+        free = self._problem.avoidance.are_free(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
 
     def why_none(self, problem: IkProblem) -> str:
         """Return text: why none of the solutions may be used."""
-        return problem.why_not_free(np.array(self.colliding[:NAMED]), len(self.colliding))
+        return problem.avoidance.why_no_solution(
+            np.array(self.colliding[:NAMED]), len(self.colliding)
+        )
 
 
 def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
@@ -460,5 +464,5 @@ def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]
-    free = np.split(problem.are_free(np.concatenate(many)), ends)
+    free = np.split(problem.avoidance.are_free(np.concatenate(many)), ends)
     return [found[which] for found, which in zip(many, free, strict=True)]

@@ -124,8 +124,8 @@ class TrustRegion(IterativeSolver[State]):
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """Make the records of a method of kernels, or of Python that calls scipy."""
         if self.options.method == 'dogbox':
-            step = dogbox.start, dogbox.step
-            return MethodWorkspace(problem, self.options, self.name, *step, dogbox.DOGBOX)
+            loop, layout = dogbox.run_trust_region, dogbox.DOGBOX
+            return MethodWorkspace(problem, self.options, loop, layout)
         return super().workspace(problem)
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:

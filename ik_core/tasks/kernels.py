@@ -18,11 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 from ..kernels.jit import inline_kernel, kernel
+from ..kernels.signatures import Array1, Array2, IntArray2
 from ..maths.lanes import angle_of, least, most, root, select
 from ..maths.rotations import (
     Array,
     Frame,
-    IntArray,
     compose,
     frame_at,
     from_axes,
@@ -73,16 +73,16 @@ class Packed(NamedTuple):
     errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle
     """
 
-    tree: IntArray
-    geometry: Array
-    table: IntArray
-    tools: Array
-    targets: Array
-    frames: Array
-    tips: Array
-    raw: Array
-    scales: Array
-    errors: Array
+    tree: IntArray2
+    geometry: Array2
+    table: IntArray2
+    tools: Array2
+    targets: Array2
+    frames: Array2
+    tips: Array2
+    raw: Array2
+    scales: Array2
+    errors: Array2
 
 
 @inline_kernel
@@ -102,8 +102,8 @@ def packed_of(problem: Any, place: Any) -> Packed:
     )
 
 
-@kernel
-def update(p: Packed, x: Array, residual: Array) -> float:
+@kernel(entry='ik_goals_update')
+def update(p: Packed, x: Array1, residual: Array1) -> float:
     """Fill in everything at variables x; return the cost, the residual's squared norm."""
     body_frames(p.tree, p.geometry, x, p.frames)
     return goal_residuals(p, residual)
@@ -208,8 +208,8 @@ def _axis_residual(tip: Frame, target: Frame) -> Vector:
     )
 
 
-@kernel
-def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
+@kernel(entry='ik_goal_jacobian')
+def goal_jacobian(p: Packed, geometric: int, columns: Array2) -> None:
     """columns (variables, m): the transposed Jacobian of the stacked residual.
 
     Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation

@@ -31,7 +31,7 @@ def stopping_distance(speed: float, step: float, period: float) -> float:
     return period * (ticks + 1.0) * (speed - 0.5 * step * ticks)
 
 
-@kernel
+@kernel(entry='ik_approach_speed')
 def approach_speed(distance: float, step: float, period: float) -> float:
     """Return the greatest speed whose stopping distance is at most `distance` (inverse of D)."""
     if distance <= step * period or distance == math.inf:

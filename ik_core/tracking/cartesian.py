@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1
 from ..maths.rotations import Array, relative_log
 from .braking import approach_speed
 
@@ -61,8 +62,8 @@ def straighten(frame: Array) -> None:
                 frame[3 * i + c], frame[3 * k + c] = a - 0.5 * dot * b, b - 0.5 * dot * a
 
 
-@kernel
-def carry(frame: Array, twist: Array, seconds: float) -> None:
+@kernel(entry='ik_tip_carry')
+def carry(frame: Array1, twist: Array1, seconds: float) -> None:
     """Move the frame (12,) in place for some seconds with the twist (6,)."""
     for c in range(3):
         frame[9 + c] += seconds * twist[c]
@@ -70,8 +71,8 @@ def carry(frame: Array, twist: Array, seconds: float) -> None:
     straighten(frame)
 
 
-@kernel
-def way_between(start: Array, end: Array, way: Array) -> None:
+@kernel(entry='ik_tip_way_between')
+def way_between(start: Array1, end: Array1, way: Array1) -> None:
     """way (6,) = what carries the frame `start` to `end` in one second."""
     x, y, z = relative_log(start, end)
     for c in range(3):
@@ -92,9 +93,9 @@ def copy_to(frame: Array, other: Array) -> None:
         frame[c] = other[c]
 
 
-@kernel
+@kernel(entry='ik_tip_approach')
 def approach(
-    frame: Array, goal: Array, twist: Array, limits: Array, share: float, least: float,
+    frame: Array1, goal: Array1, twist: Array1, limits: Array1, share: float, least: float,
     most: float, period: float,
 ) -> float:  # fmt: skip
     """Move the frame (12,) one period along the straight way to the goal; return the new share.
@@ -129,14 +130,16 @@ def approach(
     return share
 
 
-@kernel
-def share_of(twist: Array, limits: Array) -> float:
+@kernel(entry='ik_tip_share_of')
+def share_of(twist: Array1, limits: Array1) -> float:
     """The share of full speed that a twist (6,) has, limits (4,) as in `approach`."""
     return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
 
 
-@kernel
-def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, period: float) -> None:
+@kernel(entry='ik_tip_change_twist')
+def change_twist(
+    twist: Array1, wanted: Array1, limits: Array1, scale: float, period: float
+) -> None:
     """Bring the twist (6,) in place nearer to `scale` times the wanted one, within the limits.
 
     limits (4,) as in `approach`; a wanted twist beyond the velocities keeps its direction.
@@ -153,8 +156,8 @@ def change_twist(twist: Array, wanted: Array, limits: Array, scale: float, perio
             twist[c] += change if part == 1.0 else part * change
 
 
-@kernel
-def change_between(old: Array, new: Array) -> tuple[float, float]:
+@kernel(entry='ik_tip_change_between')
+def change_between(old: Array1, new: Array1) -> tuple[float, float]:
     """Return how far [m] and by what angle [rad] a frame (12,) moved."""
     trace, square, same = 0.0, 0.0, True  # of old' new
     for c in range(12):

@@ -27,10 +27,10 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..display import joined
 from ..kernels.jit import COMPILED, kernel
+from ..kernels.signatures import Array1, BoolArray1
 from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..optim.search import Budget, Clock, Search, SearchOptions
@@ -72,8 +72,8 @@ ROUGHLY = 2.0
 """Tolerances by which the best of a solve that ran out of time may miss a goal in motion."""
 
 
-@kernel
-def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) -> bool:
+@kernel(entry='ik_turn_back')
+def turn_back(q: Array1, lower: Array1, upper: Array1, turning: BoolArray1) -> bool:
     """Take the turning joints of q (n,) that stand at a limit one turn back, in place.
 
     Returns whether there are any with room for that.
@@ -89,8 +89,8 @@ def turn_back(q: Array, lower: Array, upper: Array, turning: NDArray[np.bool_]) 
     return turned
 
 
-@kernel
-def all_finite(values: Array) -> bool:
+@kernel(entry='ik_all_finite')
+def all_finite(values: Array1) -> bool:
     """Return whether no value of the (n,) array is NaN or infinite."""
     for value in values:  # noqa: SIM110 (numba compiles no generator expression)
         if not math.isfinite(value):
@@ -486,8 +486,10 @@ class GoalSolver:
     def lacks_joints(self, position: Array, orientation: Array, points: Array) -> bool:
         """Whether goals at points (G, 3) are missed by these errors (G,) for lack of joints."""
         problem, tolerances = self.problem, self._tolerances
-        few = problem.short_goals.any()
-        return bool(few and problem.lacks_joints(position, orientation, points, tolerances))
+        few = problem.missed.short_goals.any()
+        return bool(
+            few and problem.missed.are_joints_missing(position, orientation, points, tolerances)
+        )
 
     @property
     def _reaches_closely(self) -> bool:

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import InvalidConfiguration, InvalidOption
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2
 from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY
@@ -80,8 +81,8 @@ MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
 """[rad or m] How far joints may fall behind a line or a jog, without and with jerk limits."""
 
 
-@kernel
-def advance(joints: Array, together: bool, period: float) -> None:
+@kernel(entry='ik_governor_advance')
+def advance(joints: Array2, together: bool, period: float) -> None:
     """Move the joints, a table as in `steps`, by one period towards their goals, or as they act.
 
     together: they arrive at the same time, instead of each as soon as it can.

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, IntArray1
 from ..maths.rotations import Array
 from .braking import ACCELERATION
 from .steps import DDQ, DQ, JERK, MEAN, Q, braked
@@ -34,13 +35,13 @@ MOST = 7
 """How many knots a joint needs, after the first one."""
 
 
-@kernel
+@kernel(entry='ik_governor_stop_knots')
 def stop_knots(
-    joints: Array,
+    joints: Array2,
     period: float,
-    ticks: NDArray[np.int64],
-    positions: Array,
-    velocities: Array,
+    ticks: IntArray1,
+    positions: Array2,
+    velocities: Array2,
 ) -> int:
     """Write the knots from the last one that is certain to that in which all joints rest.
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.rotations import Array
+from ..maths.rotations import Array, IntArray
 from ..maths.safe import singular_values
 from ..robot.robot import Robot
 from ..tasks.goals import GoalTask
@@ -95,7 +95,7 @@ class PositionFirst:
     period [s] : of a step
     """
 
-    def __init__(self, robot: Robot, goal: GoalTask, variables: Array, period: float) -> None:
+    def __init__(self, robot: Robot, goal: GoalTask, variables: IntArray, period: float) -> None:
         self._robot, self._goal, self._period = robot, goal, period
         moving = set(robot.chain(*goal.chains[0])) & set(variables.tolist())
         self._columns = np.array(sorted(moving), int)

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
@@ -91,9 +92,15 @@ class RestPosture:
         return moved
 
 
-@kernel
+@kernel(entry='ik_null_space_step')
 def null_space_step(
-    p: Packed, rows: Array, columns: Array, normal: Array, rhs: Array, rate: float, period: float
+    p: Packed,
+    rows: Array2,
+    columns: Array2,
+    normal: Array2,
+    rhs: Array1,
+    rate: float,
+    period: float,
 ) -> bool:
     """Move rows[X] on by one period, with a new rows[VELOCITY]; return whether it moved.
 

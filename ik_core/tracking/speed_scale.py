@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from ..kernels.jit import kernel
-from ..maths.rotations import Array
+from ..kernels.signatures import Array1, Array2
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, approach_speed
 
 BENDING = 0.3
@@ -16,9 +16,9 @@ BRAKING = 0.6
 """The share of a joint's acceleration that may slow it down on its path."""
 
 
-@kernel
+@kernel(entry='ik_governor_scale_bounds')
 def scale_bounds(
-    target: Array, velocity: Array, before: Array, limits: Array, period: float, share: float
+    target: Array1, velocity: Array1, before: Array1, limits: Array2, period: float, share: float
 ) -> tuple[float, float]:
     """Return by what factors the velocity (n,) of the target may grow, and fall, in the next tick.
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from ..maths.rotations import Array
 from .braking import ACCELERATION, LOWER, UPPER, VELOCITY, stopping_distance
 from .second_order_motion import inside, landed, moving_target_speed, standing_target_speed
@@ -62,8 +63,8 @@ def extent_of_stop(
     return min(way, 0.0), max(way, 0.0)
 
 
-@kernel
-def stop_point(joints: Array, period: float, point: Array) -> None:
+@kernel(entry='ik_governor_stop_point')
+def stop_point(joints: Array2, period: float, point: Array1) -> None:
     """Write to point (n,) where the joints rest if all brake as hard as they may from now on."""
     for i in range(point.size):
         dq, ddq, mean = joints[DQ, i], joints[DDQ, i], joints[MEAN, i]
@@ -79,8 +80,8 @@ def stop_point(joints: Array, period: float, point: Array) -> None:
 # --- limits that change -----------------------------------------------------------------------
 
 
-@kernel
-def adopt(joints: Array, asked: Array, period: float) -> bool:
+@kernel(entry='ik_governor_adopt')
+def adopt(joints: Array2, asked: Array2, period: float) -> bool:
     """Bring the limits in force to those asked for (5, n), where the state fits them.
 
     Tells the other joints what to do meanwhile, and returns whether there are none.

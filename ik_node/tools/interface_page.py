@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.interface_page > docs/interface.md`: topics, services and parameters.
 
-The parameters come from the metadata that `ros2 param describe` shows too. Topics and services
-stand here, each with a sentence; `test_interface_page.py` holds them against running nodes, and
-the page against this program. It needs rclpy, but starts no node.
+Parameters come from the metadata of `ros2 param describe`. Topics and services are listed here,
+each with a sentence; `test_interface_page.py` compares them with running nodes, and the page with
+this program. It needs rclpy, but starts no node.
 """
 
 from __future__ import annotations
@@ -33,13 +33,18 @@ before them; `~` is the node's name, `/ik_node` by default; `<tip>` is the name 
 """
 
 
+NEWEST = 'reliable, 1'
+"""QoS of most topics: only the newest message counts."""
+
+
 class Endpoint(NamedTuple):
-    """A topic or a service: its name, its type, where it is not always there, what it is for."""
+    """A topic or a service: name, type, condition of its existence, purpose, QoS of a topic."""
 
     name: str
     kind: str
     when: str
     doc: str
+    qos: str = NEWEST
 
 
 ALWAYS = ''
@@ -69,6 +74,10 @@ TRAJECTORY, POSITION = '`output: joint_trajectory`', '`output: position_command`
 OUTPUTS = f"""
 With `output: joint_trajectory` a JointTrajectoryController keeps the limits in each update. With
 `output: joint_state` or `output: position_command` {EVERY_MESSAGE}.
+"""
+QOS = """
+QoS is the reliability, the durability (*latched* is transient local, all others are volatile) and
+the length of the queue. [QoS](ros.md#qos) says which publishers match, and how to change it.
 """
 BEHIND = 'with the last two outputs'
 
@@ -104,6 +113,7 @@ SUBSCRIPTIONS = (
         ALWAYS,
         'positions of joints, which arrive together: some or all, in any order; the others keep '
         'their joint goal, or stay; replaces the goals of all tips',
+        'reliable, 10',
     ),
     Endpoint(
         '<tip>/delta_twist_cmds',
@@ -124,27 +134,39 @@ SUBSCRIPTIONS = (
         'an example motion whose style is followed: [retargeting motions](example_guided.md)',
     ),
     Endpoint(
-        'robot_description', 'std_msgs/msg/String', 'no robot by parameter', 'the URDF, latched'
+        'robot_description',
+        'std_msgs/msg/String',
+        'no robot by parameter',
+        'the URDF',
+        'reliable, latched, 1',
     ),
-    Endpoint('joint_states', 'sensor_msgs/msg/JointState', BEHIND, 'the measured positions'),
+    Endpoint(
+        'joint_states',
+        'sensor_msgs/msg/JointState',
+        BEHIND,
+        'the measured positions',
+        'best effort, 5',
+    ),
     Endpoint(
         'planning_scene',
         'moveit_msgs/msg/PlanningScene',
         '`compute_ik: true`',
         'obstacles, attached objects and what may touch, for its `avoid_collisions`; the whole '
         'scene is asked of the service `get_planning_scene` whenever that appears',
+        'reliable, 100',
     ),
     Endpoint(
         'controller_manager/activity',
         'controller_manager_msgs/msg/ControllerManagerActivity',
         f'{BEHIND}, controller_manager_msgs',
         'whether the controller is active',
+        'reliable, latched, 1',
     ),
     Endpoint(
         'controller_state',
         'control_msgs/msg/JointTrajectoryControllerState',
         f'{TRAJECTORY}, control_msgs',
-        'the speed scaling of the controller, beside its topic of trajectories',
+        'the speed scaling of the controller, in the namespace of its topic of trajectories',
     ),
 )
 
@@ -154,36 +176,42 @@ PUBLISHERS = (
         'sensor_msgs/msg/JointState',
         '`output: joint_state`',
         'the command, at `rate`',
+        'reliable, 10',
     ),
     Endpoint(
         'joint_trajectory',
         'trajectory_msgs/msg/JointTrajectory',
         TRAJECTORY,
         'the command, for a JointTrajectoryController',
+        'reliable, 10',
     ),
     Endpoint(
         'commands',
         'std_msgs/msg/Float64MultiArray',
         POSITION,
         'the command, for a forward_command_controller',
+        'reliable, 10',
     ),
     Endpoint(
         '~/status',
         'diagnostic_msgs/msg/DiagnosticStatus',
         ALWAYS,
         'state, errors [m, rad] and refused messages; on change, at most 10 Hz',
+        'reliable, latched, 1',
     ),
     Endpoint(
         '/diagnostics',
         'diagnostic_msgs/msg/DiagnosticArray',
         ALWAYS,
         'the same with counters and the limits in force; 1 Hz',
+        'reliable, 10',
     ),
     Endpoint(
         '~/goals',
         'geometry_msgs/msg/PoseArray',
         ALWAYS,
-        "goals of all tips from all sources, in the root link's frame; NaN: none; latched",
+        "goals of all tips from all sources, in the root link's frame; NaN: none",
+        'reliable, latched, 1',
     ),
     Endpoint(
         '~/solution',
@@ -195,7 +223,8 @@ PUBLISHERS = (
         '~/robot_description',
         'std_msgs/msg/String',
         ALWAYS,
-        'the loaded robot, also if it came from a file; latched; empty: none',
+        'the loaded robot, also if it came from a file; empty: none',
+        'reliable, latched, 1',
     ),
     Endpoint(
         '~/markers',
@@ -215,6 +244,7 @@ PUBLISHERS = (
         'visualization_msgs/msg/InteractiveMarkerUpdate',
         '`interactive_markers` installed',
         'goals to drag in RViz',
+        'reliable, 100',
     ),
 )
 
@@ -254,22 +284,29 @@ SERVICES = (
 
 
 def page() -> str:
-    """The page, as Markdown."""
+    """Return the page as Markdown."""
     return '\n'.join((HEADER, *_topics(), *_codes(), *_parameters(fixed_specs()))) + '\n'
 
 
 def _topics() -> Iterator[str]:
     for title, endpoints, note in (
-        ('Subscribed topics', SUBSCRIPTIONS, ''),
+        ('Subscribed topics', SUBSCRIPTIONS, QOS),
         ('Published topics', PUBLISHERS, OUTPUTS),
-        ('Services', SERVICES, ''),
     ):
-        yield f'## {title}\n\n| name | type | only with | |\n|---|---|---|---|'
-        for name, kind, when, doc in endpoints:
-            package, _, message = kind.split('/')
-            yield f'| `{name}` | {package}/{message} | {when} | {doc} |'
+        yield f'## {title}\n\n| name | type | QoS | only with | |\n|---|---|---|---|---|'
+        yield from (
+            f'| `{e.name}` | {_type(e)} | {e.qos} | {e.when} | {e.doc} |' for e in endpoints
+        )
         yield note
+    yield '## Services\n\n| name | type | only with | |\n|---|---|---|---|'
+    yield from (f'| `{e.name}` | {_type(e)} | {e.when} | {e.doc} |' for e in SERVICES)
+    yield ''
     yield 'The services of every lifecycle node exist, too (`~/change_state`, ...).\n'
+
+
+def _type(endpoint: Endpoint) -> str:
+    package, _, name = endpoint.kind.split('/')
+    return f'{package}/{name}'
 
 
 def _codes() -> Iterator[str]:

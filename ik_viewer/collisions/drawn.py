@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawing of collisions: obstacles with gizmos, nearest pairs as lines, links in red."""
+"""Drawing of collisions: obstacles with gizmos, closest pairs as lines, links in red."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from ..drawing.shapes import Colour, Shape
 from ..page.stage import Stage
 
 NAME = '/collisions'
-OPACITY = 0.55
-"""Opacity of obstacles, and of the red over links that collide."""
-GIZMO = 0.12
-"""Size of gizmos, relative to the robot's size."""
+OPACITY = 0.55  # opacity of obstacles, and of the red over links that collide
+GIZMO = 0.12  # size of gizmos, relative to the robot's size
 
 
 class Obstacle:
@@ -39,7 +37,7 @@ class Obstacle:
         self._node.on_update(stage.guarded(lambda _: self._move()))
 
     def remove(self) -> None:
-        """Take it out of the scene."""
+        """Remove it from the scene."""
         self._node.remove()
 
     def _move(self) -> None:
@@ -51,7 +49,7 @@ class Obstacle:
 
 
 def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
-    """Add the node of an obstacle's shape; of a plane a square, five times the robot's size."""
+    """Add the node of an obstacle's shape; a plane is a square of five times the robot's size."""
     options: dict[str, Any] = {'color': PURPLE, 'opacity': OPACITY, 'cast_shadow': False}
     match solid:
         case Box(lengths):
@@ -77,7 +75,7 @@ class Lines:
         self._node: Any = None
 
     def show(self, pairs: Sequence[PairDistance], reach: float) -> None:
-        """Draw the pairs, whose distances are up to `reach` [m]."""
+        """Draw the pairs, which are at distances up to `reach` [m]."""
         points = np.array([pair.points for pair in pairs]).reshape(-1, 2, 3).astype(np.float32)
         colours = np.array([_colour_of(pair, reach) for pair in pairs]).reshape(-1, 1, 3)
         if self._node is not None:
@@ -100,14 +98,14 @@ def _colour_of(pair: PairDistance, reach: float) -> Colour:
 
 
 class Colliding:
-    """The bodies of links that collide, drawn in red over the robot."""
+    """The colliding bodies, drawn in red over the robot."""
 
     def __init__(self, scene: Any, robot: Robot, shapes: Sequence[Shape]) -> None:
         self._scene, self._robot, self._shapes = scene, robot, shapes
         self._drawn: dict[int, DrawnRobot] = {}
 
     def show(self, q: Array, links: Collection[str]) -> None:
-        """Draw those of links that collide at q (n,)."""
+        """Draw the bodies of colliding links at q (n,)."""
         bodies = {self._robot.places[link].body for link in links}
         for body in bodies - self._drawn.keys():
             own = [shape for shape in self._shapes if shape.body == body]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collisions of a robot, prepared in a thread: cutting meshes and judging pairs takes seconds."""
+"""The collision checker of a robot, made in a thread: that takes seconds for meshes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..arm import Description, error_text
 
 
 class Loading:
-    """The collisions of a described robot, once they are prepared.
+    """A collision checker that is being made in a thread.
 
-    done : whether they are; then `collisions` has them, or `error` says why there are none
-    note : a sentence about them, or ''
+    `collisions` : the checker once it is `done`, or None after an `error`
+    `note` : a sentence on the geometry, or ''
     """
 
     def __init__(self, description: Description, world: World) -> None:
@@ -28,7 +28,7 @@ class Loading:
 
     @property
     def done(self) -> bool:
-        """See the class."""
+        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:

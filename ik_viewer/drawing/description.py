@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a robot that a user names: its file, and where its meshes are."""
+"""Description of a robot by its name or file, with the folders of its meshes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ MOTION_CAPTURE = ('.asf', '.bvh')
 def describe(
     name: str, mesh_folders: Sequence[Path] = (), *, floating_base: bool = False, **limits: Any
 ) -> Description:
-    """The robot of a URDF, ASF or BVH file, or a shipped robot by its name, and what to draw.
+    """Return the description of a URDF, ASF or BVH file, or of a shipped robot by its name.
 
-    Meshes are found below `mesh_folders`, the folder of the file and, where it is part of one, the
-    ROS package that it is in. `floating_base` and `limits` are options of `ik.load_urdf`. Raises
-    IkError.
+    Meshes are searched below `mesh_folders`, the folder of the file and the ROS package that has
+    it, if any. `floating_base` and `limits` are options of `ik.load_urdf`. Raises IkError.
     """
     check_mesh_folders(mesh_folders)
     robot = load_robot(name, floating_base=floating_base, **limits)
@@ -44,14 +43,14 @@ def describe(
 
 
 def known_cones(robot: Robot) -> tuple[ReachCone, ...]:
-    """The cones of a person that `ik human` wrote; of other robots none."""
+    """Return the reach cones of a person written by `ik human`; () for other robots."""
     links = {*robot.link_names}
     cones = human_cones() if robot.name == 'human' else ()
     return tuple(cone for cone in cones if {cone.link, cone.relative_to} <= links)
 
 
 def check_mesh_folders(folders: Sequence[Path]) -> None:
-    """Raises InvalidOption where one is not there."""
+    """Raise InvalidOption for a folder that does not exist."""
     for folder in folders:
         if not folder.is_dir():
             raise InvalidOption(f'--mesh-folder {folder}: there is no such folder')

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits in a scene: an arc for the range of each revolute joint, reach cones ([EngellErleben2011]
-Fig. 4).
+"""Limits in a scene: arcs for revolute joints, and reach cones ([EngellErleben2011] Fig. 4).
 
-An arc lies across the axis of its joint, at the joint. Its middle line is where the part that the
-joint carries may point: the tick is where it points now. A range of more than a turn is a spiral.
+An arc is perpendicular to the axis of its joint. It shows the directions in which the moved part
+may point; a tick shows the present one. A range of more than a turn is a spiral.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from ik_core.robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, REVOLUTE,
 from .colours import BLUE, ORANGE, RED, SKY
 from .drawn_robot import Poses, linear, wxyz_of
 
-ARC, CONE = 0.1, 0.16
-"""Radii, relative to the robot's size."""
-STEPS = 36
-"""Lines of an arc."""
+ARC, CONE = 0.1, 0.16  # radii, relative to the robot's size
+STEPS = 36  # line segments of an arc
+# Factor of the radius for each further joint at the same position; decrease per turn of a spiral.
 SMALLER, SPIRAL = 0.8, 0.15
-"""Factor of the radius for each further joint at the same place; share lost in a turn."""
-NEAR = np.radians(0.5)
-"""[rad] A joint nearer to its limit is drawn as at the limit."""
-SHORTEST = 1e-6
-"""[m] Parts shorter than this point nowhere."""
+NEAR = np.radians(0.5)  # [rad] a joint nearer to its limit is drawn as at the limit
+SHORTEST = 1e-6  # [m] shorter parts have no direction
 
 
 class Arcs:
-    """The ranges of the revolute joints of a robot that have one; mimic joints, too."""
+    """Arcs of the A revolute joints with limits, including mimic joints.
+
+    `bodies` : (A,) the bodies that the joints move
+    `lower`, `upper` : (A,) [rad] the ranges
+    """
 
     def __init__(self, scene: Any, name: str, robot: Robot, size: float) -> None:
         joint, scale = robot.tree[:, VARIABLE], robot.geometry[:, MULTIPLIER]
@@ -43,9 +42,7 @@ class Arcs:
         ends += robot.geometry[:, OFFSET]
         turns = (robot.tree[:, KIND] == REVOLUTE) & np.isfinite(ends).all(axis=0)
         self.bodies = np.flatnonzero(turns)
-        """The bodies that the joints carry (A,)."""
         self.lower, self.upper = ends[:, self.bodies]
-        """The ends of their ranges (A,) [rad]."""
         self._robot = robot
         pointing = _pointing(robot)[self.bodies]
         self._zero = np.arctan2(pointing[:, 1], pointing[:, 0])
@@ -64,7 +61,7 @@ class Arcs:
         self._node.points, self._ticks.points, self._ticks.colors = lines, ticks, colours
 
     def values(self, q: Array) -> Array:
-        """The joints' angles (A,) [rad] at q (n,)."""
+        """Return the joints' angles (A,) [rad] at q (n,)."""
         rows = self._robot.geometry[self.bodies]
         angles: Array = rows[:, MULTIPLIER] * q[self._robot.tree[self.bodies, VARIABLE]]
         return angles + rows[:, OFFSET]
@@ -72,7 +69,7 @@ class Arcs:
     def _segments(
         self, q: Array
     ) -> tuple[NDArray[np.float32], tuple[NDArray[np.float32], NDArray[np.uint8]]]:
-        """Lines of arcs (S, 2, 3); ticks (A, 2, 3) and their colours (A, 2, 3)."""
+        """Return the lines of arcs (S, 2, 3); ticks (A, 2, 3) and their colours (A, 2, 3)."""
         values, poses = self.values(q), Poses.at(self._robot, q)
         angles = np.linspace(self.lower, self.upper, STEPS + 1, axis=1)
         over = np.where(self.upper - self.lower > 2.0 * np.pi, SPIRAL, 0.0)[:, None]
@@ -93,14 +90,15 @@ class Arcs:
 
 
 def _pointing(robot: Robot) -> Array:
-    """Directions (K, 3) across each joint's axis z, in the frame of its body, to the next joint or
-    link farther on; x if there is none.
+    """Return directions (K, 3), perpendicular to each joint's axis z, in its body's frame.
+
+    They point to the next joint or link; x if there is none at a distance.
     """
     ends = np.zeros((len(robot.tree), 3))
     for place in robot.places.values():
         if place.body >= 0 and np.linalg.norm(place.transform[:3, 3]) > SHORTEST:
             ends[place.body] = place.transform[:3, 3]
-    for k in range(len(robot.tree) - 1, -1, -1):  # what is carried comes later
+    for k in range(len(robot.tree) - 1, -1, -1):  # children first
         parent, shift = int(robot.tree[k, PARENT]), robot.geometry[k, 9:12]
         if parent >= 0 and np.linalg.norm(shift) > SHORTEST:
             ends[parent] = shift
@@ -112,7 +110,7 @@ def _pointing(robot: Robot) -> Array:
 
 
 def _stacked(robot: Robot) -> NDArray[np.int64]:
-    """Numbers (K,) of joints before each with the same origin, as in a ball joint."""
+    """Return for each joint the number (K,) of parents at the same origin, as in ball joints."""
     count = np.zeros(len(robot.tree), np.int64)
     for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
         if parent >= 0 and np.linalg.norm(robot.geometry[k, 9:12]) <= SHORTEST:
@@ -121,7 +119,7 @@ def _stacked(robot: Robot) -> NDArray[np.int64]:
 
 
 class Cones:
-    """Reach cones, at the links that they are for; vermilion where the link is outside."""
+    """Reach cones at their links; vermilion if the link is outside."""
 
     def __init__(
         self, scene: Any, name: str, robot: Robot, cones: Sequence[ReachCone], size: float
@@ -166,7 +164,7 @@ class Cones:
 
 
 class Limits:
-    """Arcs and cones of a robot; made when they are shown first."""
+    """The arcs and cones of a robot; made when they are first shown."""
 
     def __init__(
         self, scene: Any, name: str, robot: Robot, cones: Sequence[ReachCone], size: float
@@ -190,7 +188,7 @@ class Limits:
             self._root.visible = True
 
     def hide(self) -> None:
-        """Show them no more."""
+        """Hide arcs and cones."""
         if self.visible:
             self._root.visible = False
 

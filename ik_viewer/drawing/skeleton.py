@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeletons for robots whose description has no shapes: drawn from the places of joints.
+"""Skeletons for robots without shapes, drawn from the positions of joints.
 
-A housing stands at every joint, along its axis, a ball where a joint turns about several; bones
-go from joint to joint, and to the links at the ends. Prismatic joints have a rail as long as
-their range.
+Each joint has a housing along its axis, or a ball if it turns about several axes. Bones connect
+the joints, and the links at the ends. Prismatic joints have a rail as long as their range.
 """
 
 from __future__ import annotations
@@ -20,15 +19,14 @@ from .shapes import Box, Colour, Cylinder, Shape, Solid, Sphere, shifted
 
 BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
-SHORTEST = 1e-6
-"""[m] Points closer than this are at the same place."""
+SHORTEST = 1e-6  # [m] closer points are at the same position
+# A bone's radius is THICKNESS times its length; the length counts as at least THINNEST of, and at
+# most, that of a usual bone: the quantile USUAL of all lengths.
 THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
-"""The radius of a bone by its length, or at least by so much of the length of a usual one, which
-is longer than so many of them."""
 
 
 def skeleton(robot: Robot) -> list[Shape]:
-    """Shapes for all bodies of a robot; of one without any extent a ball."""
+    """Return shapes for all bodies of a robot."""
     bones = list(_bones(robot))
     lengths = [float(np.linalg.norm(end)) for _, end in bones]
     usual = float(np.quantile(lengths, USUAL)) if lengths else 0.1
@@ -41,7 +39,7 @@ def skeleton(robot: Robot) -> list[Shape]:
 
 
 def _bones(robot: Robot) -> Iterator[tuple[int, Array]]:
-    """(body, end): from the body's origin to this point (3,) in its frame."""
+    """Yield each bone as (body, end): from the body's origin to `end` (3,) [m] in its frame."""
     for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
         yield from _worth(parent, robot.geometry[k, 9:12])
     deepest = {place.body: place.depth for place in robot.places.values()}
@@ -58,7 +56,7 @@ def _worth(body: int, end: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
-    """A capsule from the origin of the body to `end` (3,)."""
+    """Return a capsule from the origin of the body to `end` (3,) [m]."""
     middle = np.eye(4)
     middle[:3, :3] = shortest_turn_onto(end / length)
     middle[:3, 3] = 0.5 * end
@@ -69,7 +67,7 @@ def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
 
 
 def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """The shape of a joint, on the body that it carries; a rail is on the body before."""
+    """Return the shape of joint k, on the body that it moves; a rail is on its parent."""
     if robot.tree[k, KIND] == PRISMATIC:
         return _rail(robot, k, radius)
     solid: Solid = Sphere(radius) if _is_one_of_several(robot, k) else Cylinder(radius, 2 * radius)
@@ -77,14 +75,14 @@ def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
 
 
 def _is_one_of_several(robot: Robot, k: int) -> bool:
-    """Whether a joint is part of one that turns about several axes."""
+    """Return whether a joint is part of a group that turns about several axes."""
     name = robot.body_names[k]
     several = (group for group in robot.joint_groups if len(group.indices) > 1)
     return any(robot.joint_names[i] == name for group in several for i in group.indices)
 
 
 def _rail(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """Along the range of a prismatic joint; nothing where it has no end."""
+    """Return a rail along the range of a prismatic joint; none without limits."""
     name, frame = robot.body_names[k], transform_of(robot.geometry[k, :12])
     i = robot.tree[k, 2]
     multiplier, offset = robot.geometry[k, 12:14]

@@ -46,7 +46,7 @@ from .play_page import PlayPage
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Play until Ctrl-C; the exit code."""
+    """Play until Ctrl-C; return the exit code."""
     arguments = _parser().parse_args(argv)
     try:
         return _run(arguments)
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
-    """The page that the arguments ask for. Raises IkError, UsageError, OSError."""
+    """Return the page of the arguments. Raises IkError, UsageError, OSError."""
     Weights(beta=arguments.beta, alpha=arguments.alpha)  # raises InvalidOption
     source, motion = load_clip(
         arguments.clip,
@@ -95,7 +95,7 @@ def _imitator(arguments: argparse.Namespace, clip: Clip, motion: Motion, robot: 
 
 
 def _transform(arguments: argparse.Namespace, captured: bool) -> np.ndarray:
-    """Where the clip stands. A captured one has y up, which is turned to a robot's z."""
+    """Return the pose (4, 4) of the clip; that of a captured one turns its y up to a robot's z."""
     rpy = arguments.rpy
     standing = arguments.robot is not None and not _is_figure(arguments.robot)
     if captured and standing and not any(rpy):

@@ -41,7 +41,7 @@ class ReachMap:
         if mapper is None:
             return
         done = mapper.done
-        self._progress.value = 100.0 * mapper.share
+        self._progress.value = 100.0 * mapper.fraction
         if done:
             self._mapper = None
             self._progress.visible = False
@@ -93,7 +93,7 @@ class ReachMap:
     def _give_up(self) -> None:
         mapper, self._mapper = self._mapper, None
         if mapper is not None:
-            mapper.give_up()
+            mapper.cancel()
 
     def _draw(self, reach: Reach) -> None:
         """Draw another map."""

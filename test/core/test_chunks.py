@@ -29,7 +29,7 @@ def test_everything_is_done_once(count, chunk, threads, least):
 
 
 def test_every_thread_has_a_worker_of_its_own_made_where_it_works():
-    made, used, both = {}, {}, threading.Barrier(2, timeout=10)
+    made, used, both = {}, {}, threading.Barrier(2, timeout=300)
 
     def worker(k):
         assert k not in made
@@ -80,7 +80,7 @@ def test_progress_rises_and_never_says_more_than_is_done(threads, least):
 
 @pytest.mark.parametrize('bad', [0, 1])
 def test_what_a_worker_raises_ends_all(bad):
-    done, both = [], threading.Barrier(2, timeout=10)
+    done, both = [], threading.Barrier(2, timeout=300)
 
     def worker(k):
         def do(first, last):
@@ -102,7 +102,7 @@ def test_what_a_worker_raises_ends_all(bad):
 
 def test_an_error_ends_other_threads_within_a_chunk_that_is_done_in_parts():
     """A chunk without an end: only between its parts its thread can see that it is to end."""
-    both = threading.Barrier(2, timeout=60.0)
+    both = threading.Barrier(2, timeout=300)
 
     def worker(k):
         def do(first, last):

@@ -44,6 +44,15 @@ def test_the_table_of_peers_is_that_of_the_benchmark(name):
         assert f'{float(said):.2g}' == f'{float(value):.2g}' or said == value, (said, value)
 
 
+def test_the_table_for_those_who_come_from_peers_is_that_of_the_benchmark():
+    rows = [row for row in tables(ROOT / 'docs' / 'coming_from.md') if len(row) == 6]
+    names = [row[0] for row in rows[2:]]
+    assert {'ours', 'TRAC-IK 5 ms', 'KDL NR_JL', 'pink', 'mink', 'ikpy', 'ssik'} <= set(names)
+    for name, *stated in rows[2:]:
+        random, near = measured(name)
+        assert stated == [random[1], random[3], random[6], random[9], near[6]], name
+
+
 def test_the_readme_s_figure_is_that_of_the_benchmark():
     mean = float(measured('ours')[0][6])
     assert f'in {mean:.1g} ms on average' in README

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from support.pages import PAGES, links, name, prose
+from support.pages import PAGES, blocks, links, name, prose
 from support.places import ROOT
 
 DRAWING = (ROOT / 'docs' / 'pictures' / 'architecture.svg').read_text('utf-8')
@@ -14,12 +14,22 @@ def test_the_readme_is_short():
     assert (ROOT / 'README.md').read_text('utf-8').count('\n') <= 150
 
 
+def test_the_readme_shows_python_on_its_first_screen():
+    first = blocks(ROOT / 'README.md')[0]
+    assert first.kind == 'python'
+    assert first.line + first.text.count('\n') < 20
+
+
+def test_contributing_is_short():
+    assert (ROOT / 'CONTRIBUTING.md').read_text('utf-8').count('\n') <= 60
+
+
 def test_the_index_links_to_every_page():
     docs = ROOT / 'docs'
     linked = {(docs / link).resolve() for link in links(docs / 'index.md')}
     alone = {path for path in docs.rglob('*.md') if path not in linked} - {docs / 'index.md'}
     # Each of these is a line with a link to a file of the root, which the index links to.
-    assert {path.stem for path in alone} == {'changelog', 'extending', 'measured'}
+    assert {path.stem for path in alone} == {'changelog', 'contributing', 'measured'}
     assert all(linked & {(docs / link).resolve() for link in links(path)} for path in alone)
 
 
@@ -27,6 +37,18 @@ def test_the_readme_begins_with_the_robot_in_motion():
     shown = [link for link in links(ROOT / 'README.md') if link.endswith('.webp')]
     assert shown == ['docs/pictures/drag.webp']
     assert (ROOT / shown[0]).stat().st_size < 3e6
+
+
+@pytest.mark.parametrize(
+    'word',
+    [
+        *('Cartesian', 'waypoint', 'joystick', 'game pad', 'action server', 'QoS', 'planner'),
+        *('TRAC-IK', 'pick_ik', 'KDL', 'IKFast', 'MoveIt', 'Servo', 'pink', 'mink'),
+        *('Robotics Toolbox', 'ikpy', 'lerobot', 'ssik', 'singular start', 'soft robots'),
+    ],
+)
+def test_a_word_that_users_search_is_found(word):
+    assert any(word in prose(page) for page in PAGES)
 
 
 def test_every_picture_is_shown():

@@ -16,7 +16,7 @@ PARAMETERS = [
     (page, block)
     for page in PAGES
     for block in blocks(page)
-    if block.kind == 'yaml' and 'ros__parameters' in block.text  # others' files have others
+    if block.kind == 'yaml' and '/**:' in block.text  # others' files have others
 ]
 HAVE_ROS = importlib.util.find_spec('rclpy') is not None
 

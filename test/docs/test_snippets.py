@@ -15,11 +15,14 @@ from ik_core.kernels import library
 
 pytestmark = pytest.mark.long
 SKIPPED = 77
-EXAMPLES = ROOT / 'docs' / 'examples.md'  # whole programs: test_docs_examples.py runs them
+RUN_ELSEWHERE = {
+    ROOT / 'docs' / 'examples.md',  # whole programs: test_docs_examples.py
+    ROOT / 'docs' / 'develop' / 'recipes.md',  # parts of files: test_recipes.py
+}
 SCRIPTED = [
     page
     for page in PAGES
-    if page != EXAMPLES and any(block.kind == 'python' for block in blocks(page))
+    if page not in RUN_ELSEWHERE and any(block.kind == 'python' for block in blocks(page))
 ]
 COMMANDED = [page for page in PAGES if any(b.text.startswith('ik ') for b in blocks(page))]
 
@@ -39,9 +42,9 @@ def run_page(tmp_path_factory):
         text=True,
     )
 
-    def run(page, what='python'):
+    def run(page, what='python', robot='ur5e'):
         folder = tmp_path_factory.mktemp('page')
-        print(what, page, folder, sep='\t', file=runner.stdin, flush=True)
+        print(what, page, robot, folder, sep='\t', file=runner.stdin, flush=True)
         code = int(runner.stdout.readline())
         printed = Path(f'{folder}.txt').read_text()
         if code == SKIPPED:
@@ -59,6 +62,11 @@ def test_there_are_snippets():
 @pytest.mark.parametrize('page', SCRIPTED, ids=name)
 def test_the_snippets_of_a_page_run_and_print_what_it_says(page, run_page):
     code, printed = run_page(page)
+    assert code == 0, printed
+
+
+def test_the_conversions_run_for_a_robot_with_a_gripper_too(run_page):
+    code, printed = run_page(ROOT / 'docs' / 'integrations.md', robot='panda')
     assert code == 0, printed
 
 

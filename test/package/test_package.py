@@ -5,6 +5,7 @@ import ast
 import configparser
 import hashlib
 import platform
+import re
 import runpy
 import shutil
 import struct
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from support.installed_tree import ROOT, copy_tree, install_like_colcon, run, site_packages
 
 import ik_core as ik
@@ -117,6 +119,15 @@ def test_package_xml_and_setup_py_have_the_same_addresses(setup):
 
 def test_the_version_that_the_library_tells_is_the_package_s():
     assert ik.__version__ == PACKAGE.findtext('version')
+
+
+def test_citations_have_the_package_s_version_and_license():
+    cited = yaml.safe_load((ROOT / 'CITATION.cff').read_text('utf-8'))
+    assert {'cff-version', 'message', 'title', 'authors'} <= cited.keys()
+    for field in ('version', 'license'):
+        assert str(cited[field]) == PACKAGE.findtext(field)
+    readme = (ROOT / 'README.md').read_text('utf-8')
+    assert re.findall(r'version += \{(.*)\}', readme) == [PACKAGE.findtext('version')]
 
 
 def test_every_module_that_is_imported_is_declared():
@@ -404,7 +415,8 @@ def test_the_header_for_c_is_made_without_what_only_programs_need():
     )
     done = run(sys.executable, '-c', code, cwd=ROOT, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
-    assert 'int ik_solve(struct ik_solve_call *);' in done.stdout
+    for name in ('ik_solve', 'ik_run_sqp_free', 'ik_governor_advance'):
+        assert f'int {name}(struct {name}_call *);' in done.stdout
 
 
 def test_a_report_of_progress_is_one_write():

@@ -10,6 +10,7 @@ from support.places import ROOT
 FILES = {
     '.gitignore',
     'CHANGELOG.rst',
+    'CITATION.cff',
     'CONTRIBUTING.md',
     'LICENSE',
     'Makefile',

@@ -30,7 +30,7 @@ class StandingSearch:
 
     def __init__(self, problem, x, layout=METHOD, options=None):
         self.problem, options = problem, options or SearchOptions()
-        self.workspace = MethodWorkspace(problem, options, 'standing', None, None, layout)
+        self.workspace = MethodWorkspace(problem, options, None, layout)
         q = problem.default_configuration
         q[problem.variables] = x
         self.workspace.load(q)

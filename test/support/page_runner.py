@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what pages show: `python -m support.page_runner`, for lines of python|shell, PAGE, FOLDER.
+"""Runs what pages show: `python -m support.page_runner`, for lines of python|shell, PAGE, ROBOT,
+FOLDER.
 
-Tabs separate the words of a line; the folder is empty. A fork of the process runs each page, so
-that the library is imported once, and without numba: most pages would compile for longer than they
-run. What a page prints is in FOLDER.txt. Answers are exit codes: 0 all as the page says, 1 not, 77
-a module is missing that not everybody has.
+Tabs separate the words of a line. ROBOT is the shipped robot that pages call my_robot.urdf; the
+folder is empty. A fork of the process runs each page, so that the library is imported once, and
+without numba: most pages would compile for longer than they run. What a page prints is in
+FOLDER.txt. Answers are exit codes: 0 all as the page says, 1 not, 77 a module is missing that not
+everybody has.
 """
 
 import contextlib
@@ -41,9 +43,9 @@ class Missing(Exception):
     """A module that not everybody has."""
 
 
-def furnish():
+def furnish(robot):
     """What the pages call the reader's own robot, motion and poses."""
-    shutil.copy(URDF / 'ur5e.urdf', 'my_robot.urdf')
+    shutil.copy(URDF / f'{robot}.urdf', 'my_robot.urdf')
     panda = ik.load_urdf('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.motion.save_motion(still, 'wave.csv')
@@ -90,9 +92,9 @@ def run_shell(page):
                 assert ik_command(words[1:]) == 0, f'{page.name}:{block.line}: {words}'
 
 
-def main(what, page):
+def main(what, page, robot):
     """Run the blocks of one kind; the exit code."""
-    furnish()
+    furnish(robot)
     try:
         {'python': run_python, 'shell': run_shell}[what](Path(page))
     except Missing as missing:
@@ -104,14 +106,14 @@ def main(what, page):
 def serve():
     """Run the page of each line of stdin in a fork, and print its exit code."""
     for line in sys.stdin:
-        what, page, folder = line.rstrip('\n').split('\t')
+        what, page, robot, folder = line.rstrip('\n').split('\t')
         child = os.fork()
         if not child:
-            os._exit(run_apart(what, page, folder))
+            os._exit(run_apart(what, page, robot, folder))
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def run_apart(what, page, folder):
+def run_apart(what, page, robot, folder):
     """Run a page in its folder with its own output; the exit code."""
     os.chdir(folder)
     with open(os.devnull) as nothing, open(f'{folder}.txt', 'w') as printed:
@@ -119,7 +121,7 @@ def run_apart(what, page, folder):
         os.dup2(printed.fileno(), sys.stdout.fileno())
         os.dup2(printed.fileno(), sys.stderr.fileno())
     try:
-        return main(what, page)
+        return main(what, page, robot)
     except BaseException:
         traceback.print_exc()
         return 1

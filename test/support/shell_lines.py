@@ -42,8 +42,14 @@ VIEWER = set(
 )
 PER_ROBOT = re.compile(
     r'joint_limits\.\w+\.(lower|upper|velocity|acceleration|jerk|following_error)'
-    r'|tools\.\w+\.(xyz|rpy)|goal_kind\.\w+'
+    r'|tools\.\w+\.(xyz|rpy)|goal_kind\.\w+|state_tolerance\.\w+|home\.\w+'
 )
+OTHERS = {
+    ('tf2_ros', 'static_transform_publisher'),
+    ('joy', 'game_controller_node'),
+    ('teleop_twist_joy', 'teleop_node'),
+}
+"""Programs of other packages, whose arguments nothing here can check."""
 NODE = '/ik_node'
 
 
@@ -142,9 +148,9 @@ def ros2(words):
 
 
 def run(words):
-    """A program of this package."""
+    """A program of this package, or one of `OTHERS`."""
     package, program, *rest = words
-    if (package, program) == ('tf2_ros', 'static_transform_publisher'):
+    if (package, program) in OTHERS:
         return
     assert package == 'ik_node'
     assert program in COMMANDS, program
@@ -179,6 +185,7 @@ def launch_arguments(path):
 def relative(name):
     """A resolved name of the pages' node as the interface page calls it."""
     name = re.sub('^/(left|right)/', '/', name)  # the namespaces of several_robots.md
+    name = re.sub(r'^/(?:left|right)_palm/', '<tip>/', name)  # and its tips
     return f'~/{name.removeprefix(NODE + "/")}' if name.startswith(NODE + '/') else name.strip('/')
 
 

@@ -19,6 +19,8 @@ from support.places import ROOT
 
 PLANTED = Path(__file__).with_name('planted_faults.py')
 MARK = '# fault'
+PARTS = {ROOT / 'docs' / 'examples.md', ROOT / 'docs' / 'develop' / 'recipes.md'}
+"""Pages with the examples of the folder, and with parts of files of the package."""
 OF_OTHERS = {
     'import-not-found',
     'import-untyped',
@@ -108,7 +110,7 @@ def write_sources(folder):
         shutil.copy(path, folder)
     for page in PAGES:
         text = _python_of(page)
-        if page.name != 'examples.md' and text.strip():  # has those of the folder
+        if page not in PARTS and text.strip():
             file = f'{name(page).replace("/", "_").replace(".", "_")}.py'
             names[file] = name(page)
             (folder / file).write_text(text, encoding='utf-8')

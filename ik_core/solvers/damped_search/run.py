@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from ...kernels.jit import inline_kernel, kernel, placeholder, with_kernels
+from ...kernels.signatures import Array1, Array2
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
@@ -106,8 +107,8 @@ Outcome = tuple[int, float, int, int, int, int]
 """Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search."""
 
 
-@kernel
-def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
+@kernel(entry='ik_solve')
+def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
     """Begin or continue a single search, for at most so many steps after the first few.
 
     address : of `SEARCHES`
@@ -175,8 +176,8 @@ def set_start(problem: Record, searches: Record, q: Array) -> bool:
     return True
 
 
-@kernel
-def check_start(address: int, q: Array, errors: Array) -> tuple[int, float]:
+@kernel(entry='ik_solve_check_start')
+def check_start(address: int, q: Array1, errors: Array2) -> tuple[int, float]:
     """Evaluate joints q (n,) of the whole robot, put inside the limits.
 
     Fills q, and errors (2, G) of the goals [m, rad]. Returns REACHED, RUNNING or NOT_FINITE, and
@@ -242,7 +243,7 @@ def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Reco
     free(one, 0)
 
 
-@kernel
+@kernel(entry='ik_solve_conclude')
 def conclude(address: int) -> int:
     """Evaluate the best point so far of a running search, turned next to the start: fill
     `answers`, errors and cost of its `POINT`; return REACHED or RUNNING."""
@@ -297,6 +298,8 @@ def solve_batch_in(count: int) -> Any:
     return with_kernels(
         _solve_batch,
         f'solve_batch_{count}',
+        f'ik_solve_batch_{count}' if count in (4, 8) else '',
+        count,
         many_lanes=layouts.LANES.vector_view(count),
         many_numbers=layouts.LANES.scalar_view(count),
     )

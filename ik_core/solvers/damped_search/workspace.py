@@ -142,13 +142,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def _pack_tolerances(self) -> None:
         super()._pack_tolerances()
         if self.constants['settled']:
-            self.constants['slack'] = self.problem.settled_slack
+            self.constants['slack'] = self.problem.avoidance.goal_slack(self.problem.tolerances)
         if self.beginning is not None:
             self.beginning.set_tolerances(self.problem)
 
     def note_starts(self, rows: Array) -> None:
         """Find the pairs of links that count for starts (N, n); call it before `note_world`."""
-        self._note_start(self.problem.is_outside(rows))
+        self._note_start(self.problem.avoidance.is_outside(rows))
 
     def _note_start(self, is_outside: bool) -> None:
         if is_outside != self._is_outside:
@@ -160,11 +160,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if avoid is None:
             return
         self._version = avoid.world.version
-        groups, is_outside = self.problem.groups, self._is_outside
+        groups, is_outside = self.problem.avoidance.groups, self._is_outside
         self._model = model = avoid.moved_model(groups, is_outside)
         settled = None
         if not self.problem.other_tasks:
-            settled = avoid.settled_model(groups, self.problem.settled_bodies, is_outside)
+            settled = avoid.settled_model(
+                groups, self.problem.avoidance.goal_fixed_bodies, is_outside
+            )
         self._note_settled(settled)
         self.constants['collisions'] = model.address
         for record in lanes:
@@ -181,7 +183,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if settled is None:
             own['settled'] = 0
         elif own['settled'] != settled.address:
-            own['reach'], own['slack'] = settled['margin'].max(), self.problem.settled_slack
+            own['reach'], own['slack'] = (
+                settled['margin'].max(),
+                self.problem.avoidance.goal_slack(self.problem.tolerances),
+            )
             own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
@@ -243,7 +248,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             clock() - started,
             (),
-            problem.start_at(q)[1] if problem.avoids else '',
+            problem.avoidance.start_at(q)[1] if problem.avoids else '',
             abandoned,
         )
 
@@ -264,7 +269,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self.constants['failed'] = 0
         problem, avoid = self.problem, self.problem.avoid
         if avoid is not None:
-            self._note_start(problem.start_at(q)[0])
+            self._note_start(problem.avoidance.start_at(q)[0])
         if avoid is not None and avoid.world.version != self._version:
             self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
@@ -345,7 +350,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             solve_time,
             history,
-            joined(note, self.problem.start_at(q)[1]),
+            joined(note, self.problem.avoidance.start_at(q)[1]),
             abandoned_evaluations=abandoned,
         )
 
@@ -355,11 +360,11 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if count == 0:
             q = q.copy()
             q[self.problem.columns] = self.searches['blocked'][0]
-            return self.problem.why_none_is_free(q)
+            return self.problem.avoidance.why_no_closest_point(q)
         colliding = np.tile(q, (min(count, layouts.SEEN), 1))
         colliding[:, self.problem.columns] = self.searches['colliding'][0, : len(colliding)]
-        why = self.problem.why_settled(colliding[0])
-        return why or self.problem.why_not_free(colliding, count)
+        why = self.problem.avoidance.goal_collision(colliding[0], self.problem.tolerances)
+        return why or self.problem.avoidance.why_no_solution(colliding, count)
 
     @property
     def iterations(self) -> int:

@@ -107,7 +107,7 @@ def stream(
             driver.governor.set_limits(replace(limits, acceleration=acceleration))
         driver.governor.begin_tick()
         driver.move()
-        due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
+        due = writer.simulate_missed(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
         writer.sent()
         ticks.append(due)

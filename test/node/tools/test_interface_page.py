@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rcl_interfaces.msg import Log
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from support.controlled_arm import ARM, START, Arm, controlled
 from support.node_harness import ROOT, URDF, world
 
@@ -107,6 +107,30 @@ def test_topics_and_types_are_those_of_a_running_node(output, when):
     with world(**BY_FILE, output=output) as it:
         until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, *measured, *with_installed(when)))
         until_it_has(it, 'publisher', of(PUBLISHERS, when))
+
+
+def qos_of(it, entities):
+    """The QoS of a node's publishers or subscriptions by name, as the page has it."""
+
+    def text(profile):
+        yield 'reliable' if profile.reliability == ReliabilityPolicy.RELIABLE else 'best effort'
+        if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
+            yield 'latched'
+        yield str(profile.depth)
+
+    return names(it, [(e.topic_name, [', '.join(text(e.qos_profile))]) for e in entities])
+
+
+@pytest.mark.parametrize('output', ['joint_state', 'joint_trajectory', 'position_command'])
+def test_the_qos_of_every_topic_is_that_of_a_running_node(output):
+    with world(**BY_FILE, output=output) as it:
+        it.until(lambda: '<tip>/goal_pose' in qos_of(it, it.ik_node.subscriptions), 'a robot')
+        for endpoints, entities in (
+            (SUBSCRIPTIONS, it.ik_node.subscriptions),
+            (PUBLISHERS, it.ik_node.publishers),
+        ):
+            found, stated = qos_of(it, entities), {each.name: each.qos for each in endpoints}
+            assert found == {name: stated[name] for name in found}
 
 
 @pytest.mark.parametrize('output', ['joint_trajectory', 'position_command', 'joint_state'])

@@ -54,10 +54,10 @@ def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
 
     def look(mapping, progress):
         note(mapping, progress)
-        shares.append(mapping.share)
+        shares.append(mapping.fraction)
         looks.append(progress.done)
         if len(looks) == 3:
-            mapping.give_up()
+            mapping.cancel()
 
     monkeypatch.setattr(Mapper, '_note', look)
     mapping = finished(Mapper(problem, problem.robot.middle_configuration, 12))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another robot: all parts of the node that depend on it change together, or none of them does."""
+"""The swap of robots: all parts of the node change to another robot, or none of them does."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .robot_model import Model, goal_topic, tip_links, twist_topic
 from .texts import cut
 
 
-class Installation:
-    """Makes a robot the one that is moved. Nothing ticks meanwhile."""
+class RobotSwap:
+    """Gives another robot to all parts of the node. Nothing ticks meanwhile."""
 
     def __init__(
         self,
@@ -38,46 +38,46 @@ class Installation:
         self._feedback, self._interactive = feedback, interactive
 
     def check_topics(self, robot: Robot) -> None:
-        """Raise InvalidTopicNameException, before anything changes, for links with long names."""
+        """Raise InvalidTopicNameException if a tip's name is too long for its topics."""
         for tip in tip_links(robot, self._settings.take()):
             for topic in (goal_topic(tip), twist_topic(tip)):
                 validate_full_topic_name(self._node.resolve_topic_name(topic))
 
     def install(self, robot: Robot) -> None:
-        """Move `robot` from now on. Whatever fails is raised, and the one before stays."""
+        """Change to `robot`. On any error, restore the previous robot and raise."""
         previous = self._motion.model
         try:
             self._settings.declare_robot(robot, tip_links(robot, self._settings.take()))
             model = Model(robot, self._settings.take(), self._motion.positions)
             model.tracker.pause(previous is not None and previous.tracker.paused)
-            self._show(model)
+            self._set_model(model)
         except Exception:
             self.forget()
             if previous is not None:
                 self._settings.declare_robot(previous.robot, previous.tip_links)
-                self._show(previous)
+                self._set_model(previous)
             raise
         self._introduce(model)
 
     def forget(self) -> None:
-        """Move nothing any more; what one part raises keeps no other open, and is raised after."""
+        """Remove the robot from all parts; an error of one part is raised after all are closed."""
         with ExitStack() as last_to_first:
             last_to_first.callback(self._settings.undeclare_robot)
             last_to_first.callback(self._interactive.close)
             last_to_first.callback(self._feedback.close)
-            last_to_first.callback(self._goals.close_tips)
-            last_to_first.callback(self._health.show, None)
-            last_to_first.callback(self._motion.show, None)
+            last_to_first.callback(self._goals.unsubscribe_tips)
+            last_to_first.callback(self._health.set_model, None)
+            last_to_first.callback(self._motion.set_model, None)
 
-    def _show(self, model: Model) -> None:
-        self._motion.show(model)
-        self._health.show(model)
-        self._goals.open_tips(model)
+    def _set_model(self, model: Model) -> None:
+        self._motion.set_model(model)
+        self._health.set_model(model)
+        self._goals.subscribe_tips(model)
         self._feedback.open(model)
         self._interactive.open(model)
 
     def _introduce(self, model: Model) -> None:
-        """Log what is moved, and what is missing in its description."""
+        """Log the robot and its goal topics, missing limits, and parameters that do not fit it."""
         log = self._node.get_logger()
         for text in (*model.robot.warnings, *model.missing_limits()):
             log.warning(cut(text))
