@@ -134,10 +134,10 @@ class MethodWorkspace(SearchRecords, Workspace):
     def memory(self) -> Any:
         if self.between_attempts or not self._remembered:
             return None
-        return [self.own[name].copy() for name in self._remembered]
+        return {name: self.own[name].copy() for name in self._remembered}
 
     def resume(self, memory: Any) -> None:
-        for name, values in zip(self._remembered, memory, strict=True):
+        for name, values in memory.items():
             self.own[name] = values
         self.search['resumed'] = 1
 

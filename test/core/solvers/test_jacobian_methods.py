@@ -266,7 +266,7 @@ def test_dmax_goes_on_where_a_search_is_resumed_and_is_reset_by_its_restarts():
     first = solver.begin(problem, q)
     first.run(Budget(iterations=1))
     kept, x = first.memory(), first.result().q
-    largest = kept[:, 0].copy()
+    largest = kept['largest_errors'].copy()
     assert (largest < np.inf).all()
     second = solver.begin(problem, x)
     second.resume(kept)
