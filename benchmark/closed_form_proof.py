@@ -40,8 +40,8 @@ from numpy.typing import NDArray
 
 from ik_core.batch.all_solutions import solve_all
 from ik_core.closed_form.chain import Chain, chain_of
+from ik_core.closed_form.closed_form import ClosedForm
 from ik_core.closed_form.families import meeting_point
-from ik_core.closed_form.forms import ClosedForm
 from ik_core.closed_form.kernel import EXACT
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem

@@ -24,7 +24,7 @@ import numpy as np
 
 import ik_core as ik
 from ik_core.closed_form import form
-from ik_core.closed_form.covering import Cover
+from ik_core.closed_form.infeasibility_proof import InfeasibilityProof
 from ik_core.collision import Collisions
 
 from .collisions import SCENES
@@ -64,7 +64,7 @@ def _row(name: str, scene: str, count: int) -> dict[str, Any]:
         else:
             problem.load(q)
             began = time.perf_counter()
-            cover = Cover(problem, arm, q)
+            cover = InfeasibilityProof(problem, arm, q)
             while not cover.is_over:
                 cover.refine()
             seconds.append(time.perf_counter() - began)

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .result import IkResult, IkStatus
     from .retargeting import KeyFrames
     from .robot import Robot, load_urdf
+    from .showing import plot, show
     from .solvers import SOLVERS, make_solver, solve, solver_name
     from .tasks import (
         AxisTask,
@@ -98,9 +99,11 @@ __all__ = [
     'load_urdf',
     'make_solver',
     'motion',
+    'plot',
     'reachability',
     'retargeting',
     'robot',
+    'show',
     'solve',
     'solve_all',
     'solve_batch',
@@ -122,6 +125,7 @@ _MODULES = {
     'result': 'IkResult IkStatus',
     'retargeting': 'KeyFrames',
     'robot': 'Robot load_urdf',
+    'showing': 'plot show',
     'solvers': 'SOLVERS make_solver solve solver_name',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
     'TwoAxisTask',

@@ -99,6 +99,23 @@ def name_values(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def equal_axes(axes: Any) -> None:
+    """Give the three axes equal scales, names in metres, and as many numbers as there is room for.
+
+    To be called when everything is drawn.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    ends = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
+    lengths = [high - low for low, high in ends]
+    for name, length in zip('xyz', lengths, strict=True):
+        axis = getattr(axes, f'{name}axis')
+        axis.set_label_text(f'{name} [m]')
+        axis.labelpad = 14.0
+        axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / max(lengths)))))
+    axes.set_box_aspect(lengths)
+
+
 def log_scale(axes: Any, name: str) -> None:
     """Make an axis, `x` or `y`, logarithmic, with numbers that do not crowd.
 

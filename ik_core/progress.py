@@ -6,6 +6,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +21,19 @@ REFRESH = 0.1
 """[s] Between two looks of a line, so that showing it takes no time."""
 
 
+_quiet: ContextVar[bool] = ContextVar('quiet', default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Context, of this thread, in which no progress is shown: work that nobody waits for."""
+    before = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
 class ProgressLine:
     """A line that is written over and over, until it is left by `end` or at the end of a `with`.
 
@@ -27,7 +42,7 @@ class ProgressLine:
 
     def __init__(self, label: str, silent: bool = False) -> None:
         self.label = label
-        self.silent = silent or sys.stderr is None or not sys.stderr.isatty()
+        self.silent = silent or _quiet.get() or sys.stderr is None or not sys.stderr.isatty()
         self._first: int | None = None
         self._begun = self._shown = 0.0
         self._width = 0

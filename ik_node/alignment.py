@@ -19,7 +19,6 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction
-from ik_core.tracking.joint_motion import stopping_time
 
 from .joint_limits import limits_with_mimics, mimic_unit
 from .parameters.node_options import NodeParameters
@@ -75,7 +74,7 @@ class Alignment:
     @property
     def stopping_time(self) -> float:
         """Longest time [s] until the joints rest, if they brake from the next tick on."""
-        return stopping_time(self.governor)
+        return self.governor.stopping_time
 
     @property
     def is_done(self) -> bool:
@@ -146,7 +145,7 @@ class Alignment:
         braking : take the stop that the last command announced
         """
         if braking:
-            self.governor.brake(as_told=True)
+            self.governor.brake(announced=True)
         else:
             self._step()
 

@@ -79,5 +79,5 @@ class CommittedSteps:
         try:
             self._mover.skip_tick(braking=braking)
         except Exception:
-            self.governor.brake(as_told=braking)
+            self.governor.brake(announced=braking)
             self._failed(traceback.format_exc())

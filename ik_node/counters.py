@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from ik_core.tracking.goal_solver import SOLVING_SHARE
+from ik_core.tracking.solution.goal_solver import SOLVING_SHARE
 
 WARNING_PERIOD = 2.0  # [s] warnings of a kind in between are counted, not logged
 

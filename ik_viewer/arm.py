@@ -118,7 +118,7 @@ class Arm(Protocol):
         """The parameters by name, in the order of display; a new object after each change."""
 
     def look(self) -> Moment | None:
-        """Return the present moment; None while nothing is known (no robot, or no node)."""
+        """Return its state now; None if nothing is known: no robot yet, or the node is gone."""
 
     def take_notices(self) -> Sequence[str]:
         """Return the errors and refusals since the last call, each a sentence."""

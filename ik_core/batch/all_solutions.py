@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
-from ..closed_form.forms import ClosedForm
+from ..closed_form.closed_form import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem

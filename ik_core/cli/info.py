@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
+from ..closed_form.initial_guess import expected_initial_guess
 from ..exceptions import UnsupportedProblem
 from ..kernels import library
 from ..problem import IkProblem
@@ -71,7 +71,7 @@ def _data(robot: Robot, tips: Sequence[str]) -> dict[str, Any]:
                 'link': tip,
                 'joints': [robot.joint_names[i] for i in robot.chain(tip)],
                 'closed_form': _closed_form(robot, tip),
-                'initial_guess': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
+                'initial_guess': expected_initial_guess(IkProblem(robot, [PoseTask(tip)])),
             }
             for tip in tips
         ],
@@ -137,7 +137,7 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
     problem = IkProblem(robot, [PoseTask(tip)])
-    nearly = expected_beginning(problem)
+    nearly = expected_initial_guess(problem)
     begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'
     try:
         return expected_family(problem) + begun

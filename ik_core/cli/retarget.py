@@ -100,7 +100,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         '--rate',
         type=float,
         metavar='HZ',
-        help="frame rate of a captured clip, instead of its file's",
+        help="frame rate of a clip, instead of its file's (a .csv without times: 10)",
     )
     add('--floating-base', action='store_true', help='give the robot a floating base')
 

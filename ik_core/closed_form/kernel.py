@@ -45,12 +45,10 @@ from .formulas import (
     turn,
 )
 from .records import (
-    APART,
     AROUND,
     ARRAYS,
     BEGINS,
     BETWEEN,
-    BEYOND,
     BOUND,
     CAREFUL,
     COLUMN,
@@ -76,7 +74,8 @@ from .records import (
     KEPT,
     KIND,
     KNOWN_SIGNS,
-    LOST,
+    LIMIT_MARGIN,
+    LIMIT_VIOLATION,
     LOWER,
     MARGIN,
     MIDDLE,
@@ -97,7 +96,6 @@ from .records import (
     RECORD,
     RECORDS,
     REDUNDANT,
-    ROOM,
     SEEN,
     SETTINGS,
     SHARED,
@@ -109,10 +107,12 @@ from .records import (
     SLIDES,
     SLOTS,
     SOLVED,
+    SQUARED_DISTANCE,
     START,
     TARGET,
     TIP,
     TURN,
+    UNDETERMINED,
     UPPER,
     USED_SIGNS,
     VALUE,
@@ -529,7 +529,7 @@ def _set_joints(
     useful = gap > least_gap
     if bits(useful) == 0:
         return False
-    beyond, apart = lanes[BEYOND + count], lanes[APART + count]
+    beyond, apart = lanes[LIMIT_VIOLATION + count], lanes[SQUARED_DISTANCE + count]
     for m in range(plan[r + SOLVED], plan[r + SOLVED + 1]):
         i = plan[m]
         k = i + 1
@@ -538,11 +538,13 @@ def _set_joints(
             value = angle_of(lanes[COS + k], lanes[SIN + k])
         over, gap = _set_joint(numbers, lanes, i, k, value)
         beyond, apart = most(beyond, over), apart + gap * gap
-    missed = select(lanes[APART + count] >= NONE, 1.0, 0.0)  # by a record before: nothing is lost
+    missed = select(
+        lanes[SQUARED_DISTANCE + count] >= NONE, 1.0, 0.0
+    )  # by a record before: nothing is lost
     lost = useful & (apart != apart) & (missed < 0.5)
-    lanes[LOST] = select(lost, 1.0, lanes[LOST])
-    lanes[BEYOND + count + 1] = beyond
-    lanes[APART + count + 1] = select(useful, apart, NONE)
+    lanes[UNDETERMINED] = select(lost, 1.0, lanes[UNDETERMINED])
+    lanes[LIMIT_VIOLATION + count + 1] = beyond
+    lanes[SQUARED_DISTANCE + count + 1] = select(useful, apart, NONE)
     useful = useful & (beyond <= numbers[SETTINGS, MARGIN]) & (apart < lanes[BOUND])
     return bits(useful | lost) != 0
 
@@ -578,7 +580,12 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
             lanes[COS + k], lanes[SIN + k] = wave(value)
-    lanes[BEYOND], lanes[APART], lanes[LOST], lanes[CAREFUL] = beyond, apart, zero, zero
+    lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE], lanes[UNDETERMINED], lanes[CAREFUL] = (
+        beyond,
+        apart,
+        zero,
+        zero,
+    )
     for sign in range(SIGNS):
         lanes[GAP + sign] = zero + 1.0
 
@@ -594,7 +601,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, FRESH)
     lanes = _in_lanes(memory)
-    lost = lanes[LOST]
+    lost = lanes[UNDETERMINED]
     if bits(lost > 0.0) != 0:
         set_free(plan, numbers, memory, BY_START)
         prepare(plan, numbers, memory)
@@ -602,7 +609,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
         _set_short(memory, FINE)
         solve_branches(plan, numbers, memory, spread, ADDED)
         set_free(plan, numbers, memory, math.nan)
-        lanes[LOST] = lost
+        lanes[UNDETERMINED] = lost
 
 
 @kernel
@@ -672,17 +679,19 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
                 break
         for slot in range(count, count + (left_out if task != ADDED else 0)):
             lanes[result_at(slot) + DISTANCE] = NONE
-            lanes[result_at(slot) + ROOM] = -NONE
+            lanes[result_at(slot) + LIMIT_MARGIN] = -NONE
         if left_out == 0:
-            judge(plan, numbers, lanes, result_at(count), task)
+            check_closure(plan, numbers, lanes, result_at(count), task)
         count += max(left_out, 1)
 
 
 @inline_kernel
-def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
+def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
     """The result of a branch in each lane: a solution, what is near one, or none of both."""
     margin, beyond, apart = (
-        numbers[SETTINGS, MARGIN], lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]],
+        numbers[SETTINGS, MARGIN],
+        lanes[LIMIT_VIOLATION + plan[RECORDS]],
+        lanes[SQUARED_DISTANCE + plan[RECORDS]],
     )  # fmt: skip
     kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
     for sign in range(plan[USED_SIGNS]):
@@ -707,7 +716,7 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
         lanes[at + ERROR] = error
         careful = kept & ((room < CLOSE) | (error > EXACT))
         lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
-    lanes[at + ROOM] = select(kept, room, -NONE)
+    lanes[at + LIMIT_MARGIN] = select(kept, room, -NONE)
     lanes[at + DISTANCE] = select(kept, apart, NONE)
     for i in range(plan[JOINTS]):
         lanes[at + i] = lanes[POINT + i]
@@ -719,7 +728,7 @@ def _put_result(
 ) -> None:  # fmt: skip
     """Replace a result in the lanes where another one is better."""
     lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
-    lanes[at + ROOM] = select(better, room, lanes[at + ROOM])
+    lanes[at + LIMIT_MARGIN] = select(better, room, lanes[at + LIMIT_MARGIN])
     lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
     for i in range(plan[JOINTS]):
         lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
@@ -753,7 +762,7 @@ def _rank_branches(memory: Array, branches: int) -> None:
 
 
 @kernel
-def _put_ranked(
+def _write_sorted(
     plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
     rows: int, i: int,
 ) -> int:  # fmt: skip
@@ -776,7 +785,7 @@ def _put_ranked(
 
 
 @kernel
-def put_back(
+def write_solutions(
     plan: IntArray, numbers: Array, memory: Array, lane: int, spread: int, results: int,
     starts: Array, q: Array, errors: Array, i: int,
 ) -> int:  # fmt: skip
@@ -925,16 +934,16 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
         for i in range(begin, min(begin + poses, last)):
             lane, near = (i - begin) << spread, False
             if careful if spread != POSES else (careful >> lane) & 1:
-                counts[i] = put_back(
+                counts[i] = write_solutions(
                     plan, numbers, memory, lane, signs, results, starts, q, errors, i
                 )
                 near = _has_near(errors, counts[i])
             else:
                 rows = errors.shape[0]
-                counts[i] = _put_ranked(plan, memory, lane, signs, results, starts, q, rows, i)
+                counts[i] = _write_sorted(plan, memory, lane, signs, results, starts, q, rows, i)
             if counts[i] == 0 or free != BY_START:
                 for beside in range(1 << spread):
-                    if memory[LOST, lane + beside] > 0.0:
+                    if memory[UNDETERMINED, lane + beside] > 0.0:
                         counts[i] = -1
             if near and not is_single:
                 counts[i] = -1
@@ -942,7 +951,7 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
 
 
 @kernel(entry='ik_judge_candidates')
-def judge_candidates(address: int, candidates: Array2) -> bool:
+def check_candidates(address: int, candidates: Array2) -> bool:
     """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
@@ -953,7 +962,7 @@ def judge_candidates(address: int, candidates: Array2) -> bool:
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, values, 0, lane, memory)
     prepare(plan, numbers, memory)
-    results, beyond_alone, apart_alone = 0, lanes[BEYOND], lanes[APART]
+    results, beyond_alone, apart_alone = 0, lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE]
     for first in range(0, candidates.shape[0], WIDTH):
         beyond, apart = beyond_alone, apart_alone
         for i in range(plan[JOINTS]):
@@ -967,9 +976,12 @@ def judge_candidates(address: int, candidates: Array2) -> bool:
                 lanes[COS + k], lanes[SIN + k] = wave(value)
             over, gap = _set_joint(numbers, lanes, i, k, value)
             beyond, apart = most(beyond, over), apart + gap * gap
-        lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]] = beyond, apart
+        lanes[LIMIT_VIOLATION + plan[RECORDS]], lanes[SQUARED_DISTANCE + plan[RECORDS]] = (
+            beyond,
+            apart,
+        )
         if results < SLOTS:
-            judge(plan, numbers, lanes, result_at(results), FRESH)
+            check_closure(plan, numbers, lanes, result_at(results), FRESH)
             results += 1
-    counts[0] = put_back(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)
+    counts[0] = write_solutions(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)
     return _has_near(errors, counts[0])

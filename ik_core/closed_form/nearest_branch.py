@@ -58,9 +58,9 @@ from .records import (
     DISTANCE,
     ERROR,
     JOINTS,
+    LIMIT_MARGIN,
     NONE,
     REDUNDANT_JOINT,
-    ROOM,
     SLOTS,
     SPARE,
     WIDTH,
@@ -160,7 +160,7 @@ def _evaluate_start(
         cost = memory[at + DISTANCE, lane]
         if cost < NONE and memory[at + ERROR, lane] <= EXACT:
             value, nothing = memory[at + plan[REDUNDANT_JOINT], lane], False
-            take(cost, max(memory[at + ROOM, lane], -SNAP), value, lane, trial)
+            take(cost, max(memory[at + LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
         near |= cost < NONE
     return nothing and near
 
@@ -242,7 +242,7 @@ def _evaluate_branches(
         keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
         for slot in range(passes_of(plan, POSES)):
             at = result_at(slot)
-            cost, margin = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
+            cost, margin = memory[at + DISTANCE, lane], memory[at + LIMIT_MARGIN, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
 

@@ -18,7 +18,7 @@ from .. import rules
 from ..kernels.jit import Entry, name_of, source_of
 from ..kernels.signatures import array_of, entries, letters_of, members_of, signature_of
 from ..solvers.damped_search.run import NOT_FINITE
-from ..tracking import steps
+from ..tracking.governor import joint_table
 from .records import fingerprint, structs
 
 STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED', 'COLLIDED'
@@ -79,9 +79,9 @@ def header() -> str:
         fingerprint=fingerprint(),
         statuses=_constants(rules, STATUSES),
         not_finite=NOT_FINITE,
-        rows=_constants(steps, LIMITS + STATE),
-        acts=_constants(steps, ACTS),
-        count=steps.ROWS,
+        rows=_constants(joint_table, LIMITS + STATE),
+        acts=_constants(joint_table, ACTS),
+        count=joint_table.ROWS,
         structs=structs(),
         functions='\n'.join(map(_function, entries())),
     )

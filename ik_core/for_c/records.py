@@ -8,7 +8,7 @@ import zlib
 from ..closed_form.records import ARRAYS
 from ..kernels.records import FLOAT, INT, LANE, RECORD, WIDTH, Layout, is_inside
 from ..solvers.damped_search.layouts import LANES, POINT, PROBLEM, SEARCHES
-from ..tracking.steps import ROWS
+from ..tracking.governor.joint_table import ROWS
 
 ROBOT = Layout(
     'robot',

@@ -20,7 +20,7 @@ from ..kernels.records import _RECORDS, LINE, RECORD, Record
 from ..problem import IkProblem
 from ..solvers.levenberg_marquardt import LevenbergMarquardt
 from ..tracking.governor import Governor
-from ..tracking.motion_limits import MotionLimits
+from ..tracking.governor.motion_limits import MotionLimits
 from .records import ROBOT, fingerprint
 
 FEW = 4

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figures import BLACK, new_figure
+from ..figures import BLACK, equal_axes, new_figure
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .cloud import MANIPULABILITY, reach_cloud
@@ -37,7 +37,7 @@ def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
     )
     for ends in _bones(robot, made.settings['link']):
         axes.plot(*ends.T, color=BLACK, linewidth=3.0, marker='o', markersize=4.0, zorder=10)
-    axes.set_box_aspect(_name_axes(axes))
+    equal_axes(axes)
     axes.view_init(**VIEW)
     label = cloud.what
     if cloud.what == MANIPULABILITY:
@@ -49,19 +49,6 @@ def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
         f'cut open at y = 0 (voxels of {made.grid.step:g} m)'
     )
     return figure
-
-
-def _name_axes(axes: Any) -> Array:
-    """Label the axes, with as many numbers as there is room for; their lengths (3,) [m]."""
-    from matplotlib.ticker import MaxNLocator
-
-    lengths = np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1)
-    for name, length in zip('xyz', lengths, strict=True):
-        axis = getattr(axes, f'{name}axis')
-        axis.set_label_text(f'{name} [m]')
-        axis.labelpad = 14.0
-        axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / lengths.max()))))
-    return np.asarray(lengths)
 
 
 def _bones(robot: Robot, link: str) -> list[Array]:

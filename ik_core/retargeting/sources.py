@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..exceptions import InvalidOption
+from ..robot.joint_tables import load_joint_table, read_heading
+from ..robot.joints import FLOATING_BASE
 from ..robot.mocap.mocap_files import load_mocap
 from ..robot.motion import Motion
 from ..robot.motion_files import SUFFIXES, load_motion
@@ -26,12 +28,16 @@ def load_clip(
     skeleton: Path | None = None,
     rate: float | None = None,
     robot: str | None = None,
+    degrees: bool = False,
 ) -> tuple[Robot, Motion]:
     """A motion and the robot that it was made on.
 
-    skeleton, rate : of a captured one, see `load_mocap`; robot : of a .csv or .npz, whose joints
-    it names, see `load_robot`. A rest pose that a converter has put before a captured motion is
-    left out. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
+    skeleton, rate : of a captured one, see `load_mocap`; rate and degrees of a .csv, see
+        `load_joint_table`
+    robot : of a .csv or .npz, whose joints it names, see `load_robot`
+
+    A rest pose that a converter has put before a captured motion is left out. A .csv may lack
+    joints of the robot. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
     """
     if path.suffix.lower() in CAPTURED:
         source, motion = load_mocap(path, skeleton, rate=rate)
@@ -41,11 +47,15 @@ def load_clip(
         raise InvalidOption(f'{path}: the suffix of a motion is one of {known}')
     if robot is None:
         raise InvalidOption(f'{path}: name the robot that it was made on')
-    motion = load_motion(path)
     source = load_robot(robot)
-    if not set(source.joint_names) <= set(motion.joint_names):
+    if path.suffix == '.npz':
+        motion = load_motion(path)
+        if not set(source.joint_names) <= set(motion.joint_names):
+            source = load_robot(robot, floating_base=True)
+        return source, motion
+    if any(name.startswith(FLOATING_BASE) for name in read_heading(path)):
         source = load_robot(robot, floating_base=True)
-    return source, motion
+    return source, load_joint_table(path, source, rate=rate, degrees=degrees)
 
 
 def _begins_elsewhere(source: Robot, motion: Motion) -> bool:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -112,6 +114,17 @@ class Motion:
         joint of the robot is missing.
         """
         return self.positions[:, self._columns(robot.joint_names, f'robot {robot.name!r}')]
+
+    def to_rerun(self, path: str | Path, robot: Robot | None = None) -> None:
+        """Write the motion as a recording of Rerun (.rrd), which `rerun FILE` shows.
+
+        Each joint is a curve over time, `joints/NAME` [rad or m]. With a robot its bodies move as
+        well, with the shapes of its URDF and the paths of its tips, below `robot`.
+
+        Raises InvalidOption without rerun-sdk (extra `rerun`), with the command that installs it,
+        or for another suffix; InvalidMotion if a joint of the robot is missing; OSError.
+        """
+        import_module('ik_viewer.rerun_file').write(self, path, robot)
 
     def _columns(self, names: Names, asked_by: str) -> list[int]:
         index = {name: i for i, name in enumerate(self.joint_names)}

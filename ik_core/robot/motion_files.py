@@ -9,6 +9,7 @@ arrays `joint_names`, `positions` (frames, n) and `period` [s].
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +85,16 @@ def _read_archive(path: Path) -> Motion:
         ) from None
 
 
-def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Rows of a CSV file that are not empty: the line, and the stripped cells.
+def read_rows(path: Path, most: int | None = None) -> list[tuple[int, list[str]]]:
+    """Rows of a CSV file that are not empty, at most so many: the line, and the stripped cells.
 
     Raises InvalidMotion.
     """
     try:
         with path.open(newline='', encoding='utf-8-sig') as file:
             reader = csv.reader(file)
-            return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+            rows = islice(filter(None, reader), most)
+            return [(reader.line_num, [cell.strip() for cell in row]) for row in rows]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidMotion(f'{path} is not a CSV file: {error}') from None
     except OSError as error:

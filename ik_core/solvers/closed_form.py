@@ -19,7 +19,7 @@ followed from there.
 
 Where all solutions that are found collide (`avoid`), up to six joints the note says that this is
 certain. With seven the option `prove_collisions` tries to prove it for all values
-(`closed_form.covering`), or comes across a free solution.
+(`closed_form.infeasibility_proof`), or comes across a free solution.
 
 Secondary tasks use what freedom there is, from the solution on.
 
@@ -46,9 +46,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..closed_form.cached_form import CachedForm
-from ..closed_form.covering import Cover, can_cover
+from ..closed_form.closed_form import ClosedForm
 from ..closed_form.families import Strategy
-from ..closed_form.forms import ClosedForm
+from ..closed_form.infeasibility_proof import InfeasibilityProof, can_prove
 from ..display import joined
 from ..exceptions import UnsupportedProblem
 from ..maths.argument_types import VectorLike
@@ -281,7 +281,7 @@ class ClosedFormSearch(Search):
         start = self.q0.copy()
         start[self.problem.variables] = self.x0
         try:
-            form.stand(start)
+            form.set_frozen_joints(start)
             slow = form.strategy.by_elimination
             if self._stays and (slow or not form.is_exact or form.redundant_joint is not None):
                 why = (
@@ -317,7 +317,7 @@ class ClosedFormSearch(Search):
             q = form.solve_first(start, values[first : first + LOOK], choice.of)
         is_proved = redundant is None and form.is_certain
         if q is None and choice.colliding and not self._goal_collision() and self._may_prove(form):
-            cover = Cover(self.problem, form, start)
+            cover = InfeasibilityProof(self.problem, form, start)
             while not cover.is_over:
                 yield
                 cover.refine()
@@ -332,7 +332,7 @@ class ClosedFormSearch(Search):
             self._note = self._out_of_reach(form)
 
     def _may_prove(self, form: ClosedForm) -> bool:
-        return self._options.prove_collisions and can_cover(self.problem, form)
+        return self._options.prove_collisions and can_prove(self.problem, form)
 
     def _goal_collision(self) -> str:
         """Name what collides for the goal alone, in a solution and so in all; '' if nothing."""

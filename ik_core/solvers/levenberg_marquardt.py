@@ -12,11 +12,11 @@ residual is corrected by what they did move, and the remaining joints are solved
 (`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
-If the chain has a closed form, or nearly has one, or all but one of its joints have one, the first
-attempt begins at the nearest solution, which is checked like any other point
-(`closed_form.beginning`). For seven joints one is fixed then, so starts near their goal stay; if
-such an attempt fails, the first restart begins at that solution. For goals out of reach, and for
-all other chains, the first attempt begins at the start itself.
+If the chain has a closed form, or nearly has one, or all but one of its joints have one, the
+first attempt begins at the nearest solution (`closed_form.initial_guess`), which is checked as any
+other point. For seven joints one of them is fixed then, so a start near its goal is kept; if that
+attempt fails, the first restart begins at the solution. Goals out of reach, and all other chains,
+begin at the start itself.
 
 An attempt that stops improving is left for a random configuration. If none reaches the goals, the
 best of them are followed to their stationary points, with the exact Hessian in place of J'J:

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from ik_core.display import angle, joined, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
-from ik_core.tracking.other_configuration import MISSED
+from ik_core.tracking.status import MISSED
 
 from ..robot_model import Model
 from ..texts import cut

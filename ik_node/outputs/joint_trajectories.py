@@ -15,8 +15,9 @@ with their times,
 - before all of them, the first of these positions, at rest since the clock began, which is the
   stamp. So the controller never interpolates from its measured state, whatever its clock.
 
-The points are the knots of `ik_core.tracking.knots`: the limits hold between them, too, at any
-sampling rate of the controller. They are ahead of their ticks by the lag of the joints,
+The points are the knots of `ik_core.tracking.governor.stop_spline`: the limits hold between them,
+too, at any sampling rate of the controller. They are ahead of their ticks by the lag of the
+joints,
 
     lag = 1.5 periods + delay
 
@@ -43,7 +44,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.knots import MOST
+from ik_core.tracking.governor.stop_spline import MAX_KNOTS
 
 from ..clocks import Moment
 from ..committed_steps import CommittedSteps
@@ -142,7 +143,7 @@ class JointTrajectoryWriter(Output):
         self.lag = 1e-9 * lag
         self._rows = JointRows(robot, names)
         # Mimic joints have knots of their own during an alignment.
-        most_knots = 1 + MOST * (robot.n + len(robot.mimic_joints))
+        most_knots = 1 + MAX_KNOTS * (robot.n + len(robot.mimic_joints))
         # The controller begins the stop after this many missed ticks; half of the delay is a
         # margin.
         self._ticks_in_time = self._delay // (2 * self._period) + 1

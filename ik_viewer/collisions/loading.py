@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ik_core import Collisions, World
 from ik_core.exceptions import UnsupportedProblem
+from ik_core.progress import quiet
 
 from ..arm import Description, error_text
 
@@ -33,13 +34,17 @@ class Loading:
 
     def _run(self) -> None:
         try:
-            try:
-                self.collisions = self._made('collision')
-            except UnsupportedProblem:
-                self.collisions = self._made('visual')
-                self.note = 'no <collision> elements: what is drawn counts'
+            with quiet():  # the terminal belongs to the program, not to its page
+                self._load()
         except Exception as error:
             self.error = f'collisions: {error_text(error)}'
+
+    def _load(self) -> None:
+        try:
+            self.collisions = self._made('collision')
+        except UnsupportedProblem:
+            self.collisions = self._made('visual')
+            self.note = 'no <collision> elements: what is drawn counts'
 
     def _made(self, geometry: Literal['collision', 'visual']) -> Collisions:
         description = self._description

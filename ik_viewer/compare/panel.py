@@ -95,7 +95,7 @@ class Compare:
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Compare') as self._folder:
+        with stage.add_tab('Compare') as self._folder:
             stretched = gui.add_button(
                 'Stretched arm',
                 icon='stretching',

@@ -114,7 +114,7 @@ class MovingTargets:
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Targets') as self._folder:
+        with stage.add_tab('Targets') as self._folder:
             start = gui.add_button(
                 'Move the targets',
                 icon='player-play',

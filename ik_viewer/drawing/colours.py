@@ -19,6 +19,7 @@ LOST = 'no arm'  # shown in place of a code while there is no arm
 OF_CODES: dict[str, Colour] = {
     'reached': GREEN,
     'tracking': BLUE,
+    'playing': BLUE,
     'closest': ORANGE,
     'too_few_joints': ORANGE,
     'stopped_short': ORANGE,

@@ -12,7 +12,6 @@ from ik_core.exceptions import InvalidOption
 from ik_core.meshes import package_of
 from ik_core.robot import ReachCone, human_cones
 from ik_core.robot.robot_sources import load_robot
-from ik_core.robot.shipped import robot_path
 from ik_core.robot.urdf_filter import text_of
 
 from ..arm import Description
@@ -32,12 +31,17 @@ def describe(
     robot = load_robot(name, floating_base=floating_base, **limits)
     if Path(name).suffix.lower() in MOTION_CAPTURE:
         return Description(robot, up='+y')
-    path = robot_path(name).resolve()
+    return description_of(robot, mesh_folders)
+
+
+def description_of(robot: Robot, mesh_folders: Sequence[Path] = ()) -> Description:
+    """The description of a loaded robot: meshes as for `describe`, without a URDF a skeleton."""
+    file = robot.file and robot.file.resolve()
     return Description(
         robot,
-        text_of(robot.urdf),
-        path.parent,
-        (*mesh_folders, *package_of(path)),
+        text_of(robot.urdf) if robot.urdf else '',
+        file and file.parent,
+        (*mesh_folders, *package_of(file)),
         cones=known_cones(robot),
     )
 

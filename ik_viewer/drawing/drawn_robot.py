@@ -17,11 +17,17 @@ from scipy.spatial.transform import Rotation
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
+from ik_core.robot.outline import body_poses
 
 from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 
-UNSEEN = 1e-6  # [rad or m] a robot whose joints moved less is not drawn again
-STILL = 1e-7  # [m, or element of a rotation matrix] a body that moved less is not sent again
+UNSEEN = 1e-6
+"""[rad or m] A robot whose joints moved less stands where it is drawn."""
+STILL = 1e-7
+"""[m, and in a rotation matrix] A body that moves less stays as it was drawn."""
+INSIDE, OUTSIDE = 0.985, 1.015
+"""Scales of shapes of which those of another robot at the same place hide all, and nothing: two
+surfaces at one place would flicker."""
 SHARP = np.radians(35.0)
 
 
@@ -36,17 +42,16 @@ class Poses(NamedTuple):
 
     @classmethod
     def at(cls, robot: Robot, q: Array) -> Poses:
-        """Return the poses of a robot at q (n,), in its root link's frame."""
-        frames = robot.frames(q)
-        rotations = np.concatenate([np.eye(3)[None], frames[:, :9].reshape(-1, 3, 3)])
-        return cls(rotations, np.concatenate([np.zeros((1, 3)), frames[:, 9:]]))
+        """The transforms of a robot at q (n,), in its root link's frame."""
+        return cls(*body_poses(robot, q))
 
 
 class DrawnRobot:
     """A robot drawn at a configuration.
 
-    name : the name of its node in the scene
-    colour, opacity : replace those of the shapes
+    name : of its node in the scene
+    colour, opacity : instead of the shapes' own
+    scale : of each shape about its middle
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class DrawnRobot:
         *,
         colour: Colour | None = None,
         opacity: float | None = None,
+        scale: float = 1.0,
     ) -> None:
         self._scene, self._name, self._robot = scene, name, robot
         self._drawn: Array = np.full(robot.n, np.inf)
@@ -65,6 +71,7 @@ class DrawnRobot:
         self._root = scene.add_frame(name, show_axes=False)
         self._axes: Any = None
         painted = [s if colour is None else s._replace(colour=colour) for s in shapes]
+        painted = [s._replace(solid=scaled(s.solid, scale)) for s in painted]
         self._batches = [
             Batch(scene, f'{name}/{kind.__name__.lower()}', kind, own, self._poses, opacity)
             for kind in (Box, Cylinder, Sphere)
@@ -206,6 +213,20 @@ def size_of(solid: Solid) -> tuple[float, float, float]:
         case Sphere(radius):
             return radius, radius, radius
     return 1.0, 1.0, 1.0
+
+
+def scaled(solid: Solid, scale: float) -> Solid:
+    """The solid, larger by this factor about its middle."""
+    match solid:
+        case Box((x, y, z)):
+            return Box((scale * x, scale * y, scale * z))
+        case Cylinder(radius, length):
+            return Cylinder(scale * radius, scale * length)
+        case Sphere(radius):
+            return Sphere(scale * radius)
+        case Mesh(vertices, faces):
+            middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+            return Mesh((middle + scale * (vertices - middle)).astype(np.float32), faces)
 
 
 def add_mesh(scene: Any, name: str, shape: Shape, opacity: float | None) -> None:

@@ -7,52 +7,31 @@ the joints, and the links at the ends. Prismatic joints have a rail as long as t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array, shortest_turn_onto, transform_of
 from ik_core.robot.kinematics import KIND, PARENT, PRISMATIC
+from ik_core.robot.outline import bones
 
 from .shapes import Box, Colour, Cylinder, Shape, Solid, Sphere, shifted
 
 BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
-SHORTEST = 1e-6  # [m] closer points are at the same position
-# A bone's radius is THICKNESS times its length; the length counts as at least THINNEST of, and at
-# most, that of a usual bone: the quantile USUAL of all lengths.
 THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
 
 
 def skeleton(robot: Robot) -> list[Shape]:
-    """Return shapes for all bodies of a robot."""
-    bones = list(_bones(robot))
-    lengths = [float(np.linalg.norm(end)) for _, end in bones]
+    """Shapes for all bodies of a robot; of one without any extent a ball."""
+    drawn = list(bones(robot))
+    lengths = [float(np.linalg.norm(end)) for _, end in drawn]
     usual = float(np.quantile(lengths, USUAL)) if lengths else 0.1
     shapes: list[Shape] = []
-    for (body, end), length in zip(bones, lengths, strict=True):
+    for (body, end), length in zip(drawn, lengths, strict=True):
         radius = THICKNESS * min(max(length, THINNEST * usual), usual)
         shapes += _bone(body, end, length, radius)
     housings = THICKNESS * usual * 1.35
     return shapes + [shape for k in range(len(robot.tree)) for shape in _joint(robot, k, housings)]
-
-
-def _bones(robot: Robot) -> Iterator[tuple[int, Array]]:
-    """Yield each bone as (body, end): from the body's origin to `end` (3,) [m] in its frame."""
-    for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
-        yield from _worth(parent, robot.geometry[k, 9:12])
-    deepest = {place.body: place.depth for place in robot.places.values()}
-    for place in robot.places.values():
-        deepest[place.body] = max(deepest[place.body], place.depth)
-    for place in robot.places.values():
-        if place.depth > 0 and place.depth == deepest[place.body]:
-            yield from _worth(place.body, place.transform[:3, 3])
-
-
-def _worth(body: int, end: Array) -> Iterator[tuple[int, Array]]:
-    if np.linalg.norm(end) > SHORTEST:
-        yield body, end
 
 
 def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:

@@ -22,7 +22,7 @@ from ik_core.exceptions import IkError
 from ik_core.maths.argument_types import VectorLike
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, Tracker, TrackStatus
-from ik_core.tracking.other_configuration import MISSED
+from ik_core.tracking.status import MISSED
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
@@ -77,42 +77,46 @@ class LocalArm:
         return [f'{len(self._tips)} links have a gizmo: `ik view ROBOT --tip LINK` shows fewer']
 
     def look(self) -> Moment | None:
-        """Return the present moment; None while nothing is known."""
+        """Return the state after the last tick; None once it is closed."""
         return None if self._closed.is_set() else self._moment
 
     def take_notices(self) -> Sequence[str]:
-        """Return the errors and refusals since the last call."""
+        """Return the errors and refusals since the last call, each a sentence."""
         notices = []
         while self._notices:
             notices.append(self._notices.popleft())
         return notices
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """Set a tip's goal (4, 4) in the root link's frame."""
+        """Give a tip a goal (4, 4), in the root link's frame."""
         self._asked.put(lambda: self._set_goal(tip, transform, kind))
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """Move a tip at velocities (3,) [m/s], [rad/s] in the root link's frame."""
+        """Move a tip at a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
         now = time.monotonic()
         self._asked.put(lambda: self._tracker.set_twist(tip, linear, angular, now))
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """Move joints to positions [rad or m], by name."""
+        """Move joints to positions [rad or m] by name."""
         now, positions = time.monotonic(), dict(positions)
         self._asked.put(lambda: self._tracker.move_to(positions, now))
 
     def home(self) -> None:
-        """Move all joints to their home positions."""
+        """Move all joints to where they were in the beginning."""
         now = time.monotonic()
         self._asked.put(lambda: self._tracker.move_to(self._home, now))
 
+    def stand_at(self, q: Array) -> None:
+        """Stand at q (n,) from the next tick on, without goals."""
+        self._asked.put(lambda: self._stand_at(q))
+
     def set_settings(self, values: Mapping[str, Any]) -> None:
-        """Change parameters, all or none."""
+        """Change parameters, all of them or none."""
         values = dict(values)
         self._asked.put(lambda: self._set_settings(values))
 
     def pause(self, paused: bool) -> None:
-        """Stop and keep the goals, or resume them."""
+        """Stop and keep the goals; or, with False, resume."""
         self._asked.put(lambda: self._tracker.pause(paused))
 
     def reset(self) -> None:
@@ -120,7 +124,7 @@ class LocalArm:
         self._asked.put(self._tracker.stop)
 
     def close(self) -> None:
-        """End the ticks."""
+        """End the thread of the ticks."""
         self._closed.set()
         self._thread.join(ENDING)
 
@@ -153,6 +157,9 @@ class LocalArm:
                 ask()
             except IkError as error:
                 self._notices.append(str(error))
+
+    def _stand_at(self, q: Array) -> None:
+        self._tracker = self._new_tracker(q)
 
     def _set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
         now = time.monotonic()

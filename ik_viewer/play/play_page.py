@@ -17,8 +17,10 @@ from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
 from ..drawing.drawn_robot import DrawnRobot, wxyz_of
 from ..drawing.skeleton import skeleton
+from ..page.browser import LAST, STYLE
 from ..page.server import Surroundings
 from ..page.stage import Notices, Requests
+from ..page.status_panel import with_loss
 from .clip import Clip
 from .live import LiveRetargeting, Wish
 from .numbers import (
@@ -31,13 +33,14 @@ from .numbers import (
     weights_text,
 )
 from .paths import Paths, colour_of_link
-from .playhead import Playhead
+from .playhead import SPEEDS, Playhead
 
-RATE = 30.0  # [Hz] highest rate of drawn frames
-SLOW = 0.2  # [s] between two updates of the numbers and of the robot's paths
-ENDING = 5.0  # [s] longest wait of `close` for the present frame
-SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
-# Distance between clip and robot, and radius of the balls, relative to the clip's size.
+RATE = 30.0
+"""[Hz] Frames that are drawn, at most."""
+SLOW = 0.2
+"""[s] Between two pictures of the numbers, and of the robot's paths."""
+ENDING = 5.0
+"""[s] How long `close` waits for the frame that is under way."""
 APART, BALL = 0.6, 0.014
 PAUSE, PLAY = ('Pause', 'player-pause'), ('Play', 'player-play')
 
@@ -52,17 +55,22 @@ class Scene:
         scene = server.scene
         surroundings = Surroundings(server, description, _posture(clip, live))
         self.size = min(surroundings.size, _extent(clip))
-        _look_at(server, clip, description.up)
+        is_robot = live is None and bool(description.urdf)
+        if not is_robot:
+            _look_at(server, clip, description.up)
         self._aside = _sideways(clip, description.up)
         self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed[:3, :3]))
+        shapes, self.notices = shapes_of(description)
         self._figure = DrawnRobot(
-            scene, '/clip/figure', clip.source, skeleton(clip.source), colour=SKY
+            scene,
+            '/clip/figure',
+            clip.source,
+            shapes if is_robot else skeleton(clip.source),
+            colour=None if is_robot else SKY,
         )
         self._robot: DrawnRobot | None = None
         self.paths: Paths | None = None
-        self.notices: list[str] = []
         if live is not None:
-            shapes, self.notices = shapes_of(description)
             self._robot = DrawnRobot(scene, '/robot', live.imitator.robot, shapes)
             self.paths = Paths(scene, live.imitator, BALL * self.size)
         self.apart = APART * self.size if live is not None else 0.0
@@ -159,7 +167,7 @@ class PlayPage:
             self._table.content = error_table(live.imitator.example.links, live.link_errors, frame)
             self._plot.data = error_curves(live.link_errors, self.clip.period, frame)
             self._draw_paths(live)
-        self._state.content = (
+        self._state.content = with_loss(
             f'<div style="padding:0 0.6rem;font-size:0.8rem;color:#4b5563">{state}</div>'
         )
 
@@ -173,6 +181,7 @@ class PlayPage:
     def _add_controls(self, name: str) -> None:
         gui, by_user = self.server.gui, self.requests.by_user
         gui.set_panel_label(name)
+        gui.add_html(STYLE, order=LAST)
         self._state = gui.add_html('')
         self._button = gui.add_button(PAUSE[0], icon=PAUSE[1])
         self._slider = gui.add_slider('Frame', 0, max(len(self.clip) - 1, 1), 1, 0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from ik_core.exceptions import InvalidOption
 
+SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
+"""Speeds to choose from, by their names on a page."""
+
 
 class Playhead:
     """The time of a clip of `frames`, which are `period` [s] apart; it repeats at the end."""

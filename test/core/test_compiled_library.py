@@ -235,7 +235,7 @@ import hashlib, json, sys
 import numpy as np
 import ik_core as ik
 from ik_core.kernels import library
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from support import robots
 
 def digest(*values):

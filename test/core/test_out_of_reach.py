@@ -100,7 +100,7 @@ def test_at_the_edge_of_the_reach_closest_is_a_minimum(name):
         goal = make(tip)
         goal.set_target(at)
         problem = ik.IkProblem(robot, [goal])
-        centres, radii = problem.reach
+        centres, radii = problem.missed.reach
         way = at[:3, 3] - centres[0]
         at[:3, 3] = centres[0] + radii[0] * rng.uniform(0.9, 1.1) * way / np.linalg.norm(way)
         goal.set_target(at)

@@ -29,7 +29,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'reachability', 'retargeting', 'motion', 'for_c'},
+        {'reachability', 'retargeting', 'motion', 'for_c', 'showing'},
         {'__init__'},
         {'cli'},
         {'__main__', 'build'},
@@ -63,16 +63,28 @@ ORDERS = {
         {'tools', '__main__'},
     ],
     'ik_viewer': [
-        {'__init__', 'arm'},
+        {'arm'},
         {'presets'},
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
-        {'collisions', 'key_frames'},
+        {'collisions', 'key_frames', 'rerun_file'},
         {'parts'},
-        {'view', 'main', 'linkage'},
+        {'__init__', 'view', 'main', 'linkage', 'result'},
     ],
 }
+# The same within a folder of the core.
+TRACKING = [
+    {'governor', 'status', 'tracker_options'},
+    {'goals'},
+    {'solution'},
+    {'state'},
+    {'tick'},
+    {'instructions'},
+    {'observer'},
+    {'tracker'},
+    {'recording', '__init__'},
+]
 FLOORS = {
     (package, room): floor
     for package, order in ORDERS.items()
@@ -80,6 +92,9 @@ FLOORS = {
     for room in rooms
 }
 PACKAGES = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark')
+
+# `ik.show` and `Motion.to_rerun` import the viewer by name when they are called.
+DRAWN_ABOVE = {CORE / 'showing.py', CORE / 'robot' / 'motion.py'}
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -95,10 +110,10 @@ def sources(*packages):
 
 @cache
 def graph_of_all():
-    """Which file imports which, without the programs of other packages that `ik` starts."""
+    """Which file imports which, without what the core starts of packages above when called."""
     graph = import_graph(ROOT, *PACKAGES)
     for path in graph:
-        if room_of(path) == ('ik_core', 'cli'):
+        if room_of(path) == ('ik_core', 'cli') or path in DRAWN_ABOVE:
             graph[path] = {other for other in graph[path] if room_of(other)[0] == 'ik_core'}
     return graph
 
@@ -222,6 +237,18 @@ def test_imports_of_the_core_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
 
 
+@sources('ik_core/tracking')
+def test_imports_of_the_tracker_point_from_the_solution_to_goals_and_governor(path):
+    floors = {room: floor for floor, rooms in enumerate(TRACKING) for room in rooms}
+    rooms = {
+        other: other.relative_to(CORE / 'tracking').with_suffix('').parts[0]
+        for other in [path, *graph_of_all()[path]]
+        if other.is_relative_to(CORE / 'tracking')
+    }
+    own = rooms.pop(path)
+    assert [room for room in rooms.values() if room != own and floors[room] >= floors[own]] == []
+
+
 @sources('ik_node')
 def test_imports_of_the_node_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
@@ -234,7 +261,8 @@ def test_imports_of_the_viewer_point_one_way(path):
 
 @sources('ik_core')
 def test_the_core_knows_neither_ros_nor_the_node_nor_the_viewer(path):
-    named = () if room_of(path)[1] == 'cli' else names_in_strings(path, ROOT)  # `ik` starts them
+    starts_programs = room_of(path)[1] == 'cli' or path in DRAWN_ABOVE
+    named = () if starts_programs else names_in_strings(path, ROOT)
     names = {name.split('.')[0] for name in (*imports_of(path), *named)}
     assert not names & {*MESSAGES, 'ik_node', 'ik_viewer'}
 

@@ -54,6 +54,7 @@ UNDECLARED = {
     'pinocchio',
     'numba',
     'llvmlite',  # comes with numba
+    'rerun',
     'viser',
     'coal',  # optional, for `ik check`
     'trimesh',  # comes with viser

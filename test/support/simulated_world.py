@@ -157,7 +157,7 @@ class World:
     def show(self, robot):
         """Let the node move this robot."""
         self.model = Model(robot, self.parameters, self.motion.positions)
-        self.motion.show(self.model)
+        self.motion.set_model(self.model)
         self.states.open(self.model)
         self._running = False
         self._names = (*robot.joint_names, *robot.mimic_joints)[: self.q.size]

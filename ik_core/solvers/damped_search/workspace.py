@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...closed_form.beginning import Beginning, beginning_of
-from ...closed_form.nearest import ROOM
+from ...closed_form.initial_guess import InitialGuess, initial_guess_of
+from ...closed_form.nearest import SCRATCH_ROWS
 from ...collision.rows import free_rows
 from ...display import joined
 from ...kernels.records import Record
@@ -38,13 +38,13 @@ many, and an attempt that collides takes ten microseconds.
 """
 
 
-def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
+def beginning_for(problem: IkProblem, options: Any) -> InitialGuess | None:
     """Return the closed-form initial guesses of a problem; None to begin at the starts.
 
     Without restarts searches descend from the start alone.
     """
     asked = options.closed_form and options.restarts > 0
-    return beginning_of(problem) if asked else None
+    return initial_guess_of(problem) if asked else None
 
 
 class DampedWorkspace(ProblemRecords, Workspace):
@@ -68,7 +68,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         super()._make_records(other_rows)
         packed, problem, options = self.packed, self.problem, self._options
         joints, rows = len(problem.variables), packed.rows + other_rows
-        self._sizes |= {'rows': rows, 'size': max(joints, rows), 'scratch_rows': ROOM}
+        self._sizes |= {'rows': rows, 'size': max(joints, rows), 'scratch_rows': SCRATCH_ROWS}
         self.steps_at_once = steps_at_once(joints, rows)
         own = self.constants
         if problem.avoids and problem.is_redundant:

@@ -19,7 +19,7 @@ from support.node_harness import load
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from ik_node.clocks import Moment
 from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
 
@@ -52,7 +52,7 @@ class Driver:
 
     def skip_tick(self, *, braking):
         if braking:
-            self.governor.brake(as_told=True)
+            self.governor.brake(announced=True)
         else:
             self.move()
 

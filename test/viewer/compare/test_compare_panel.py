@@ -20,6 +20,7 @@ from ik_viewer.compare import panel as panel_module
 from ik_viewer.compare.animation import due_frames
 from ik_viewer.compare.method_menus import NO_METHOD
 from ik_viewer.compare.panel import Compare
+from ik_viewer.page.browser import OpenTabs
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
@@ -38,7 +39,7 @@ def stage(server):
     tabs = server.gui.add_tab_group()
     description = Description(robots.shipped('panda'))
     notices = Notices(server)
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0)
+    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0, OpenTabs(server))
     tabs.remove()
 
 

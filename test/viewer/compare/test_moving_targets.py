@@ -112,13 +112,14 @@ def test_a_method_that_has_not_begun_has_no_curve_yet(start):
 @pytest.fixture
 def stage():
     pytest.importorskip('viser')
+    from ik_viewer.page.browser import OpenTabs
     from ik_viewer.page.server import start_server
     from ik_viewer.page.stage import Notices, Requests, Stage
 
     server = start_server('127.0.0.1', 0)
     description, notices = Description(robots.shipped('buss_y')), Notices(server)
     tabs = server.gui.add_tab_group()
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 3.0)
+    yield Stage(server, None, description, notices, Requests(notices), tabs, 3.0, OpenTabs(server))
     server.stop()
 
 
