@@ -31,7 +31,7 @@ import numpy as np
 
 from ..kernels.jit import kernel, with_kernels
 from ..kernels.records import FLOAT
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
@@ -87,7 +87,7 @@ def outside(search: Record, x: Array, j: int) -> float:
     """Return v(x + s) of one variable."""
     own = limit_terms_at(search.own)
     shifted = x[j] + own.multipliers[j] / (2.0 * own.mu)
-    return shifted - clamped(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
+    return shifted - clamp(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
 
 
 @kernel

@@ -36,7 +36,7 @@ import numpy as np
 
 from ..kernels.jit import kernel, with_kernels
 from ..maths.argument_types import VectorLike
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.layouts import Record
@@ -84,7 +84,7 @@ def next_multipliers(search: Record) -> None:
     x, violation = own.iterate, 0.0
     for j in range(search.joints):
         own.multipliers[j] = 2.0 * own.mu * outside(search, x, j)
-        violation = max(violation, abs(x[j] - clamped(x[j], bounds[0, j], bounds[1, j])))
+        violation = max(violation, abs(x[j] - clamp(x[j], bounds[0, j], bounds[1, j])))
     if violation > NEARER * own.violation:
         own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
     own.violation = violation

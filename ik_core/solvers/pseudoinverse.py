@@ -50,7 +50,7 @@ from ..kernels.records import FLOAT
 from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, nth_largest, shortest_step
 from ..optim.layouts import Record
 from ..optim.workspace import MethodWorkspace
 from ..options import option
@@ -112,7 +112,7 @@ def update(search: Record) -> None:
     decompose(own.columns, search.basis, search.work, squares)
     if own.halving_tolerance < np.inf:
         halve_error(search, own.halving_tolerance, own.rank_tolerance)
-    least = own.rank_tolerance**2 * falling(squares, search.work.shape[0], 0)
+    least = own.rank_tolerance**2 * nth_largest(squares, search.work.shape[0], 0)
     shortest_step(search.basis, search.work, squares, own.error, least, 0.0, dx)
     for j in range(dx.shape[0]):
         dx[j] *= own.time_step

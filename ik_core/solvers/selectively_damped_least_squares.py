@@ -37,7 +37,7 @@ import numpy as np
 from ..kernels.jit import kernel
 from ..kernels.records import FLOAT
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, product
+from ..maths.svd import decompose, nth_largest, product
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
@@ -81,7 +81,7 @@ def update(search: Record) -> None:
     for j in range(n):
         dx[j] = 0.0
         rho[j] = over_end_effectors(search, columns[j])
-    least = RANK_TOLERANCE**2 * falling(squares, m, 0)
+    least = RANK_TOLERANCE**2 * nth_largest(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
             factor = product(search.basis[i], error) / squares[i]
