@@ -196,7 +196,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     @property
     def constraint_rows(self) -> int:
         """Number of rows beside the limits; those of cones, then of pairs of links, come last."""
-        pairs = 1 if self._state is None else len(self._state['slot'])
+        pairs = 1 if self._state is None else len(self._state['result_index'])
         cones = INWARD * len(self.problem.moved_cones)
         return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
