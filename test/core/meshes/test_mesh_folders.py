@@ -30,6 +30,8 @@ def hostile_names(folder):
         '../secret.stl',
         'package://../secret.stl',
         'package://own/../secret.stl',
+        f'package://ik_node/../{folder.parent.name}/secret.stl',
+        f'package://ik_node/{secret}',
         'meshes/../../secret.stl',
         'file://',
         'file://localhost/dev/zero',
