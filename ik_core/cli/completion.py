@@ -32,12 +32,13 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def robots(prefix: str = '', **more: Any) -> list[str]:
-    """The shipped robots, and the files and folders that begin so."""
+    """Names of robots, and the files and folders that begin with the prefix."""
     from argcomplete.completers import FilesCompleter  # it called this
 
+    from ..robot.installed_robots import installed_robots
     from ..robot.shipped import shipped_robots
 
-    return [*shipped_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
+    return [*shipped_robots(), *installed_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
 
 
 def links(parsed_args: argparse.Namespace, **more: Any) -> list[str]:

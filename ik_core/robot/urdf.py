@@ -64,10 +64,13 @@ def load_urdf(
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
-    """Load the robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
+    """Load the robot of a URDF: a path, the name of a robot, or the XML as text or bytes.
 
     Text that starts with '<' is XML. A name without a suffix or folder, such as 'panda', is that
-    of a shipped robot, in whichever folder Python runs; a file of exactly that name takes
+    of a shipped robot, in whichever folder Python runs, or else of a robot of the Python packages
+    example-robot-data ('ur10_robot', the name of its file) and robot_descriptions ('ur10e' or
+    'ur10e_description'), if they are installed. robot_descriptions has to have downloaded the
+    robot: `robot_descriptions pull ur10e_description`. A file of exactly that name takes
     precedence.
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
