@@ -38,7 +38,11 @@ def robots(prefix: str = '', **more: Any) -> list[str]:
     from ..robot.installed_robots import installed_robots
     from ..robot.shipped import shipped_robots
 
-    return [*shipped_robots(), *installed_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
+    return [
+        *shipped_robots(),
+        *installed_robots(),
+        *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix),
+    ]
 
 
 def links(parsed_args: argparse.Namespace, **more: Any) -> list[str]:

@@ -54,10 +54,10 @@ def example_robots() -> dict[str, Path]:
 
 
 def _prefixes() -> Iterator[Path]:
-    """Yield the folders that ROS, pip or conda may have installed example-robot-data into."""
+    """Yield the folders that ROS, conda or pip may have installed example-robot-data into."""
     yield from workspaces()
-    yield from (Path(entry) / 'cmeel.prefix' for entry in sys.path)  # pip's has its own prefix
     yield Path(sys.prefix)
+    yield from (Path(entry) / 'cmeel.prefix' for entry in sys.path)  # pip's has its own prefix
 
 
 def _descriptions() -> Mapping[str, Any]:

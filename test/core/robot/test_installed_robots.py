@@ -5,13 +5,13 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 from support.example_robot_data import URDFS
-from support.mesh_files import stl_bytes
 
 import ik_core as ik
-from ik_core import cli
 from ik_core.cli import completion
+from ik_core.cli.main import main
 from ik_core.meshes import MeshFolders, package_of
 from ik_core.robot.installed_robots import example_robots
 from ik_core.robot.shipped import robot_path, shipped_robots
@@ -20,7 +20,8 @@ URDF = """<robot name="{name}">
 <link name="base"><visual><geometry><mesh filename="{mesh}"/></geometry></visual>
 <collision><geometry><mesh filename="{mesh}"/></geometry></collision></link>
 <link name="tip"/><joint name="turn" type="revolute"><parent link="base"/><child link="tip"/>
-<origin xyz="0 0 1"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+<origin xyz="0 0 1"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="1"/>
+</joint>
 </robot>"""
 
 DESCRIPTIONS = """
@@ -28,8 +29,8 @@ from types import SimpleNamespace as Entry
 DESCRIPTIONS = {
     name + '_description': Entry(has_urdf=has_urdf, repository=repository)
     for name, has_urdf, repository in [
-        ('welder', True, 'welders'), ('painter', True, 'painters'), ('welder_mj', False, 'welders'),
-        ('panda', True, 'welders'), ('leaky', True, 'welders'),
+        ('welder', True, 'welders'), ('painter', True, 'painters'),
+        ('welder_mj', False, 'welders'), ('panda', True, 'welders'), ('leaky', True, 'welders'),
     ]
 }
 """
@@ -43,12 +44,19 @@ def get_urdf_path(module):
 """
 
 
+def stl_bytes():
+    """A binary STL of a tetrahedron."""
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+    faces = corners[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]
+    records = np.zeros(4, [('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('', '<u2')])
+    records['corners'] = faces
+    return bytes(80) + np.uint32(4).tobytes() + records.tobytes()
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """A folder that is not the project's, without packages of robots."""
+    """A folder that is not the project's, where robot_descriptions is not installed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, 'path', [entry for entry in sys.path if 'site-packages' not in entry])
-    monkeypatch.setattr(sys, 'prefix', str(tmp_path))
     monkeypatch.setenv('AMENT_PREFIX_PATH', '')
     monkeypatch.setitem(sys.modules, 'robot_descriptions', None)
     return tmp_path
@@ -57,13 +65,14 @@ def elsewhere(tmp_path, monkeypatch):
 @pytest.fixture(params=['pip', 'ROS', 'conda'])
 def example_robot_data(request, tmp_path, monkeypatch):
     """The folder of a package example-robot-data with a few robots."""
-    prefix = tmp_path
+    prefix = tmp_path / 'prefix'
     if request.param == 'pip':
-        monkeypatch.syspath_prepend(tmp_path / 'site-packages')
-        prefix = tmp_path / 'site-packages' / 'cmeel.prefix'
-    if request.param == 'ROS':
-        prefix = tmp_path / 'jazzy'
+        monkeypatch.syspath_prepend(prefix)
+        prefix /= 'cmeel.prefix'
+    elif request.param == 'ROS':
         monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    else:
+        monkeypatch.setattr(sys, 'prefix', str(prefix))
     package = prefix / 'share' / 'example-robot-data'
     for path in (
         'mower_description/urdf/mower.urdf',
@@ -180,7 +189,7 @@ def test_an_unknown_name_is_refused_with_the_names_of_the_packages(example_robot
     assert 'example-robot-data and robot_descriptions can be named, too' in str(refusal.value)
 
 
-def test_names_are_completed(example_robot_data, robot_descriptions, monkeypatch):
+def test_names_are_completed(example_robot_data, robot_descriptions):
     pytest.importorskip('argcomplete')
     names = completion.robots('')
     assert {'panda', 'mower', 'dog_c', 'welder', 'painter'} <= set(names)
@@ -188,15 +197,14 @@ def test_names_are_completed(example_robot_data, robot_descriptions, monkeypatch
 
 
 def test_check_takes_the_name_of_an_installed_robot(example_robot_data, capsys):
-    cli.main(['check', 'mower', '--goals', '3', '--json'])
+    main(['check', 'mower', '--goals', '3', '--json'])
     report = json.loads(capsys.readouterr().out)
     assert report['name'] == 'mower_description'
     assert [link['link'] for link in report['collisions']['links']] == ['base']
 
 
 @pytest.mark.skipif(not URDFS, reason='example-robot-data is not installed')
-def test_every_robot_of_the_real_example_robot_data_has_a_name(monkeypatch):
-    monkeypatch.undo()
+def test_every_robot_of_the_real_example_robot_data_has_a_name():
     found = example_robots()
     assert sorted(path.resolve() for path in found.values()) == URDFS
     assert ik.load_urdf('ur10_robot').n == 6
