@@ -114,6 +114,7 @@ __all__ = [
     'transform',
 ]
 
+# the modules of the names above
 _MODULES = {
     'batch': 'solve_all solve_batch',
     'collision': 'Collisions World',
@@ -131,15 +132,15 @@ _MODULES = {
     'TwoAxisTask',
     'tracking': 'MotionLimits Tracker',
 }
-"""The modules that the names above are in."""
+# serialises lazy imports: two threads importing different names could deadlock on half-imported
+# modules
 _LOCK = Lock()
-"""Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 
 if not TYPE_CHECKING:  # with it, checkers would accept any name
 
     def __getattr__(name):
-        """Import a name of `__all__`, or a public module, at its first use."""
+        """Import a name of `__all__` or a public module, at first use. Raises AttributeError."""
         with _LOCK:
             for module, names in _MODULES.items():
                 if name in names.split():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chunk of a batch: its problems as the solver's kernels take them, its answers as users do."""
+"""Conversion of a chunk of a batch: problems to the arrays of kernels, and their answers back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..rules import put_inside
 class Answers(NamedTuple):
     """The answers to N problems of a robot with m joints.
 
-    q (N, m), position_errors and orientation_errors (N, G), cost (N,), statuses (N,) by their
+    q (N, m), position_errors and orientation_errors (N, G) [m, rad], cost (N,), statuses (N,) as
     codes, counts (4, N) of iterations, evaluations, restarts and abandoned evaluations
     """
 
@@ -30,7 +30,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def of(cls, count: int, goals: int, joints: int) -> Answers:
-        """Empty arrays for so many problems."""
+        """Empty arrays for the answers to `count` problems."""
         return cls(
             np.empty((count, joints)),
             np.empty((count, goals)),
@@ -51,10 +51,10 @@ def take_problems(
     frames: Array3,
     points: Array2,
 ) -> None:
-    """Fill frames (C, G, 12) and points (C, variables) for the problems from `first` on.
+    """Write frames (C, G, 12) and points (C, variables) of the C problems from `first` on.
 
-    transforms (N, G, 4, 4), starts (N, joints) : or one for all
-    bounds (2+, variables) : lower and upper, which points are inside of
+    transforms (N, G, 4, 4), starts (N, joints) : or (1, ...) for all problems
+    bounds (2+, variables) : lower and upper limits, which the points are clamped to
     """
     for i in range(points.shape[0]):
         pose = min(first + i, transforms.shape[0] - 1)
@@ -83,8 +83,10 @@ def put_answers(
     statuses: IntArray1,
     counts: IntArray2,
 ) -> None:
-    """Put what was found, answers (C, variables), errors (C, G, 2) of the goals, and codes (C, 4),
-    into the `Answers` from `first` on; joints that do not move stand as in starts.
+    """Write the results of C problems into the `Answers` from `first` on.
+
+    answers (C, variables), errors (C, G, 2) of the goals, codes (C, 4) : results of kernels
+    starts (N or 1, joints) : values of joints that do not move
 
     Abandoned evaluations are left to the caller.
     """

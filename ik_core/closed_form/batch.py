@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunks import Progress, Work, checked_threads, share_out
+from ..chunks import Progress, Work, checked_threads, parallel_for
 from ..display import counted
 from ..exceptions import InvalidConfiguration
 from ..kernels.jit import COMPILED
@@ -96,5 +96,5 @@ def solve_chunks(
 
         return work
 
-    share_out(count, CHUNK, checked_threads(threads), worker, progress)
+    parallel_for(count, CHUNK, checked_threads(threads), worker, progress)
     return q.reshape(count, SLOTS, n), counts

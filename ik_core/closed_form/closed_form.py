@@ -213,7 +213,7 @@ class ClosedForm:
         return self._completed(frames, starts, values, q, counts, progress)
 
     def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
-        """Return the result and costs (N,) of `redundancy_scan.sweep` for the target and a start (n,).
+        """Return the result and costs (N,) of `redundancy_scan.sweep` from a start (n,).
 
         None where that has to be done value by value, by `solve`.
         """

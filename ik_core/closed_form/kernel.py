@@ -21,7 +21,18 @@ import numpy as np
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.signatures import Array2
-from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
+from ..maths.lanes import (
+    Number,
+    angle_of,
+    bits,
+    cos_sin,
+    floor,
+    in_lanes,
+    least,
+    most,
+    root,
+    select,
+)
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
 from ..robot.limits import TURN as FULL_TURN
@@ -562,7 +573,7 @@ def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None
         lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + free, zero + free
         if not math.isnan(free):
             value = numbers[k, MULTIPLIER] * (lanes[START + i] + free) + numbers[k, OFFSET]
-            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = wave(value)
+            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = cos_sin(value)
 
 
 @kernel
@@ -579,7 +590,7 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
         apart = gap * gap
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = wave(value)
+            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
     lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE], lanes[UNDETERMINED], lanes[CAREFUL] = (
         beyond,
         apart,
@@ -871,7 +882,7 @@ def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
         value = numbers[k, MULTIPLIER] * lanes[START + i] + numbers[k, OFFSET]
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = wave(value)
+            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
     return error_of(plan, numbers, lanes)
 
 
@@ -973,7 +984,7 @@ def check_candidates(address: int, candidates: Array2) -> bool:
                 memory[COS + k, lane] = candidates[min(first + lane, candidates.shape[0] - 1), k]
             value = lanes[COS + k]
             if numbers[k, SLIDES] == 0.0:
-                lanes[COS + k], lanes[SIN + k] = wave(value)
+                lanes[COS + k], lanes[SIN + k] = cos_sin(value)
             over, gap = _set_joint(numbers, lanes, i, k, value)
             beyond, apart = most(beyond, over), apart + gap * gap
         lanes[LIMIT_VIOLATION + plan[RECORDS]], lanes[SQUARED_DISTANCE + plan[RECORDS]] = (

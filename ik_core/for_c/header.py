@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write ik_core.h, the header of the compiled library: python -m ik_core.for_c.header FOLDER.
 
-It is made of the entries and of the layouts of records. The table of an entry is a struct
-of C, as each argument and each result takes eight bytes: `ik_solve(&call)` reads its arguments
-from a `struct ik_solve_call` and writes its results there.
+It is generated from the entries and the layouts of records. The arguments and results of an entry
+form a C struct, with eight bytes for each: `ik_solve(&call)` reads its arguments from a
+`struct ik_solve_call` and writes its results there.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ STATE = 'Q', 'DQ', 'DDQ', 'GOAL', 'DRIFT', 'ACT'
 ACTS = 'FREE', 'EASE', 'BRAKE'
 NUMBER = {'i': 'int64_t', 'b': 'int64_t', 'd': 'double'}
 ARRAY = {'I': 'int64_t', 'B': 'uint8_t', 'D': 'double'}
-RESERVED = 'new', 'delete', 'this', 'class', 'default'
-"""Words of C++ that no member can have as its name."""
+RESERVED = 'new', 'delete', 'this', 'class', 'default'  # words of C++, which get an underscore
 
 TEXT = """\
 /* The compiled library of ik_core for C and C++, made by python -m ik_core.for_c.header.
@@ -92,7 +91,7 @@ def _constants(module: object, names: tuple[str, ...]) -> str:
 
 
 def _function(entry: Entry) -> str:
-    """Return the struct and the declaration of an entry."""
+    """The struct and the declaration of an entry."""
     (arguments, result), about = signature_of(entry.kernel), source_of(entry.kernel).__doc__ or ''
     about = re.sub(r'\n *', '\n   ', about.partition('\n\n')[0])
     only = f' For libraries with {entry.lanes} lanes.' if entry.lanes else ''
@@ -107,7 +106,7 @@ def _function(entry: Entry) -> str:
 
 
 def _argument(name: str, kind: Any) -> Iterator[str]:
-    """Yield the members of a struct for an argument."""
+    """Yield the struct members of an argument."""
     name = f'{name}_' if name in RESERVED else name
     members, array = members_of(kind), array_of(kind)
     fields = getattr(kind, '_fields', ())
@@ -125,7 +124,7 @@ def _argument(name: str, kind: Any) -> Iterator[str]:
 
 
 def _results(kind: Any) -> Iterator[str]:
-    """Yield the members of a struct for results."""
+    """Yield the struct members of results."""
     members = members_of(kind)
     for i, letter in enumerate(letters_of(kind).strip('()')):
         yield f'{NUMBER[letter]} result{"" if members is None else i}'

@@ -24,9 +24,9 @@ from ..kernels.jit import kernel, substitute, with_kernels
 from ..maths.dual_active_set import (
     SOLVED,
     ProgramArrays,
-    carve_program,
     constrained_program,
     lower_bound,
+    program_views,
     upper_bound,
     value_of,
 )
@@ -51,7 +51,7 @@ LEAST_METRIC = 1e-30
 @kernel
 def program_of(search: Record) -> ProgramArrays:
     """The arrays of a search's programs."""
-    return carve_program(search.program, search.joints, search.constraints)
+    return program_views(search.program, search.joints, search.constraints)
 
 
 @kernel

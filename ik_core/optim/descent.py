@@ -13,7 +13,7 @@ from ..kernels.signatures import Array2
 from ..maths.boxed_step import cap_step, is_blocked
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, identity, shortest_step
+from ..maths.svd import decompose, identity, nth_largest, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
 from ..rules import FAILED
@@ -146,7 +146,7 @@ def _null_space_step(search: Record, second: Array, step: Array) -> None:
     n, m = search.columns.shape
     held, hessian = search.held, search.hessian
     _decompose_free(search, search.columns)
-    least = RANK_TOLERANCE * RANK_TOLERANCE * falling(search.rhs, m, 0)
+    least = RANK_TOLERANCE * RANK_TOLERANCE * nth_largest(search.rhs, m, 0)
     for i in range(second.shape[0]):
         for j in range(n):
             second[i, n + j] = second[i, j] if held[j] == 0.0 else 0.0
@@ -233,7 +233,7 @@ def _shortest_step(search: Record) -> None:
         held[j] = 0.0
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
-        least = (ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0)
+        least = (ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0)
         residual = search.trial_residual
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):

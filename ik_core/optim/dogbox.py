@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..kernels.jit import kernel
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, identity, shortest_step
+from ..maths.svd import decompose, identity, nth_largest, shortest_step
 from .active_set import share_within
 from .evaluation import evaluate, is_held, take_trial
 from .layouts import Record
@@ -96,7 +96,7 @@ def gauss_newton_step(search: Record) -> None:
     step, squares, residual = search.own_vectors[NEWTON], search.rhs, search.residual
     identity(search.basis)
     decompose(search.own_columns, search.basis, search.work, squares)
-    least = RANK * RANK * falling(squares, search.work.shape[0], 0)
+    least = RANK * RANK * nth_largest(squares, search.work.shape[0], 0)
     shortest_step(search.basis, search.work, squares, residual, least, 0.0, step)
     for j in range(step.shape[0]):
         step[j] = -step[j]

@@ -142,7 +142,7 @@ SEARCH = Layout(
     work=(FLOAT, 'rows', 'joints'),
     normal=(FLOAT, 'size', 'size'),  # with `rhs`: scratch of solves
     rhs=(FLOAT, 'size'),
-    program=(FLOAT, 'program_size'),  # for `dual_active_set.carve_program`
+    program=(FLOAT, 'program_size'),  # for `dual_active_set.program_views`
 )
 search_at = SEARCH.vector_view()
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.jit import kernel, with_kernels
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.linalg import STATIONARY, cholesky_solve
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
@@ -87,7 +87,7 @@ def start(search: Record) -> None:
 def outside(search: Record, x: Array, j: int) -> float:
     """v(x + s) of one variable."""
     shifted = x[j] + search.own_vectors[MULTIPLIERS, j] / (2.0 * search.own_values[WEIGHT])
-    return shifted - clamped(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
+    return shifted - clamp(shifted, search.problem.bounds[0, j], search.problem.bounds[1, j])
 
 
 @kernel

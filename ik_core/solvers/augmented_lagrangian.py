@@ -36,7 +36,7 @@ import numpy as np
 
 from ..kernels.jit import kernel, with_kernels
 from ..maths.argument_types import VectorLike
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.layouts import Record
@@ -85,7 +85,7 @@ def next_multipliers(search: Record) -> None:
     violation = 0.0
     for j in range(free.shape[0]):
         multipliers[j] = 2.0 * values[WEIGHT] * outside(search, free, j)
-        inside = clamped(free[j], bounds[0, j], bounds[1, j])
+        inside = clamp(free[j], bounds[0, j], bounds[1, j])
         violation = max(violation, abs(free[j] - inside))
     if violation > NEARER * values[VIOLATION]:
         values[WEIGHT] = min(values[WEIGHT] * search.own_options[GROWTH], LARGEST_WEIGHT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..kernels.jit import kernel
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
 from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
@@ -76,7 +76,7 @@ def sweep(
             before, ratio, frame = x[j], p.geometry[k, MULTIPLIER], frame_at(p.frames, k)
             if p.tree[k, KIND] == PRISMATIC:
                 shift = _best_shift(p, row, frame)
-                x[j] = clamped(before + shift / ratio, bounds[0, j], bounds[1, j])
+                x[j] = clamp(before + shift / ratio, bounds[0, j], bounds[1, j])
                 _shift_tips(row, frame, ratio * (x[j] - before), p.tips)
             else:
                 b, c = _turn_terms(p, aims, row, frame)
@@ -231,7 +231,7 @@ def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: f
     best, least = before, _cost_at(p, residual, x, j, before)
     for i in range(1, SCAN + 1):
         for side in (-step, step):
-            value = clamped(before + i * side, lower, upper)
+            value = clamp(before + i * side, lower, upper)
             if abs(value - before) > (i - 1) * step:  # else the scan is past the limit
                 cost = _cost_at(p, residual, x, j, value)
                 if cost < least * (1.0 - NOISE):

@@ -35,7 +35,7 @@ import numpy as np
 from ..kernels.jit import kernel
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, nth_largest, shortest_step
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
@@ -109,7 +109,7 @@ def damping_share(search: Record, squares: Array) -> float:
     threshold = search.own_options[THRESHOLD]
     smallest, manipulability = np.inf, 1.0
     for place in range(min(m, n)):
-        smallest = math.sqrt(falling(squares, m, place))
+        smallest = math.sqrt(nth_largest(squares, m, place))
         manipulability *= smallest
     rule = search.own_options[ADAPTIVE]
     if rule == MANIPULABILITY:
@@ -133,7 +133,7 @@ def step_by_singular_values(search: Record, square: float) -> None:
 def _rounding(search: Record) -> float:
     """The largest square of a singular value that counts as 0."""
     m, n = search.work.shape
-    return float((ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0))
+    return float((ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0))
 
 
 @kernel
@@ -141,7 +141,7 @@ def damp_smallest(search: Record, square: float) -> None:
     """Add d^2 to the square of the smallest singular value, unless that counts as 0."""
     squares = search.rhs
     m, n = search.work.shape
-    smallest, least = falling(squares, m, min(m, n) - 1), _rounding(search)
+    smallest, least = nth_largest(squares, m, min(m, n) - 1), _rounding(search)
     for i in range(m):
         if squares[i] == smallest and smallest > least:
             squares[i] += square

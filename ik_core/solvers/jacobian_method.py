@@ -50,7 +50,7 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..kernels.jit import kernel, placeholder, with_kernels
-from ..maths.boxed_step import cap_step, clamped
+from ..maths.boxed_step import cap_step, clamp
 from ..maths.rotations import Array, IntArray
 from ..maths.svd import identity, product
 from ..maths.vectors import copy_to, differ
@@ -322,7 +322,7 @@ def _move(search: Record) -> None:
     for j in range(here.shape[0]):
         if finite:  # else too far for numbers: the search sees that nothing moves
             here[j] += dx[j]
-        x[j] = clamped(here[j], search.problem.bounds[0, j], search.problem.bounds[1, j])
+        x[j] = clamp(here[j], search.problem.bounds[0, j], search.problem.bounds[1, j])
     if search.own_options[AT_THE_END] == 0.0:
         copy_to(x, here)
     outside = differ(here, x)

@@ -50,7 +50,7 @@ from ..kernels.jit import call_back, kernel
 from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, nth_largest, shortest_step
 from ..optim.layouts import Record
 from ..optim.workspace import MethodWorkspace
 from ..options import option
@@ -112,7 +112,7 @@ def update(search: Record) -> None:
     decompose(search.own_columns, search.basis, search.work, squares)
     if search.own_options[HALVING_TOLERANCE] < np.inf:
         halve_error(search, search.own_options[HALVING_TOLERANCE], search.own_options[RANK])
-    least = search.own_options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
+    least = search.own_options[RANK] ** 2 * nth_largest(squares, search.work.shape[0], 0)
     shortest_step(search.basis, search.work, squares, search.own_rows[ERROR], least, 0.0, dx)
     for j in range(dx.shape[0]):
         dx[j] *= search.own_options[TIME_STEP]

@@ -36,7 +36,7 @@ import numpy as np
 
 from ..kernels.jit import kernel
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, product
+from ..maths.svd import decompose, nth_largest, product
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
@@ -80,7 +80,7 @@ def update(search: Record) -> None:
     for j in range(n):
         dx[j] = 0.0
         search.own_vectors[RHO, j] = over_end_effectors(search, search.own_columns[j])
-    least = RANK_TOLERANCE**2 * falling(squares, m, 0)
+    least = RANK_TOLERANCE**2 * nth_largest(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
             share = product(search.basis[i], search.own_rows[ERROR]) / squares[i]

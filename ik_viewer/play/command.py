@@ -27,7 +27,7 @@ import numpy as np
 
 from ik_core import Robot
 from ik_core.cli.parser import UsageError
-from ik_core.cli.retarget import add_maps, add_place, add_source, mapping_of, transform_of
+from ik_core.cli.retarget import add_conversion, add_maps, add_source, mapping_of, transform_of
 from ik_core.display import listed
 from ik_core.exceptions import IkError
 from ik_core.motion import Motion
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add('--beta', type=float, default=1e-5, help='initial value; 0: links, 1: joints')
     add('--alpha', type=float, help='weight of the links beside beta (default 1 - beta)')
     add('--ignore-limits', action='store_true', help='begin without joint limits')
-    add_place(parser)
+    add_conversion(parser)
     add_mesh_folders(parser)
     add_address(parser)
     return parser

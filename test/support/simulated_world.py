@@ -124,7 +124,7 @@ class World:
             self.health,
             None,
             self.goals,
-            SimpleNamespace(give=lambda model: None),
+            SimpleNamespace(pass_to=lambda model: None),
             self.states,
             SimpleNamespace(begin=lambda model: None),
             history,

@@ -18,7 +18,7 @@ from ...closed_form.nearest import nearest_solutions
 from ...collision.rows import deepest
 from ...collision.rows import is_free as is_free_at
 from ...kernels.jit import call_back, inline_kernel, kernel
-from ...maths.boxed_step import clamped
+from ...maths.boxed_step import clamp
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
@@ -229,7 +229,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
     for j in range(x.shape[1]):
         if bounds[4, j] > 0.0 and _slope(problem, lanes, w, j) < 0:
             turn = TURN if lanes.gradient[there, j, w] > 0.0 else -TURN
-            x[there, j, w] = clamped(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
+            x[there, j, w] = clamp(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
             turned = True
     if turned:
         lanes.nu[w], lanes.growth[w], lanes.stagnant[w] = problem.damping, 2.0, 0

@@ -13,7 +13,7 @@ from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import (
     bounded_steps,
     cap_step,
-    clamped,
+    clamp,
     damping_factor,
     predicted_decrease,
 )
@@ -87,7 +87,7 @@ def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) 
     """trial = x + dx, inside the bounds to the last bit, or x if fresh; the largest move."""
     largest = 0.0
     for j in range(x.shape[0]):
-        moved = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
+        moved = clamp(x[j] + dx[j], bounds[0, j], bounds[1, j])
         trial[j] = select(fresh, x[j], moved)
         largest = most(largest, abs(trial[j] - x[j]))
     return largest

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...kernels.jit import call_back, inline_kernel, kernel
 from ...kernels.records import as_vectors8
-from ...maths.lanes import Number, wave
+from ...maths.lanes import Number, cos_sin
 from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
 from ...robot.kinematics import (
     KIND,
@@ -31,7 +31,7 @@ def set_angles(problem: Record, place: Record, x: Array) -> None:
         angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
     angles, cosines, sines = as_vectors8(angle), as_vectors8(place.cosine), as_vectors8(place.sine)
     for i in range(angles.shape[0]):
-        cosines[i], sines[i] = wave(angles[i])
+        cosines[i], sines[i] = cos_sin(angles[i])
 
 
 @inline_kernel
