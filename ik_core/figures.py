@@ -8,7 +8,9 @@ the map `viridis`, from dark to bright. matplotlib (extra `figures`) is imported
 
 from __future__ import annotations
 
+import itertools
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +42,11 @@ LOOKS: dict[str, tuple[str, str]] = {
     'sqp': (SKY, '--'),
     'trust_region': (GREEN, ':'),
 }
+"""Colour and line of every solver of this package."""
+OTHER_LOOKS = [
+    look for look in itertools.product(COLOURS, LINES) if look not in set(LOOKS.values())
+]
+"""Those of other solvers."""
 
 SETTINGS = {
     'axes.grid': True,
@@ -60,8 +67,9 @@ SETTINGS = {
 
 
 def line_style(solver: str) -> dict[str, Any]:
-    """Keyword arguments of `plot` for a solver."""
-    colour, line = LOOKS[solver]
+    """Return the keyword arguments of `plot` for a solver: always the same, by its name."""
+    other = OTHER_LOOKS[zlib.crc32(solver.encode()) % len(OTHER_LOOKS)]
+    colour, line = LOOKS.get(solver, other)
     return {'color': colour, 'linestyle': line}
 
 

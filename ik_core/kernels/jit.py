@@ -69,10 +69,10 @@ class Kernel(NumbaProxy):
 
     def __call__(self, *arguments: Any) -> Any:
         if self._call is None:
-            self._call = library.builtin_of(self) or self._compiled()
+            self._call = library.builtin_of(self) or self._compiled(arguments)
         return self._call(*arguments)
 
-    def _compiled(self) -> Any:
+    def _compiled(self, arguments: tuple[Any, ...]) -> Any:
         try:
             from . import numba_backend
         except ImportError as error:
@@ -80,7 +80,7 @@ class Kernel(NumbaProxy):
                 f'{self.__name__} is not in the compiled library and needs numba ({error}): '
                 'pip install numba; or NUMBA_DISABLE_JIT=1 runs all kernels as plain Python'
             ) from None
-        return numba_backend.entry(self)
+        return numba_backend.entry(self, arguments)
 
     @cached_property
     def path(self) -> str:

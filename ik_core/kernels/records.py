@@ -60,6 +60,14 @@ class Layout:
         self._places: dict[int, tuple[dict[str, int], int]] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
+    def extended(self, name: str, **fields: Field) -> Layout:
+        """Return a layout with further fields after these, none of lanes.
+
+        Views of this layout also suit its records, so a kernel can serve all that extend it.
+        """
+        own = {field: kind for field, kind in self.fields.items() if field not in self.sizes}
+        return Layout(name, self.sizes, **own, **fields)
+
     def places(self, width: int) -> tuple[dict[str, int], int]:
         """The offset [bytes] of each field, or of its address; and how long the record is."""
         if width not in self._places:

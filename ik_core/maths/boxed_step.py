@@ -141,7 +141,7 @@ def _dual_step(
         for i in range(m):
             free_columns[j, i] = free * columns[j, i]
     _fill_dual(free_columns, columns, normal)
-    _regularise(normal, mu, m)
+    regularise(normal, mu, m)
     solve_positive(normal, rhs, m)
     for j in range(n):
         total = clamped[j] * dx[j]
@@ -338,7 +338,7 @@ def _primal_step(
             for i in range(m):
                 total += free_columns[j, i] * free_columns[k, i]
             normal[j, k] = total
-    _regularise(normal, mu, n)
+    regularise(normal, mu, n)
     for j in range(n):
         normal[j, j] += clamped[j]
     solve_positive(normal, rhs, n)
@@ -347,13 +347,17 @@ def _primal_step(
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> None:
-    """Add the damping mu, and ROUNDING times the trace, to the diagonal."""
+def regularise(normal: Array, mu: float, size: int) -> float:
+    """Add the damping, and the little that keeps a singular matrix positive definite.
+
+    Returns the sum of the diagonal's magnitudes.
+    """
     trace = 0.0
     for i in range(size):
-        trace += normal[i, i]
+        trace += abs(normal[i, i])
     for i in range(size):
         normal[i, i] += mu + ROUNDING * trace
+    return trace
 
 
 @inline_kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels.jit import kernel
 from . import safe
-from .boxed_step import clamp, is_blocked
+from .boxed_step import clamp, is_blocked, regularise
 from .rotations import Array
 
 # largest cosine between the residual and a free column of the Jacobian at a closest point
@@ -186,7 +186,7 @@ def bounded_newton_step(
         clamped[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
         free += 1 if clamped[j] == 0.0 else 0
     while free > 0:
-        _primal_step(hessian, gradient, mu, dx, clamped, normal, rhs)
+        _free_newton_step(hessian, gradient, mu, dx, clamped, normal, rhs)
         before = free
         for j in range(n):
             if clamped[j] == 0.0:
@@ -212,7 +212,7 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
 
 
 @kernel
-def _primal_step(
+def _free_newton_step(
     hessian: Array,
     gradient: Array,
     mu: float,
@@ -221,9 +221,11 @@ def _primal_step(
     normal: Array,
     rhs: Array,
 ) -> None:
-    """Solve for the free dx = -(H + mu I)^-1 (g + H dx of the clamped) ([Buss2009] Eq. 10).
+    """Solve for the free dx = -(H + mu I)^-1 (g + H dx of the clamped), for one problem.
 
-    If H is not positive definite, mu is raised until H + mu I is.
+    If H is not positive definite, mu is raised until H + mu I is: so it solves over the free
+    variables alone, several times if need be, unlike the step of lanes in `boxed_step`, which is
+    given J and keeps clamped variables as zeros.
     """
     n = hessian.shape[0]
     solved = False
@@ -237,7 +239,7 @@ def _primal_step(
                     if clamped[k] != 0.0:
                         rhs[row] -= hessian[max(j, k), min(j, k)] * dx[k]
                 row += 1
-        size = _regularise(normal, mu, free)
+        size = regularise(normal, mu, free)
         solved = cholesky_solve(normal, rhs, free)
         if solved:
             break
@@ -268,17 +270,14 @@ def free_block(matrix: Array, clamped: Array, block: Array) -> int:
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> float:
-    """Add the damping mu, and 1e-14 of the diagonal's sum of magnitudes, to the diagonal.
-
-    The latter keeps a singular matrix positive definite. Returns that sum.
-    """
-    trace = 0.0
-    for i in range(size):
-        trace += abs(normal[i, i])
-    for i in range(size):
-        normal[i, i] += mu + 1e-14 * trace
-    return trace
+def fill_free(values: Array, clamped: Array, vector: Array) -> None:
+    """vector (n,) = values, in their order, for the variables that are not clamped; else 0."""
+    row = 0
+    for j in range(clamped.shape[0]):
+        vector[j] = 0.0
+        if clamped[j] == 0.0:
+            vector[j] = values[row]
+            row += 1
 
 
 @kernel
@@ -360,10 +359,10 @@ def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    It is J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or equally (J'J + d^2 I)^-1 J'e (Eq. 10), by
-    the smaller matrix. If damping is too small to keep that matrix well conditioned, the step is
-    computed from singular values: sum of s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those below
-    rounding count as 0, so without damping it is the shortest of the least-squares steps.
+    `damped_solve` for Python, where LAPACK solves matrices of any size, and where damping may be
+    too small to keep them well conditioned: then the step comes from singular values, the sum of
+    s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to rounding count as 0, so without
+    damping it is the shortest of the least-squares steps.
     """
     m, n = jacobian.shape
     square = damping * damping

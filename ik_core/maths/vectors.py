@@ -54,6 +54,17 @@ def copy_to(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
 
 
 @kernel
+def divide_by_largest(v: NDArray[np.float64]) -> float:
+    """Divide v (n,) by its largest magnitude, unless that is 0; return it."""
+    largest = 0.0
+    for i in range(v.shape[0]):
+        largest = max(largest, abs(v[i]))
+    for i in range(v.shape[0]):
+        v[i] = v[i] / largest if largest > 0.0 else 0.0
+    return largest
+
+
+@kernel
 def differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     """Return whether a and b (n,) differ anywhere."""
     apart = 0.0

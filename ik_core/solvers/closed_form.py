@@ -98,7 +98,7 @@ class ClosedFormOptions(SearchOptions):
 
 
 class ClosedFormSolver(Solver):
-    """See the module."""
+    """Solutions in closed form, with another solver for problems without one."""
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
@@ -111,11 +111,10 @@ class ClosedFormSolver(Solver):
         self._known: _Known | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is known of a problem: a copy finds that out for its own."""
+        """Leave out the cached form of a problem: a copy makes its own."""
         return {**vars(self), '_known': None}
 
     def set_fallback(self, fallback: type[Solver]) -> None:
-        """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
         self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
@@ -147,7 +146,10 @@ class ClosedFormSolver(Solver):
         return None if q is None else self._judged(known, q, errors, started)
 
     def _judged(self, known: _Known, q: Array, errors: Array, started: float) -> IkResult | None:
-        """The result of a solution (n,); None if it misses the tolerances. errors (2, 1): room."""
+        """Return the result of a solution (n,); None if it misses the tolerances.
+
+        errors (2, 1) : scratch
+        """
         q = q.copy()
         code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
@@ -161,7 +163,7 @@ class ClosedFormSolver(Solver):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """See Solver: those with a solution where the redundant joint keeps its value."""
+        """Yield results for problems with a solution at the redundant joint's start, else None."""
         known, packed = self._known_of(problem), problem.packed
         form, workspace = known.form, known.workspace
         if form is None or not workspace.is_plain or problem.levels:
@@ -217,7 +219,7 @@ class _Known(CachedForm):
 
 
 class ClosedFormSearch(Search):
-    """A look at the closed form; then, where that is no answer, the fallback's search."""
+    """Search of the closed form; if that gives no answer, the fallback's search."""
 
     def __init__(
         self,
@@ -243,11 +245,10 @@ class ClosedFormSearch(Search):
             self._looking, self._note = self._search_form(known.form), ''
 
     def stay_on_branch(self) -> None:
-        """See Search."""
         self._stays = True
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        """See Search: where the closed form has a solution, that is the first iteration."""
+        """Iterate; a solution of the closed form counts as the first iteration."""
         if self._looking is not None:
             if not self._has_answered(deadline, iterations):
                 return
@@ -259,7 +260,7 @@ class ClosedFormSearch(Search):
             self.status, self.limited_by = self._search.status, self._search.limited_by
 
     def _has_answered(self, deadline: float | None, iterations: int | None) -> bool:
-        """Whether the closed form has said what it can; False where a budget ends first."""
+        """Return whether the closed form has been searched; False if a budget ends first."""
         self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
         self.status = self._search.status
         if self.status is not None and not self._stays:
@@ -341,7 +342,7 @@ class ClosedFormSearch(Search):
         return problem.avoidance.goal_collision(colliding[0], problem.tolerances)
 
     def _end_without_free(self, why: str) -> None:
-        """End at the start, as all solutions that there are collide."""
+        """End at the start, since all solutions collide."""
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
@@ -386,22 +387,18 @@ class ClosedFormSearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         answer = self._answer
         return self._search.x if answer is None else answer.q[self.problem.variables]
 
     @property
     def cost(self) -> float:
-        """See Search."""
         answer = self._answer
         return self._search.cost if answer is None else answer.cost
 
     def memory(self) -> Any:
-        """See Search."""
         return self._search.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         self._search.resume(memory)
 
     def result(self) -> IkResult:
@@ -427,8 +424,10 @@ class ClosedFormSearch(Search):
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:
-    """Values of the redundant joint at whole steps from here, the nearest first; inside the
-    limits, or within half a turn for a continuous joint."""
+    """Return values of the redundant joint at whole steps from here, the nearest first.
+
+    Inside the limits, or within half a turn for a continuous joint.
+    """
     low, high = form.redundancy_range
     step = (high - low) / VALUES
     if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
@@ -439,7 +438,7 @@ def _outwards(form: ClosedForm, here: float) -> Array:
 
 
 class _Choice:
-    """Chooses the first solution that may be an answer; keeps those before that collide."""
+    """Selection of the first solution that may be an answer; keeps colliding ones before it."""
 
     def __init__(self, problem: IkProblem) -> None:
         self._problem = problem
@@ -454,14 +453,14 @@ class _Choice:
         return found[free][0] if free.any() else None
 
     def why_none(self, problem: IkProblem) -> str:
-        """Why none of the solutions may be used."""
+        """Return text: why none of the solutions may be used."""
         return problem.avoidance.why_no_solution(
             np.array(self.colliding[:NAMED]), len(self.colliding)
         )
 
 
 def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
-    """The solutions of each of many problems, (k, n) each, that are free."""
+    """Return the free ones among the solutions (k, n) of each of many problems."""
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]

@@ -2,6 +2,7 @@
 """The public names of ik_core: the same in the code and on the API pages, each in one place."""
 
 import dataclasses
+import importlib
 import re
 import types
 import typing
@@ -12,7 +13,7 @@ from support.places import ROOT
 
 import ik_core as ik
 import ik_viewer
-from ik_core.solvers import DEFAULT_SOLVER
+from ik_core.solvers import DEFAULT_SOLVER, Solver
 from ik_core.solvers.names import AllSolutionsOptions, BatchOptions
 
 FOLDER = ROOT / 'docs' / 'api'
@@ -98,6 +99,13 @@ def test_a_module_is_an_attribute_before_anything_has_imported_it(name):
 
 
 def test_names_for_type_checkers_are_those_of_the_solvers():
+    files = (ROOT / 'ik_core' / 'solvers').glob('*.py')
+    modules = [importlib.import_module(f'ik_core.solvers.{file.stem}') for file in files]
+    kinds = {
+        kind for module in modules for kind in vars(module).values() if isinstance(kind, type)
+    }
+    own = {kind for kind in kinds if issubclass(kind, Solver) and hasattr(kind, 'name')}
+    assert {kind.name: kind for kind in own} == ik.SOLVERS
     assert typing.get_args(ik.solvers.SolverName) == tuple(ik.SOLVERS)
     presets = {name for kind in ik.SOLVERS.values() for name in kind.presets}
     assert set(typing.get_args(ik.solvers.PresetName)) == presets

@@ -24,9 +24,9 @@ from .decide import (
     copy_point,
     decide,
     free,
-    is_free,
     join,
     load_search,
+    may_answer,
     nearest_guess,
     next_task,
 )
@@ -116,8 +116,8 @@ def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
         the answer, if it is found in this call; of length 0 to go on
     errors (2, G) : of the goals [m, rad], filled with q
 
-    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`, or where a target is
-    not, so that its errors are not.
+    The status is NOT_FINITE if q is not finite or beyond `LARGEST_POSITION`, or if the errors are
+    not finite, since a target is not.
     """
     searches = searches_at(address)
     problem = problem_at(searches.problem)
@@ -224,7 +224,7 @@ def reset(lanes: Record, following: int) -> None:
     for w in range(lanes.phase.shape[0]):
         free(lanes, w)
         lanes.exact[w] = 0
-    lanes.special, lanes.next, lanes.follows = 0, following, 1
+    lanes.nonstandard_steps, lanes.next, lanes.follows = 0, following, 1
 
 
 @kernel
@@ -237,8 +237,8 @@ def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Reco
         next_task(problem, searches, few, 0, problem.restarts)
         return
     copy_point(one, 1 - one.here, 0, few, 1 - few.here, 0)
-    few.attempt[0], few.steps[0], few.later[0] = one.attempt[0], one.steps[0], 0
-    few.stagnant[0], few.leaving[0], few.fresh[0] = one.stagnant[0], 0, 0.0
+    few.attempt[0], few.steps[0], few.later_steps[0] = one.attempt[0], one.steps[0], 0
+    few.stagnant[0], few.saddle_trials[0], few.fresh[0] = one.stagnant[0], 0, 0.0
     few.nu[0], few.growth[0], few.mark[0] = one.nu[0], one.growth[0], one.mark[0]
     free(one, 0)
 
@@ -259,7 +259,7 @@ def conclude(address: int) -> int:
         if one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
             for j in range(best.shape[0]):
                 point.x[j] = one.x[there, j, 0]
-            if not avoids(problem) or is_free(problem, searches, one, 0, point.x):
+            if not avoids(problem) or may_answer(problem, searches, one, 0, point.x):
                 copy_to(point.x, best)
     write_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
@@ -268,7 +268,7 @@ def conclude(address: int) -> int:
     tolerance = problem.tolerance
     is_reached = are_within(point.errors, tolerance[0], tolerance[1])
     if is_reached and avoids(problem):
-        is_reached = is_free(problem, searches, one, 0, point.x)
+        is_reached = may_answer(problem, searches, one, 0, point.x)
     return answer_status(RUNNING, is_reached, True)
 
 
