@@ -20,6 +20,7 @@ examples:
 
 Without a robot, and without the parameters urdf_path and robot_description, the node waits for
 one on the topic robot_description. Shipped robots: {robots}.
+Robots of an installed example-robot-data or robot_descriptions have names, too.
 """
 
 
@@ -45,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument('robot', metavar='ROBOT', nargs='?', help='a URDF, or a shipped robot')
+    parser.add_argument('robot', metavar='ROBOT', nargs='?', help='a URDF, or the name of a robot')
     return parser
 
 
