@@ -18,7 +18,7 @@ from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
 JointValue = float | tuple[str, float]
-"""Values of `--q0` and `--near`: a number for each joint in order, or joints by name."""
+"""Values of `--q0`, `--near` and `--joints`: a number for each joint in order, or joints by name."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ RADIANS, DEGREES = Angles('rad', 1.0), Angles('deg', math.degrees(1.0))
 
 
 def joint_value(text: str) -> JointValue:
-    """A value of `--q0` or `--near`."""
+    """A value of `--q0`, `--near` or `--joints`."""
     name, equals, value = text.rpartition('=')
     if not is_number(value) or (equals and not name):
         raise argparse.ArgumentTypeError(f'{text!r} should be a number, or JOINT=VALUE')
@@ -92,7 +92,7 @@ def _noted(robot: Robot, q: Array, angles: Angles) -> Array:
     ):
         if angles == RADIANS and unit == 'rad' and far > TURN:
             print(
-                f'ik: note: {name} starts at {value:g} rad, far beyond its limits; for degrees '
+                f'ik: note: {name} = {value:g} rad is far beyond its limits; for degrees '
                 'add --degrees',
                 file=sys.stderr,
             )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
+from ik_core.tracking.other_configuration import MISSED
 
 from ..robot_model import Model
 
@@ -63,6 +64,10 @@ class StatusCode(Enum):
 
 OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
 """Codes about joints."""
+AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
+"""Outcomes of a goal once a search for another configuration has found nothing closer."""
+AT_ONCE = (StatusCode.REACHED, StatusCode.BLOCKED, StatusCode.OTHER_CONFIGURATION)
+"""Outcomes of a goal without such a search, or after it."""
 
 
 class Hazard(Enum):

@@ -18,7 +18,6 @@ from rclpy.node import Node
 from ik_core.display import angle, joined, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
-from ik_core.tracking.other_configuration import MISSED
 
 from ..robot_model import Model
 from ..texts import cut
@@ -38,9 +37,6 @@ OUTCOMES = {
     StatusCode.STOPPED_SHORT: ('goal not reached, the solver stopped short', 'is off by'),
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
-
-AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
-"""Outcomes that are logged once a search for another configuration has found nothing closer."""
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
 """Kinds of goals that suit an arm of few joints better, by kind."""
 
@@ -73,8 +69,7 @@ class GoalLog:
         if goals != self._goals:
             self._goals, self._since, self._said = goals, now, set()
         code = self._health.code
-        waits = code in AFTER_A_SEARCH and not tracker.found_nothing_closer
-        if code not in OUTCOMES or code in self._said or waits:
+        if code not in OUTCOMES or code in self._said or not self._health.goal_has_ended:
             return
         if now - self._since >= STEADY:
             self._said.add(code)
