@@ -18,7 +18,7 @@ from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
 JointValue = float | tuple[str, float]
-"""Values of `--q0`, `--near` and `--joints`: a number for each joint in order, or joints by name."""
+"""Values of `--q0`, `--near`, `--joints`: a number for each joint in order, or joints by name."""
 
 
 @dataclass(frozen=True)
