@@ -231,12 +231,12 @@ class Client:
 
     def _find(self, namespace: str | None) -> str:
         """The full name of the only node, or of the one in the namespace. Raises UsageError."""
-        self.spin_until(lambda: bool(_chosen(self._names(), namespace)), self._deadline)
+        self.spin_until(lambda: bool(_chosen(self.names(), namespace)), self._deadline)
         if namespace is None:
             self.spin_until(lambda: False, time.monotonic() + SETTLING)
-        return choose(self._names(), namespace, self._domain)
+        return choose(self.names(), namespace, self._domain)
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """Full names of all nodes that are an `ik_node`; one twice if two nodes have it."""
         topics = dict(self._node.get_topic_names_and_types())
         kind, names = 'diagnostic_msgs/msg/DiagnosticStatus', []
@@ -263,15 +263,15 @@ def choose(names: Sequence[str], namespace: str | None, domain: int) -> str:
     chosen = _chosen(names, namespace)
     if not chosen:
         where = '' if namespace is None else f' in the namespace {_as_path(namespace) or "/"}'
-        others = f'; found: {", ".join(names)}' if names else ''
+        others = f' (found: {", ".join(names)})' if names else ''
         raise UsageError(
-            f'no ik_node was found{where} with ROS_DOMAIN_ID={domain}{others}: start it (`ik node '
-            'panda`), or set ROS_DOMAIN_ID or --namespace to those of your node; --wait S waits '
-            'longer'
+            f'no ik_node was found{where} with ROS_DOMAIN_ID={domain}{others}: start one (`ik '
+            'node panda`), or set ROS_DOMAIN_ID and --namespace to those of your node; --wait S '
+            'waits longer'
         )
     if len(chosen) == 1:
         return chosen[0]
-    several = f'found {len(chosen)} nodes with ROS_DOMAIN_ID={domain}: {", ".join(chosen)}'
+    several = f'{len(chosen)} nodes were found with ROS_DOMAIN_ID={domain}: {", ".join(chosen)}'
     if len({name.rpartition('/')[0] for name in chosen}) == len(chosen):
         raise UsageError(f'{several}; choose one by its --namespace')
     raise UsageError(
@@ -360,7 +360,7 @@ def _send_twist(client: Client, arguments: argparse.Namespace) -> int:
     publisher = client.publisher(TwistStamped, twist_topic(tip))
     twist, zero = _twist(linear, angular), TwistStamped()
     before, lines = client.status, Lines()
-    last = before
+    is_blocked = False
     end = time.monotonic() + arguments.seconds
     with stopped_by_interrupt(client):
         while time.monotonic() < end:
@@ -369,14 +369,14 @@ def _send_twist(client: Client, arguments: argparse.Namespace) -> int:
             client.spin_until(lambda: False, due)
             if _is_taken(client, before):
                 _check_taken(client, before)
-                last = client.status
-                lines.show(last)
+                lines.show(client.status)
+                is_blocked = client.status.code not in (*MOVING, 'idle')
         publisher.publish(zero)
         client.spin_until(partial(_is_taken, client, before))
         client.spin_until(lambda: client.status.code not in MOVING or not client.is_there)
         _check_taken(client, before)
         lines.show(client.status)
-    return REACHED if last.code in (*MOVING, 'idle') else NOT_REACHED
+    return NOT_REACHED if is_blocked else REACHED
 
 
 def _twist(linear: Sequence[float], angular: Sequence[float]) -> TwistStamped:
