@@ -182,13 +182,13 @@ def test_ctrl_c_stops_the_robot_and_drops_the_goal():
 
 
 def test_node_that_is_deactivated_meanwhile_ends_it():
-    with slide(joint_limits__x__velocity=0.01) as node:
-        with process(node, '--joints', 'x=1') as ik_goal:
-            lines = iter(ik_goal.stdout.readline, '')
-            lines_until('moving to the goal', lines)
-            node.transition(Transition.TRANSITION_DEACTIVATE)
-            lines_until('not active', lines)
-            assert ik_goal.wait(PATIENCE) == 1
+    slow = {'joint_limits__x__velocity': 0.01}
+    with slide(**slow) as node, process(node, '--joints', 'x=1') as ik_goal:
+        lines = iter(ik_goal.stdout.readline, '')
+        lines_until('moving to the goal', lines)
+        node.transition(Transition.TRANSITION_DEACTIVATE)
+        lines_until('not active', lines)
+        assert ik_goal.wait(PATIENCE) == 1
 
 
 def test_no_node_is_an_error_that_names_domain_and_namespace(monkeypatch, capsys):
