@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 
 from lifecycle_msgs.msg import Transition
 from support.children import lines_until, supervised
-from support.node_harness import DOMAIN, PATIENCE, unique_namespace, world
+from support.node_harness import DOMAIN, PATIENCE, load, unique_namespace, world
 from support.panda_world import TIP, is_at
 from support.places import ROOT, URDF
 from support.robots import python_path
@@ -77,9 +77,9 @@ def test_position_alone_keeps_the_orientation_of_the_tool_and_the_other_way_roun
     tool = pose([0.0, 0.1, 0.2], [0.3, 0.0, 0.5])
     start = {'tools__tool0__xyz': [0.0, 0.1, 0.2], 'tools__tool0__rpy': [0.3, 0.0, 0.5]}
     turn = pose([0, 0, 0], [0.0, 0.0, np.pi])
+    robot = load('ur5e')
+    assert np.allclose(robot.forward_kinematics(robot.middle_configuration, 'base'), turn)
     with world(urdf_path=str(URDF / 'ur5e.urdf'), base_link='base', **start) as node:
-        robot = node.ik_node._motion.model.robot
-        assert np.allclose(robot.forward_kinematics(robot.middle_configuration, 'base'), turn)
         assert goal(node, '--xyz', '0.3', '0.2', '0.4', *DOWN)[0] == 0
         assert goal(node, 'tool0', '--xyz', '0.3', '0.3', '0.4')[0] == 0
         reached = turn @ pose([0.3, 0.3, 0.4], [np.pi, 0, 0]) @ np.linalg.inv(tool)
