@@ -270,6 +270,7 @@ setup(
         'complete': ['argcomplete'],
         'figures': ['matplotlib'],
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
+        'rerun': ['rerun-sdk>=0.23', 'trimesh'],
         'dask': ['distributed'],
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with

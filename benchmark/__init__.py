@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments that `ik bench NAME` runs in a clone of the project, and their results.
+"""The experiments of `ik bench NAME`, which run in a clone of the project, and their results.
 
-An experiment is a module, of this folder or, for those of the papers, of `papers`:
+An experiment is a module of this folder, or of `papers` for those of the papers:
 
-    rows(arguments) -> rows      what is measured, as flat dictionaries with the same keys
-    claims(rows) -> claims       what a paper says of it, and whether it holds in these rows
-    draw(rows) -> figure         in the style of the figure that it reproduces
-    report(rows, folder)         writes what else is wanted where the results are written
+    rows(arguments) -> rows      the measurements, flat dictionaries with the same keys
+    claims(rows) -> claims       the claims of a paper, and whether they hold in these rows
+    draw(rows) -> figure         in the style of the reproduced figure
+    report(rows, folder)         writes further files into the folder of results
 
-Only `rows` must be there; the papers' experiments have the first three. Claims and figures are of
-rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
-robot), `mocap` (a folder, or None), and for the peers `peers` and `peers_venv`, and for `hot`
-`beside`. Times are taken side by side in one run: compare ratios, not times of different days or
-machines.
+Only `rows` is required; the experiments of papers have the first three. Claims and figures depend
+on rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
+robot), `mocap` (a folder, or None), `peers` and `peers_venv` for the peers, and `beside` for
+`hot`. Times of solvers compared are taken in turns in one run: compare ratios, not times of
+different days or machines.
 
-`runner` is the command, `results` prints and writes rows, `robots` and `problems` make what is
-measured.
+`runner` is the command, `results` prints and writes rows, `robots` and `problems` make the robots
+and problems that are measured.
 """
 
+# The benchmarks by name; each is a module of this folder.
 BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
     'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
@@ -37,11 +38,10 @@ BENCHMARKS = {
     'frames': 'frames a second that a page of the viewer sends, and what that costs',
     'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
-"""The benchmarks by name; each is a module of this folder."""
 
-PEERS = 'peers'
-"""Runs only by name: it installs what it compares with."""
+PEERS = 'peers'  # runs only by name: it installs what it compares with
 
+# The figures and tables of papers that are reproduced; each name is a module of `papers`.
 PAPERS = {
     'convergence': '[Engell2007] Fig. 6: the objective after every iteration',
     'precision': '[Engell2007] 3.3.3: how near to a goal out of reach methods end',
@@ -59,8 +59,9 @@ PAPERS = {
     'spacetime': '[TakKo] 4.4: imitation by frames, by hard constraints, by Eq. 6 as a whole',
     'example_guided': '[TakKo] Figs. 4 to 6, Table 1: a throw by figures of other proportions',
 }
-"""The figures and tables of papers that are reproduced; each name is a module of `papers`."""
 
+# Arguments of `ik bench papers --check`: a tenth of the goals. The other experiments follow a few
+# motions, which take seconds as a whole; a part of one is another motion.
 CHECK_COUNTS = {
     'convergence': {'count': 5},
     'precision': {'count': 6},
@@ -69,14 +70,11 @@ CHECK_COUNTS = {
     'person': {'count': 100},
     'optimality': {'count': 10},
 }
-"""Arguments of `ik bench papers --check`: a tenth of the goals. The other experiments follow a few
-motions, which take seconds as a whole; a part of one is another motion."""
 
-GROUP = 'papers'
-"""Stands for all of PAPERS where a name is asked for."""
+GROUP = 'papers'  # stands for all of PAPERS where a name is asked for
 
+# All names that `ik bench` takes, each with a description.
 NAMES = {**BENCHMARKS, GROUP: 'all that follow', **PAPERS}
-"""All names that `ik bench` takes, each with a description."""
 
+# Experiments that need motion capture data from outside the project.
 NEED_MOCAP: frozenset[str] = frozenset({'example_guided', 'line_search', 'postures'})
-"""Experiments that need motion capture data from outside the project."""

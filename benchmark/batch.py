@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench batch`: many targets at once, one thread and all; and all solutions of a UR5e.
+"""`ik bench batch`: rates of `solve_batch` and of single solves, and all solutions of a UR5e.
 
-- `single`: calls of `solver.solve`, one after the other; `batch`: `solve_batch` with one thread
-  and with one for every core. Random reachable poses to 1e-5 m and 1e-5 rad, from random starts
-  and from near ones, up to 0.2 rad (or m) away in every joint. `agree`: whether the batch is the
-  single solves' result to the last bit.
+- `single`: consecutive calls of `solver.solve`; `batch`: `solve_batch` with one thread, and with
+  one thread per core. Goals are random reachable poses, to 1e-5 m and 1e-5 rad. Starts are random,
+  or near: up to 0.2 rad (or m) from a solution in every joint. `agree`: whether batch and single
+  solves return the same bits.
 - `all`: `solve_all` by searches for random poses of a UR5e. Here `success_percent` counts the
-  poses where another random seed leads to as many solutions: elsewhere one at least was missed.
+  poses for which another random seed finds as many solutions; for others, one seed missed some.
 
-Rates are goals a second by the wall clock; `per_core` divides by the time on all cores.
+Rates are goals per second by the wall clock; `per_core` divides by the CPU time of all cores.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ from .results import Row
 ROBOTS = ('panda', 'ur5e', 'iiwa14')
 TOLERANCE = 1e-5
 NEAR = 0.2
-REPEATS = 10
-"""A batch has this many times the goals of the single solves: it is that much faster."""
+REPEATS = 10  # goals of a batch per goal of the single solves, which take about as long in total
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each robot, kind of start and way to call; then those of all solutions."""
+    """Yield a row for each robot, kind of start and way to call; then the row of all solutions."""
     for name in bar(ROBOTS, 'batch'):
         yield from _robot_rows(name, arguments.count)
     yield _all_row(arguments.count)
@@ -93,7 +92,7 @@ def _rows(
 def _timed(
     head: Row, way: str, threads: int, count: int, call: Callable[[], Any]
 ) -> tuple[Any, Row]:
-    """The return value of `call`, and a row with its rates over `count` goals."""
+    """Return the result of `call`, and a row with its rates over `count` goals."""
     wall, cores = time.perf_counter(), time.process_time()
     answer = call()
     wall, cores = time.perf_counter() - wall, time.process_time() - cores

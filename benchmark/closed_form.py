@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench closed_form`: all solutions of a pose in closed form, beside searches.
+"""`ik bench closed_form`: times of all solutions in closed form, compared with searches.
 
-Random poses that an arm reaches, from the configurations that they come from. Of an arm of seven
-joints one is the redundancy parameter, with its value there.
+Poses are those of random configurations. For arms of seven joints, one joint is redundant, and
+has its value of the configuration.
 
-- `solve_us`: a whole call of `ClosedForm.solve` from Python, all solutions; `batch_us`: of
-  `ClosedForm.solve_many` in one thread, for each pose. `solve_all_us`: of `ik.solve_all`, with
-  errors and singularities (only for arms without a redundant joint; so those that follow).
-  `search_us`: of `ik.solve_all(closed_form=False)`. Medians, of `batch_us` over whole batches.
-- `eaik_us`, `ik_geo_us`: of a call of these, where they are installed and know the arm; what they
-  find is not checked against limits.
-- `found_percent`: of the configurations that the poses came from.
-- `same_percent`: of the poses for which searches find the same set of solutions.
-- `sweep_us`: `ik.closed_form.best_solution` over all values of the redundant joint, nearest to a
-  start that is up to `ASIDE` from the configuration in each joint; `far_sweep_us`: to the default
-  one.
+- `solve_us`: a call of `ClosedForm.solve` from Python, all solutions; `batch_us`: per pose of a
+  `ClosedForm.solve_many` in one thread. `solve_all_us`: a call of `ik.solve_all`, which adds
+  errors and singularities. `search_us`: a call of `ik.solve_all(closed_form=False)`. These two
+  are measured only for arms without a redundant joint. All are medians; those of `batch_us` are
+  over whole batches.
+- `eaik_us`, `ik_geo_us`: a call of these, if they are installed and support the arm; they do not
+  check limits.
+- `found_percent`: poses whose own configuration is among the solutions.
+- `same_percent`: poses for which searches find the same set of solutions.
+- `sweep_us`: a call of `ik.closed_form.best_solution`, over all values of the redundant joint,
+  for the solution nearest to a start up to `ASIDE` from the configuration in each joint;
+  `far_sweep_us`: nearest to the default configuration.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ import numpy as np
 
 from ik_core.batch.all_solutions import solve_all
 from ik_core.closed_form.chain import chain_of
+from ik_core.closed_form.closed_form import ClosedForm
 from ik_core.closed_form.families import meeting_point
-from ik_core.closed_form.forms import ClosedForm
 from ik_core.closed_form.redundancy import best_solution
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
@@ -41,14 +42,12 @@ from ik_core.tasks import PoseTask
 from .results import Row
 from .robots import arm, kr
 
-NEAR = 1e-6
-"""Two configurations no further apart in any joint are the same [rad or m]."""
-SEARCHED = 20
-"""One pose in so many is also searched, which is slow."""
-ASIDE = 0.2
-"""[rad]"""
+NEAR = 1e-6  # two configurations no further apart in any joint are the same [rad or m]
+SEARCHED = 20  # one pose in this many is also solved by searches, which are slow
+ASIDE = 0.2  # [rad] largest distance of a start from its configuration, in each joint
 BATCHES = 5
 ALIGNED = 1e-9
+# Columns that only some arms have.
 SOME = (
     'solve_all_us',
     'search_us',
@@ -58,11 +57,10 @@ SOME = (
     'eaik_us',
     'ik_geo_us',
 )
-"""Columns that only some arms have."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each arm."""
+    """Yield a row for each arm."""
     for name in bar(('ur5e', 'kr', 'puma', 'scara', 'panda', 'iiwa14'), 'closed_form'):
         yield _row(name, arguments.count)
 
@@ -95,7 +93,7 @@ def _row(name: str, count: int) -> Row:
 
 
 def _batched(form: ClosedForm, cases: list[tuple[Array, Array]]) -> float:
-    """The time of all poses in a batch, for each [us]."""
+    """Return the median time per pose [us] of batches of all poses."""
     starts, poses = np.array([q for q, _ in cases]), np.array([pose for _, pose in cases])
     times = []
     for _ in range(BATCHES):
@@ -106,7 +104,7 @@ def _batched(form: ClosedForm, cases: list[tuple[Array, Array]]) -> float:
 
 
 def _beside(problem: IkProblem, cases: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
-    """The same poses with starts beside the configurations."""
+    """Return the poses with starts near their configurations."""
     rng, limits = np.random.default_rng(1), problem.limits
     beside = []
     for q, pose in cases:
@@ -117,7 +115,7 @@ def _beside(problem: IkProblem, cases: list[tuple[Array, Array]]) -> list[tuple[
 
 
 def _peers(goal: PoseTask, problem: IkProblem, cases: list[tuple[Array, Array]]) -> Row:
-    """The times of other closed forms for the same six revolute joints, where they are there."""
+    """Return the times of other closed forms for an arm of six revolute joints, if installed."""
     row: Row = {}
     problem.packed.load_frozen(problem.default_configuration)
     chain = chain_of(problem.packed, point_only=False)
@@ -140,7 +138,7 @@ def _peers(goal: PoseTask, problem: IkProblem, cases: list[tuple[Array, Array]])
 
 
 def _timed_peer(call: Callable[[Array], Any], poses: list[Array]) -> float:
-    """The median time of a call [us]."""
+    """Return the median time of a call [us]."""
     times = []
     for pose in poses:
         started = time.perf_counter()
@@ -150,7 +148,7 @@ def _timed_peer(call: Callable[[Array], Any], poses: list[Array]) -> float:
 
 
 def _eaik(axes: Array, offsets: Array) -> Callable[[Array], Any]:
-    """EAIK for these axes and the offsets between them."""
+    """Return EAIK's solver for these axes (6, 3) and the offsets (7, 3) between them."""
     robot = import_module('eaik.IK_HP').HPRobot(axes, offsets)
     if not robot.hasKnownDecomposition():
         raise RuntimeError('EAIK does not know the arm')
@@ -158,7 +156,7 @@ def _eaik(axes: Array, offsets: Array) -> Callable[[Array], Any]:
 
 
 def _ik_geo(axes: Array, offsets: Array) -> Callable[[Array], Any]:
-    """ik-geo for the same, by the family that has a name."""
+    """Return ik-geo's solver for these axes (6, 3) and offsets (7, 3), chosen by their family."""
     make = import_module('ik_geo').Robot
     meets = np.abs(np.cross(axes[3:5], axes[4:6])).max(axis=1).min() > ALIGNED
     parallel = [np.abs(np.cross(axes[i], axes[i + 1])).max() < ALIGNED for i in range(3)]
@@ -172,7 +170,7 @@ def _ik_geo(axes: Array, offsets: Array) -> Callable[[Array], Any]:
 
 
 def _cases(problem: IkProblem, count: int) -> list[tuple[Array, Array]]:
-    """Configurations to reach, and the poses of the goal's link there."""
+    """Return random configurations, and the poses of the goal's link there."""
     rng, limits = np.random.default_rng(0), problem.limits
     cases = []
     for _ in range(count):
@@ -185,7 +183,7 @@ def _cases(problem: IkProblem, count: int) -> list[tuple[Array, Array]]:
 def _timed(
     goal: PoseTask, cases: list[tuple[Array, Array]], call: Callable[[Array], Any]
 ) -> tuple[list[Any], float]:
-    """The return values of `call` for each case, and the median time of a call [us]."""
+    """Return the results of `call` for each case, and the median time of a call [us]."""
     answers, times = [], []
     goal.set_target(cases[0][1])
     call(cases[0][0])  # compiles

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench closed_form_proof`: the sets of solutions in closed form against those of others.
+"""`ik bench closed_form_proof`: solutions in closed form, compared with other solvers.
 
-`count` poses for each arm: half of them of random configurations, the other half of singular ones,
-where some joints or all of them stand at multiples of a right angle (stretched, folded, wrists in
-line). Every solution is judged by pinocchio's forward kinematics where it is installed, else by
-ours. All cores work at it, each at another round of poses.
+`count` poses for each arm: half of them at random configurations, the other half at singular ones,
+with some or all joints at multiples of a right angle (stretched, folded, wrists in line). The
+forward kinematics of pinocchio checks every solution, or ours if it is not installed. All cores
+take part, each with other poses.
 
-- `wrong`: solutions that are off by more than WRONG, or outside the limits; `lost`: poses whose
-  own configuration is regular and not among the solutions.
+- `wrong`: solutions with an error above WRONG, or outside the limits; `lost`: poses whose own
+  configuration is regular and not among the solutions.
 - `certain_percent`: how often `is_certain` was true; `lost_certain` and `missing_certain` count
-  where it was, so where nothing may be missing.
+  only such poses, for which no solution may be missing.
 - A row for each of `against`: the search (`solve_all(closed_form=False)`), and EAIK, ik-geo and
-  ssik where they are installed and quickly solve such an arm; EVERY says how many of the poses
-  those get that take long, `poses` how many were compared. Arms of seven are solved by EAIK and
-  ik-geo as arms of six, with the redundant joint fixed. `missing`: solutions of theirs that the
-  closed form lacks; `extra`: those that they lack. Only regular solutions count, those inside the
-  limits: at singular ones there may be infinitely many.
+  ssik if they are installed and solve the arm quickly. Slow ones get one pose in EVERY; `poses`
+  counts those compared. EAIK and ik-geo solve arms of seven as arms of six, with the redundant
+  joint fixed. `missing`: solutions of the other solver that the closed form lacks; `extra`: the
+  reverse. Only regular solutions inside the limits count, since singular poses may have infinitely
+  many.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from numpy.typing import NDArray
 
 from ik_core.batch.all_solutions import solve_all
 from ik_core.closed_form.chain import Chain, chain_of
+from ik_core.closed_form.closed_form import ClosedForm
 from ik_core.closed_form.families import meeting_point
-from ik_core.closed_form.forms import ClosedForm
 from ik_core.closed_form.kernel import EXACT
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
@@ -54,27 +54,21 @@ from ik_core.tasks import PoseTask
 from .results import Row
 from .robots import arm, bent_wrist, calibrated, crx, gantry, kr, pairs, random_arm, six
 
+# Slow solvers get one pose in this many. The numbers are odd, so that singular poses, which
+# alternate with regular ones, are among them.
 EVERY = {'search': 51, 'ssik': 21}
-"""One pose in so many for those that take long. Odd: so singular ones are among them."""
-EVERY_HELD = 11
-"""One pose in so many for arms of seven: others are made anew for each."""
-PATIENCE = 0.2
-"""Peers that take longer for a pose [s] are left out: some search."""
-ROUND = 500
-"""Poses that a process judges before it takes others."""
+EVERY_HELD = 11  # the same for arms of seven, since each pose needs new solvers
+PATIENCE = 0.2  # [s] peers that take longer for a pose are left out: some search
+ROUND = 500  # poses that a process checks before it takes others
 ONE_THREAD = 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'
-WRONG = 1e-8
-"""Errors [m, rad] of a solution that is none."""
-CLOSE = 1e-6
-"""Errors [m, rad] of a peer's solution that is one."""
-ON_LIMIT = 1e-7
-"""A joint of a peer's solution this far beyond a limit [rad or m] is on it."""
-NEAR = 1e-3
-"""Two configurations no further apart in any joint are the same [rad or m]."""
-REGULAR = 2e-3
-"""Smallest singular value, as a share of the largest, of a regular Jacobian."""
+WRONG = 1e-8  # [m, rad] a solution with a larger error is wrong
+CLOSE = 1e-6  # [m, rad] a peer's solution with a larger error is ignored
+ON_LIMIT = 1e-7  # [rad or m] a peer's joint this far beyond a limit counts as on it
+NEAR = 1e-3  # [rad or m] configurations closer than this in every joint are the same
+REGULAR = 2e-3  # least ratio of singular values, smallest to largest, of a regular Jacobian
 
 
+# Arms by name. Of eight joints the first one is frozen; of seven, one is redundant.
 ARMS: dict[str, Callable[[], Robot]] = {
     'ur5e': lambda: arm('ur5e'),
     'ur5e as measured': lambda: calibrated('ur5e', 5),
@@ -91,23 +85,20 @@ ARMS: dict[str, Callable[[], Robot]] = {
     'iiwa14': lambda: arm('iiwa14'),
     'pr2_like': lambda: arm('pr2_like'),
 }
-"""Arms by name. Of eight joints the first one is frozen; of seven, one is redundant."""
-RANDOM_ARMS, RANDOM_SHARE = 143, 0.01
-"""Arms that are made at random, with the structure of every family in turn; the fraction of poses
-for each."""
+# Number of random arms, with the structures of all families in turn; fraction of `count` for each.
+RANDOM_ARMS, RANDOM_FRACTION = 143, 0.01
 RANDOM = {f'random arm {i}': partial(random_arm, i) for i in range(RANDOM_ARMS)}
 
-Solutions = Callable[[Array], Array]
-"""The solutions (k, 6) of a pose (4, 4) of the tip."""
+Solutions = Callable[[Array], Array]  # returns solutions (k, 6) for a tip's pose
 
+# Families of ik-geo with closed forms.
 RUST = ('three_parallel_two_intersecting', 'spherical_two_parallel', 'spherical_two_intersecting')
-"""Families of ik-geo that are no searches."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
-    """A row for each arm and each of those it is held against; the random arms are one."""
+    """Return a row for each arm and each other solver; the random arms share a row."""
     counts = dict.fromkeys(ARMS, arguments.count)
-    counts |= dict.fromkeys(RANDOM, math.ceil(RANDOM_SHARE * arguments.count))
+    counts |= dict.fromkeys(RANDOM, math.ceil(RANDOM_FRACTION * arguments.count))
     rounds = [
         (name, first, count)
         for first in range(0, arguments.count, ROUND)
@@ -131,7 +122,7 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
 
 
 def _judged(name: str, first: int, count: int) -> Counter[Any]:
-    """Counts over the round of poses from `first` on."""
+    """Return counts over the round of poses from `first` on."""
     return _proof(name).judged(first, min(first + ROUND, count))
 
 
@@ -141,7 +132,7 @@ def _proof(name: str) -> Proof:
 
 
 class Proof:
-    """An arm, its closed form, and those it is held against."""
+    """The check of one arm: its closed form and the other solvers."""
 
     def __init__(self, name: str, robot: Robot) -> None:
         self.name, self.robot = name, robot
@@ -161,14 +152,14 @@ class Proof:
         self.others = self._quick_others()
 
     def rows(self, count: int, counts: Counter[Any] | None = None) -> list[Row]:
-        """A row for each of the others, of what was counted in `count` poses."""
+        """Return a row for each other solver, from the counts of `count` poses."""
         if counts is None:
             counts = self.judged(0, count)
         given = self.name, self.form.family, count, counts
         return [row_of(*given, name) for name in ('search', *self.others)]
 
     def judged(self, first: int, last: int) -> Counter[Any]:
-        """Counts of the poses from `first` on."""
+        """Return counts of the poses from `first` to `last`."""
         counts: Counter[Any] = Counter()
         q = self._configurations(first, last)
         poses = np.array([self.pose_of(one) for one in q])
@@ -183,26 +174,29 @@ class Proof:
         return counts
 
     def solve(self, q: Array, poses: Array) -> tuple[list[Array], NDArray[np.bool_]]:
-        """The solutions of each pose (k, 4, 4) from q (k, n), and whether these are certain."""
+        """Return the solutions of each pose (k, 4, 4), and whether they are certain.
+
+        q : (k, n) a configuration for each pose
+        """
         many = self.form.solve_many(poses, q, threads=1)
         return list(many), many.certain
 
     # --- the others -----------------------------------------------------------------------------
 
     def _quick_others(self) -> dict[str, Solutions]:
-        """The quick solvers of this arm, by name."""
+        """Return the solvers that take less than PATIENCE for this arm, by name."""
         q = self._configurations(0, 1)[0]
         pose = self.pose_of(q)
         others = dict(self._others_at(q))
         return {name: one for name, one in others.items() if _seconds(one, pose) < PATIENCE}
 
     def _others_at(self, q: Array) -> Iterator[tuple[str, Solutions]]:
-        """The solvers of this arm, frozen and redundant joints at their values of q (n,)."""
+        """Yield the solvers of this arm; frozen and redundant joints are at their values in q."""
         self.searched.packed.load_frozen(q)
         return peers(self.robot, self.tip, chain_of(self.searched.packed, False))
 
     def _asked(self, case: Case, i: int) -> Iterator[tuple[str, Array]]:
-        """Each of the others whose turn it is, with its solutions (k, n)."""
+        """Yield the solvers compared at case i, with their solutions (k, n)."""
         others = self.others
         if self.form.redundant_joint is not None and others:
             others = dict(self._others_at(case.q)) if i % EVERY_HELD == 0 else {}
@@ -215,7 +209,7 @@ class Proof:
             yield 'search', self._turned(case.q, found[:, self.moving])
 
     def _turned(self, q: Array, x: Array) -> Array:
-        """q (k, n) of solutions x (k, variables), inside the limits and next to q (n,)."""
+        """Return q (k, n) of solutions x (k, variables), in turns near q and in the limits."""
         limits, turning, start = self.searched.limits, self.turning, q[self.moving]
         x = np.where(turning, x - TURN * np.round((x - start) / TURN), x)
         x = np.where(turning & (x > limits.upper + ON_LIMIT), x - TURN, x)
@@ -228,7 +222,7 @@ class Proof:
     # --- poses ----------------------------------------------------------------------------------
 
     def _configurations(self, first: int, last: int) -> Array:
-        """Random configurations and singular ones in turns, (last - first, n)."""
+        """Return random and singular configurations in turns (last - first, n)."""
         limits, whole = self.searched.limits, self.problem.limits
         made = np.repeat(self.searched.default_configuration[np.newaxis], last - first, axis=0)
         for i, q in enumerate(made, first):
@@ -242,7 +236,7 @@ class Proof:
         return made
 
     def _are_regular(self, q: Array) -> NDArray[np.bool_]:
-        """Whether the Jacobians at q (k, n) clearly have full rank, and limits are not close."""
+        """Return whether the Jacobians at q (k, n) clearly have full rank, away from limits."""
         x, limits = q[:, self.moving], self.searched.limits
         away = (np.minimum(x - limits.lower, limits.upper - x) >= NEAR).all(axis=1)
         if not len(q):
@@ -252,7 +246,7 @@ class Proof:
         return away & (values[:, -1] > REGULAR * values[:, 0])
 
     def _gaps(self, one: Array, others: Array) -> Array:
-        """Distances (k, l) of configurations (k, n) from others (l, n), without whole turns."""
+        """Return distances (k, l) of configurations (k, n) and (l, n), without whole turns."""
         gaps = (one[:, None] - others[None])[:, :, self.moving]
         turns = np.where(self.turning, np.round(gaps / TURN), 0.0)
         return np.asarray(np.abs(gaps - TURN * turns).max(axis=2, initial=0.0), float)
@@ -260,7 +254,7 @@ class Proof:
     # --- counting -------------------------------------------------------------------------------
 
     def _count_own(self, case: Case, counts: Counter[Any]) -> None:
-        """Counts that need the solutions alone."""
+        """Count certainty, errors and losses of the closed form alone."""
         found, robot = case.found, self.robot
         counts['certain'] += case.certain
         counts['solutions'] += len(found)
@@ -273,7 +267,7 @@ class Proof:
             counts['lost_certain'] += case.certain
 
     def _compare(self, name: str, case: Case, theirs: Array, counts: Counter[Any]) -> None:
-        """Count what one of the two sets has, and the other one has not."""
+        """Count the solutions that only one of the two sets has."""
         near = self._gaps(theirs, case.found) <= NEAR
         have = near.any(axis=0)
         missing = self._solutions_among(theirs[~near.any(axis=1)], case.pose)
@@ -284,7 +278,7 @@ class Proof:
         counts[name, 'theirs'] += int((case.regular & have).sum()) + missing
 
     def _solutions_among(self, q: Array, pose: Array) -> int:
-        """Number of regular solutions among q (k, n); coinciding ones count once."""
+        """Return the number of distinct regular solutions among q (k, n)."""
         q = q[[_error(self.pose_of(one), pose) <= CLOSE for one in q]] if len(q) else q
         q = q[self._are_regular(q)]
         same = np.tril(self._gaps(q, q) <= NEAR, -1)
@@ -292,7 +286,7 @@ class Proof:
 
 
 def row_of(robot: str, family: str, count: int, counts: Counter[Any], against: str) -> Row:
-    """What was counted in `count` poses, against one of the others."""
+    """Return the row of the counts of `count` poses, against another solver."""
     keys = ('poses', 'theirs', 'missing', 'missing_certain', 'extra')
     return {
         'robot': robot,
@@ -308,8 +302,12 @@ def row_of(robot: str, family: str, count: int, counts: Counter[Any], against: s
 
 @dataclass(frozen=True)
 class Case:
-    """A configuration (n,), the pose (4, 4) of the tip there, its solutions (k, n) in closed form,
-    which of these are regular (k,), and whether they are all for certain."""
+    """A pose and its solutions in closed form.
+
+    q, pose : a configuration (n,), and the pose (4, 4) of the tip there
+    found : solutions (k, n); `regular` (k,) says which of them are regular
+    certain : whether no solution can be missing
+    """
 
     q: Array
     pose: Array
@@ -319,7 +317,7 @@ class Case:
 
 
 def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
-    """Time [s] of the quickest of three calls, after one to warm up."""
+    """Return the time [s] of the fastest of three calls, after one for warm-up."""
     solutions(pose)
     times = []
     for _ in range(3):
@@ -330,14 +328,14 @@ def _seconds(solutions: Callable[[Array], Array], pose: Array) -> float:
 
 
 def _error(pose: Array, other: Array) -> float:
-    """The larger of the distance [m] and the angle [rad] between two poses (4, 4)."""
+    """Return the larger of the distance [m] and the angle [rad] between two poses (4, 4)."""
     chord = float(np.linalg.norm(pose[:3, :3] - other[:3, :3])) / np.sqrt(8.0)
     shift = float(np.linalg.norm(pose[:3, 3] - other[:3, 3]))
     return max(shift, 2.0 * float(np.arcsin(min(chord, 1.0))))
 
 
 def _judge(robot: Robot, tip: str) -> Callable[[Array], Array]:
-    """The forward kinematics of a tip by pinocchio; without it, ours."""
+    """Return the forward kinematics of a tip by pinocchio; ours if it is not installed."""
     try:
         pin = importlib.import_module('pinocchio')
     except ImportError:
@@ -365,7 +363,7 @@ def _judge(robot: Robot, tip: str) -> Callable[[Array], Array]:
 
 
 def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions]]:
-    """Peers with a closed form for an arm of six turning joints, the others in place."""
+    """Yield the closed forms of other projects, for an arm with six moving revolute joints."""
     if len(chain.rows) != 6 or chain.slides.any():
         return
     made: dict[str, Callable[..., Solutions | None]] = {'EAIK': _eaik, 'ik-geo': _ik_geo}
@@ -381,7 +379,7 @@ def peers(robot: Robot, tip: str, chain: Chain) -> Iterator[tuple[str, Solutions
 
 
 def _axes(chain: Chain) -> tuple[Array, Array, Array]:
-    """Axes (6, 3), offsets (7, 3) from each to the next, and the tip's rotation, all at zero."""
+    """Return axes (6, 3), offsets (7, 3) between them, and the tip's rotation (3, 3), at zero."""
     home = chain.last @ chain.tool
     points = np.vstack([np.zeros(3), chain.rows[:, 3:], home[:3, 3]])
     return chain.rows[:, :3].copy(), np.diff(points, axis=0), home[:3, :3]
@@ -423,7 +421,7 @@ def _ik_geo(_robot: Robot, _tip: str, chain: Chain) -> Solutions | None:
 
 
 def _rust_family(chain: Chain) -> str | None:
-    """Its name for an arm whose first axes are as it wants them."""
+    """Return ik-geo's name for the family of an arm; None if its first axes do not fit one."""
     found = [one for one in chain.strategies() if one.deviation <= EXACT]
     if not found:
         return None
@@ -455,7 +453,7 @@ def _ssik(robot: Robot, tip: str, _chain: Chain) -> Solutions | None:
 
 
 def _unturned(pose: Array, rotation: Array) -> Array:
-    """The pose as if the tip stood as the root when all joints are at zero."""
+    """Return the pose (4, 4) for a tip with the root's orientation when all joints are at zero."""
     result = pose.copy()
     result[:3, :3] = pose[:3, :3] @ rotation.T
     return result

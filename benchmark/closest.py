@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench closest`: whether the closest points that solvers report are such.
+"""`ik bench closest`: whether the closest points that solvers report are local minima.
 
-Goals out of reach, or reachable by a hair, for six robots; starts at random, in the middle, with
-joints on their limits, and stretched out. Every answer with the status CLOSEST is held against
-60 points near it, inside the limits, and against where scipy's bounded least squares ends from
-there: if one of them is lower, with no ridge in between, the status was false. Without restarts,
-which would hide it.
+Goals are out of reach, or reachable by a hair, for six robots. Starts are random, in the middle,
+with joints on their limits, and stretched out. Each answer with the status CLOSEST is compared
+with 60 points near it, inside the limits, and with the end of scipy's bounded least squares from
+there. If one of these is lower, with no ridge in between, the status was false. Solvers have no
+restarts, which would hide it.
 """
 
 from __future__ import annotations
@@ -33,26 +33,23 @@ from .results import Row
 
 ROBOTS = ('arm5', 'panda', 'ur5e', 'scara', 'buss_y', 'iiwa14')
 POSITIONS_ONLY = ('arm5', 'buss_y')
+# Distances of goals, in lengths of the stretched-out arm: barely out of reach, and far out.
 BEYOND = (1.01, 4.0)
-"""Distances of goals, in lengths of the stretched-out arm: hardly out of reach, and far out."""
 
 NEAR = (1e-4, 1e-3, 1e-2)
-POINTS = 20
-"""Number of points tried at each distance [rad or m]."""
+POINTS = 20  # number of points tried at each distance [rad or m]
 
+# The cost is also checked at this fraction of the step to the lower point; if it rises there, the
+# point belongs to another minimum.
 HARDLY = 0.05
-"""Share of the way to a lower point after which the cost may not have risen: beyond a ridge, as
-that of joints which limits hold, is another minimum."""
 
-CLEARLY = 1e-6
-"""Share of the cost by which another point has to be lower."""
+CLEARLY = 1e-6  # fraction of the cost by which another point has to be lower
 
-SAME_BASIN = 0.1
-"""scipy may end so far away [rad or m]; farther off it left for another minimum."""
+SAME_BASIN = 0.1  # [rad or m] if scipy ends farther away, it found another minimum
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each robot and solver: `count` starts each."""
+    """Yield a row for each robot and solver, of `count` starts."""
     for name in ROBOTS:
         robot = load_robot(name)
         counts = {solver: Counter[str]() for solver in SOLVERS}
@@ -65,7 +62,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def problem_out_of_reach(robot: Robot, positions_only: bool, seed: int) -> tuple[IkProblem, Array]:
-    """A problem and a start (n,); every fourth start has its joints in the middle."""
+    """Return a problem and a start (n,); every fourth start has its joints in the middle."""
     rng = np.random.default_rng(seed)
     make = PositionTask if positions_only else PoseTask
     goals: list[GoalTask] = [make(link) for link in robot.tips()]
@@ -85,7 +82,7 @@ def problem_out_of_reach(robot: Robot, positions_only: bool, seed: int) -> tuple
 
 
 def _onto_limits(problem: IkProblem, q0: Array, rng: np.random.Generator) -> None:
-    """Put some variables of q0 (n,) on a limit."""
+    """Move about 40 % of the variables of q0 (n,) to a limit."""
     limits, moved = problem.limits, problem.variables
     side = np.where(rng.random(len(moved)) < 0.5, limits.sample_lower, limits.sample_upper)
     q0[moved] = np.where(rng.random(len(moved)) < 0.4, side, q0[moved])
@@ -99,7 +96,7 @@ def _outcome(problem: IkProblem, solver: Solver, q0: Array) -> str:
 
 
 def is_false(problem: IkProblem, result: IkResult) -> bool:
-    """Whether the cost is clearly lower near a result that is called the closest point."""
+    """Return whether the cost is clearly lower near a result with the status CLOSEST."""
     limits = problem.limits
     x = problem.start(result.q)[1]
     cost = problem.cost_at(x)
@@ -115,7 +112,7 @@ def is_false(problem: IkProblem, result: IkResult) -> bool:
 
 
 def _by_scipy(problem: IkProblem, x: Array) -> tuple[Array, float]:
-    """The end point of scipy from x (variables,), and the cost there."""
+    """Return the end point of scipy from x (variables,), and the cost there."""
     limits = problem.limits
     room = limits.upper - limits.lower > 1e-9
 

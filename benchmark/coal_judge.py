@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coal as the judge of our distances: the same convex pieces, at its finest tolerance.
+"""coal's distances between the same convex pieces, at its finest tolerance, to check ours.
 
-At its default tolerance coal is up to 1e-6 m above the truth.
+At its default tolerance coal's distances are up to 1e-6 m too large.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ik_core.collision.piece import piece_of
 from ik_core.collision.shapes import Shape
 from ik_core.maths.rotations import Array
 
+# coal returns the least float if its search for a depth fails, even for separated pieces.
 NO_ANSWER = -1e300
-"""coal returns the least float where its search for a depth fails, even of pieces apart."""
 TOLERANCE, EPA_TOLERANCE, MOST_ITERATIONS = 1e-12, 1e-9, 1000
 
 
 class CoalJudge:
-    """The pieces of a robot's links and the obstacles of its world, as coal has them.
+    """The pieces of a robot's links and the obstacles of its world, as objects of coal.
 
     Raises ImportError without coal.
     """
@@ -65,9 +65,11 @@ class CoalJudge:
     def distances(
         self, q: Array, piece_distances: Array | None = None
     ) -> dict[tuple[str, str], float]:
-        """The signed distance [m] of each pair of names that is checked, at q (n,).
+        """Return the signed distance [m] of each checked pair of names, at q (n,).
 
-        Without those where coal has no answer. `piece_distances` if they are known already.
+        piece_distances : those of the method of this name, if they are known already
+
+        Pairs for which coal has no answer are left out.
         """
         between = self.piece_distances(q) if piece_distances is None else piece_distances
         found: dict[tuple[str, str], float] = {}
@@ -76,10 +78,11 @@ class CoalJudge:
         return {names: distance for names, distance in found.items() if distance > NO_ANSWER}
 
     def piece_distances(self, q: Array, pairs: Array | None = None) -> Array:
-        """The signed distances (P,) [m] of pairs of pieces (P, 2), by default of all that are
-        checked, by their indices in `collisions.model`, at q (n,).
+        """Return the signed distances (P,) [m] of pairs of pieces, at q (n,).
 
-        Which one comes first can change a wrong answer.
+        pairs : (P, 2) indices in `collisions.model`; by default all checked pairs
+
+        The order within a pair can change a wrong answer of coal.
         """
         robot = self.collisions.robot
         frames = {link: robot.forward_kinematics(q, link) for link, *_ in self._things}
@@ -93,19 +96,19 @@ class CoalJudge:
         return np.array(found)
 
     def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:
-        """The kind, corners (m, 3) and radius [m] of all pieces of a link or an obstacle at q."""
+        """Return kind, corners (m, 3) and radius [m] of the pieces of a link or obstacle, at q."""
         return [self.solid_at(q, i) for i, solid in enumerate(self._solids) if solid[0] == name]
 
     def solid_at(self, q: Array, i: int) -> tuple[str, Array, float]:
-        """The same of one piece, by its index in `collisions.model`."""
+        """Return kind, corners (m, 3) and radius [m] of piece i of `collisions.model`, at q."""
         _, link, kind, corners, radius = self._solids[i]
         frame = self.collisions.robot.forward_kinematics(q, link)
         return kind, corners @ frame[:3, :3].T + frame[:3, 3], radius
 
     def gap(self, q: Array, pair: tuple[str, str], normal: Array, distance: float) -> float:
-        """The gap [m] along a unit normal of the two pieces where it is `distance`, about.
+        """Return the gap [m] along a unit normal between the two pieces at about `distance`.
 
-        In long doubles. It is no larger than their distance, whatever the normal.
+        It is computed in long doubles, and is a lower bound of their distance for any normal.
         """
         robot, n = self.collisions.robot, normal.astype(np.longdouble)
         n /= np.sqrt(n @ n)
@@ -155,7 +158,7 @@ class CoalJudge:
                 return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), np.eye(4)
 
     def _solid_of(self, each: Obstacle) -> tuple[str, str, str, Array, float]:
-        """The corners of an obstacle in the frame of what carries it; none of a plane."""
+        """Return an obstacle's corners in the frame of its carrier; a plane has none."""
         link = each.link or self.collisions.robot.base_link
         if isinstance(each.shape, Plane):
             return each.name, link, 'plane', np.empty((0, 3)), 0.0
@@ -180,7 +183,7 @@ def _length(piece: Piece) -> float:
 
 
 def _along(piece: Piece) -> Array:
-    """The pose (4, 4) of a cylinder or capsule, whose z points from end to end."""
+    """Return the pose (4, 4) of a cylinder or capsule, whose z points from end to end."""
     z = (piece.corners[1] - piece.corners[0]) / _length(piece)
     x = np.cross(z, np.eye(3)[np.argmin(abs(z))])
     x /= np.linalg.norm(x)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ik bench collisions --data FOLDER` reads: problems and robots that others publish.
+"""Readers of published problems and robots, for `ik bench collisions --data FOLDER`.
 
     FOLDER/panda, FOLDER/ur5           `resources/panda` and `resources/ur5` of VAMP [Vamp]
     FOLDER/ur_description, FOLDER/g1   those of `content/assets/robot` of cuRobo [Curobo]
 
-All may come from anybody: pickles are read by an unpickler that makes numbers, text, lists,
+These files are not trusted: pickles are read by an unpickler that makes numbers, text, lists,
 tuples and dictionaries only.
 
 [Vamp] https://github.com/KavrakiLab/vamp: MotionBenchMaker's problems, as YAML in
-`problems.tar.bz2` or as its scripts convert that, in `problems.pkl`.
+`problems.tar.bz2`, or converted by its scripts, in `problems.pkl`.
 [Curobo] https://github.com/NVlabs/curobo
 """
 
@@ -30,10 +30,13 @@ from ik_core.solvers import SolverName
 
 
 class Arms(NamedTuple):
-    """A robot that others publish: its file, links whose poses are goals, folders with meshes.
+    """A published robot.
 
-    srdf : of VAMP, or text with pairs of neighbours that touch in every configuration
-    solver : of the problems
+    file : its URDF
+    links : links whose poses are goals
+    folders : folders with meshes
+    srdf : SRDF file of VAMP, or SRDF text with pairs of neighbours that always touch
+    solver : the solver for its problems
     """
 
     file: str
@@ -47,11 +50,11 @@ VAMP = {
     'panda': Arms('panda/panda.urdf', ('panda_hand',), ('panda',), 'panda/panda.srdf'),
     'ur5': Arms('ur5/ur5.urdf', ('ee_link',), ('ur5',), 'ur5/ur5.srdf', 'closed_form'),
 }
+# Of the G1: the meshes of both links are 2e-8 m deep in one another at every angle.
 TOUCHING_WRIST = (
     '<robot name="g1"><disable_collisions link1="left_elbow_link" link2="left_wrist_roll_link" '
     'reason="Adjacent"/></robot>'
 )
-"""Of the G1: the meshes of both links are 2e-8 m deep in one another at every angle."""
 PEERS = {
     'two_ur10e': Arms('ur_description/dual_ur10e.urdf', ('tool0', 'tool1')),
     'g1': Arms(
@@ -63,7 +66,7 @@ PEERS = {
 
 
 class Problem(NamedTuple):
-    """Obstacles, and positions of joints by name: the start and the goal of a motion."""
+    """Obstacles, and the start and goal positions of joints [rad or m], by name."""
 
     world: World
     start: dict[str, float]
@@ -71,9 +74,9 @@ class Problem(NamedTuple):
 
 
 def read_problems(folder: Path) -> dict[str, list[Problem]]:
-    """The problems in a robot's folder by scene, in their order.
+    """Return the problems in a robot's folder, by scene.
 
-    Raises InvalidOption that names the file.
+    Raises InvalidOption, which names the file.
     """
     packed, pickled = folder / 'problems.tar.bz2', folder / 'problems.pkl'
     if not packed.is_file() and not pickled.is_file():
@@ -86,15 +89,15 @@ def read_problems(folder: Path) -> dict[str, list[Problem]]:
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Reads numbers, text, lists, tuples and dictionaries; what names anything else is refused."""
+    """An unpickler of numbers, text, lists, tuples and dictionaries; it refuses other names."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        """Raise UnpicklingError: there is nothing to import."""
+        """Raise UnpicklingError, since nothing may be imported."""
         raise pickle.UnpicklingError(f'{module}.{name} is refused: numbers, lists, dicts only')
 
 
 def _of_pickle(path: Path) -> dict[str, list[Problem]]:
-    """VAMP's form: shapes of a kind in a list, positions in the order of `joints`."""
+    """Read VAMP's format: a list of shapes of each kind, positions in the order of `joints`."""
     with path.open('rb') as file:
         content = PlainUnpickler(file).load()
     joints = content['joints']
@@ -127,7 +130,7 @@ def _shapes_of_pickle(entry: dict[str, Any]) -> Any:
 
 
 def _of_archive(path: Path) -> dict[str, list[Problem]]:
-    """MoveIt's messages as YAML: `problems/SCENE_ROBOT/scene0001.yaml` and `request0001.yaml`."""
+    """Read MoveIt's messages as YAML: scene0001.yaml, request0001.yaml, ... of each scene."""
     import yaml  # type: ignore[import-untyped]
 
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)

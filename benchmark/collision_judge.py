@@ -44,35 +44,30 @@ from ik_core.robot.robot_sources import load_robot
 
 from .coal_judge import NO_ANSWER, CoalJudge
 
-CLOSE = 1e-10
-"""[m] Differences of distances that are not looked at."""
-TOUCHING = 1e-9
-"""[m] Distances and depths up to this may be called touching or not."""
-ROUNDING = 1e-14
-"""[m] A point that is no farther from a solid is in it."""
-UNKNOWN = 1e3
-"""[m] coal gives a larger number where it finds no depth."""
-STEP = 1e-4
-"""[rad or m] Of central differences of fourth order."""
+CLOSE = 1e-10  # [m] smaller differences of distances are rounding
+TOUCHING = 1e-9  # [m] for smaller distances and depths, both verdicts on touching are right
+ROUNDING = 1e-14  # [m] a point closer than this to a solid counts as in it
+UNKNOWN = 1e3  # [m] coal returns a larger number if it finds no depth
+STEP = 1e-4  # [rad or m] step of central differences of fourth order
+# Gradients are compared at one configuration in SLOPES; processes take PARTS of all.
 SLOPES, PARTS = 10, 64
-"""Gradients of a tenth of the configurations are compared; parts of the configurations."""
+# Differences with half the step agree this well, unless the nearest points jump to other edges.
 STEADY = 1e-9
-"""Differences with half the step agree so well unless the nearest points change their edges."""
 
 
 @dataclass
 class Comparison:
-    """Counts of what was compared, and of what was wrong.
+    """Counts of comparisons and of errors.
 
     pairs, worst : separated pairs of links or obstacles, and the largest difference [m]
-    above : how many of them differ by more than `CLOSE`
+    above : number of these that differ by more than `CLOSE`
     unproved : those of them for which the third computation does not prove our distance
     touching : pairs that only one of the two calls separated, unless ours is proved
-    mistaken : those for which ours is proved, so that coal is wrong
-    unanswered, undecided : pairs without an answer of coal, and those for which ours is not proved
-    free : configurations whose verdict contradicts the distances, coal's or proved ones
+    mistaken : number of such pairs for which ours is proved, so coal is wrong
+    unanswered, undecided : pairs without an answer of coal; those for which ours is not proved
+    free : configurations whose verdict contradicts the distances, of coal or proved
     bounds, bounds_above : lower bounds of pairs of pieces, and those above the distance
-    slopes, slope_error, jumps : derivatives, their largest error, and those left out because the
+    slopes, slope_error, jumps : derivatives, their largest error, and those left out since the
         nearest points jump
     deep, depth_error : penetrations, and the largest difference of depths [m]
     """
@@ -95,7 +90,7 @@ class Comparison:
     depth_error: float = 0.0
 
     def __iadd__(self, other: Comparison) -> Comparison:
-        """Add what was found at other configurations."""
+        """Add the counts of other configurations."""
         for name, value in vars(other).items():
             here = getattr(self, name)
             is_largest = name in ('worst', 'slope_error', 'depth_error')
@@ -117,9 +112,9 @@ class Comparison:
 
 
 def compare(collisions: Collisions, rows: Array, slopes: int = 1) -> Comparison:
-    """Compare what is computed at configurations (N, n) with coal. Raises ImportError.
+    """Compare our results at configurations (N, n) with coal. Raises ImportError.
 
-    slopes : gradients at each so many configurations
+    slopes : gradients are compared at one configuration in this many
     """
     judge, found = CoalJudge(collisions), Comparison()
     for number, q in enumerate(rows):
@@ -177,8 +172,10 @@ def _compare_pair(
 
 
 def is_proved(collisions: Collisions, judge: CoalJudge, q: Array, pair: PairDistance) -> bool:
-    """Return whether a distance is proved to be within `CLOSE` of the truth, without coal; of a
-    pair that touches, whether it does."""
+    """Return whether a distance is proved without coal.
+
+    It is proved if it is within `CLOSE` of the truth; for a pair that touches, if it does touch.
+    """
     names = pair.first, pair.second
     if any(isinstance(each.shape, Plane) and each.name in names for each in collisions.world):
         return False
@@ -222,7 +219,7 @@ def outside(kind: str, corners: Array, radius: float, point: Array) -> float:
 def _compare_bounds(
     collisions: Collisions, judge: CoalJudge, q: Array, between: Array, found: Comparison
 ) -> None:
-    """Compare the bounds that `distances` left in the workspace, and those of spheres."""
+    """Compare the lower bounds of `distances`, and those of bounding spheres, with coal."""
     model, state = collisions.model, collisions._state
     pairs = model['pairs'][:, :2]
     way = np.diff(state['centre'][pairs, :, 0], axis=1)[:, 0]
@@ -237,7 +234,7 @@ def _compare_bounds(
 
 
 def _are_apart(judge: CoalJudge, q: Array, pair: Array, bound: float) -> bool:
-    """Whether two pieces are proved to be as far apart as a bound says; not of cylinders."""
+    """Return whether two pieces are proved to be farther apart than a bound; not for cylinders."""
     (kind, a, first), (other, b, second) = (judge.solid_at(q, i) for i in pair.tolist())
     if 'cylinder' in (kind, other) or 'plane' in (kind, other):
         return False
@@ -247,7 +244,7 @@ def _are_apart(judge: CoalJudge, q: Array, pair: Array, bound: float) -> bool:
 
 
 def compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
-    """Compare the gradient of the nearest distance with central differences."""
+    """Compare the gradient of the smallest distance with central differences."""
     here = collisions.distance(q)
     if here.distance <= 10.0 * STEP:
         return
@@ -262,7 +259,7 @@ def compare_slopes(collisions: Collisions, q: Array, found: Comparison) -> None:
 
 
 def _slope(collisions: Collisions, q: Array, j: int, step: float) -> float:
-    """The derivative by joint j, of fourth order."""
+    """Return the derivative by joint j, by central differences of fourth order."""
     unit = np.eye(len(q))[j]
     far, near, beside, behind = (
         collisions.distance(q + k * step * unit).distance for k in (-2, -1, 1, 2)
@@ -290,13 +287,13 @@ def world_of_all_shapes() -> World:
 
 
 def random_rows(robot: ik.Robot, count: int, seed: int = 0) -> Array:
-    """Return configurations (N, n) inside the limits, of joints without limits one turn."""
+    """Return random configurations (N, n) inside the limits, or within one turn without limits."""
     lower, upper = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
     return lower + np.random.default_rng(seed).random((count, robot.n)) * (upper - lower)
 
 
 def _compared(arguments: argparse.Namespace) -> Iterator[str]:
-    """The lines to print: all cores compare their parts of the configurations of each robot."""
+    """Yield the lines to print; all cores share the configurations of each robot."""
     with ProcessPoolExecutor(mp_context=get_context('spawn')) as pool:
         for name in arguments.robots:
             start = time.perf_counter()
@@ -329,7 +326,7 @@ def _collisions(name: str, has_world: bool, meshes: tuple[Path, ...]) -> Collisi
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare robots, and print what was found; the exit code."""
+    """Compare robots and print the results; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -3,13 +3,13 @@
 
     python -m benchmark.collision_proof panda iiwa14 --count 1000
 
-Goals are poses at random configurations that collide, in the scenes of `ik bench collisions`. Most
-have free solutions; of those for which `closed_form` finds none, `--count` a scene:
+Goals are poses at random colliding configurations, in the scenes of `ik bench collisions`. Most of
+them have free solutions; `--count` per scene, for which `closed_form` finds none, are examined:
 
-- settled : the goal alone decides, which takes no proof
-- proved : of the others
-- found : of the others, those with a free solution that the proof came across
-- open : of the others, those left
+- settled : the goal alone decides, without a proof
+- proved : proved, among the others
+- found : the proof came across a free solution
+- open : neither
 - median_s, max_s : the time of the proof
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 
 import ik_core as ik
 from ik_core.closed_form import form
-from ik_core.closed_form.covering import Cover
+from ik_core.closed_form.infeasibility_proof import InfeasibilityProof
 from ik_core.collision import Collisions
 
 from .collisions import SCENES
@@ -64,7 +64,7 @@ def _row(name: str, scene: str, count: int) -> dict[str, Any]:
         else:
             problem.load(q)
             began = time.perf_counter()
-            cover = Cover(problem, arm, q)
+            cover = InfeasibilityProof(problem, arm, q)
             while not cover.is_over:
                 cover.refine()
             seconds.append(time.perf_counter() - began)
@@ -78,7 +78,7 @@ def _row(name: str, scene: str, count: int) -> dict[str, Any]:
 
 
 def _colliding(collisions: Collisions) -> Iterator[np.ndarray]:
-    """Random configurations (n,) that collide."""
+    """Yield random colliding configurations (n,)."""
     robot, rng = collisions.robot, np.random.default_rng(0)
     low, high = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
     while True:

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench collisions`: how fast configurations are judged, and goals solved free of collisions.
+"""`ik bench collisions`: speed of collision checks, and of solves free of collisions.
 
     ik bench collisions                  # the shipped robots in four scenes
-    ik bench collisions --solve          # without the times of judging
+    ik bench collisions --solve          # without the times of collision checks
     ik bench collisions --data FOLDER    # also problems and robots that others publish
 
 A panda and a UR5e, as they are shipped, alone and in three scenes: a table, a shelf that is open
-to the arm, and a slot between walls. Goals are poses at random configurations that are free, so
-that each has a free solution; starts are random, too. Margin 0.
+to the arm, and a slot between walls. Goals are poses at random free configurations, so each has a
+free solution; starts are random, too. The margin is 0.
 
-- free_ns : `Collisions.free` of 20,000 random configurations, for one
-- distance_us : `Collisions.distance`, a call
+- free_ns : `Collisions.free` of 20,000 random configurations, per configuration
+- distance_us : a call of `Collisions.distance`
 - plain_per_s, avoid_per_s : `solve_batch` without and with `avoid`, all cores
 - reached : of all goals with `avoid`; plain_free : answers without `avoid` that happen to be free
-- wrong : answers with `avoid` that collide, by coal where it is installed (`judge`)
+- wrong : answers with `avoid` that collide, by coal if it is installed (`judge`)
 - single_ratio : the median time of single solves with `avoid` over that without, in turns
 - p50_us, p99_us, max_us : single solves with `avoid`, the least time of four each
 - to_panda : avoid_per_s over that of the panda at a table in the same run
 
 A folder with data (`collision_data`) adds two UR10e and a G1, alone, and MotionBenchMaker's
-problems by scene: `free` is the share of shipped goal configurations that are free by the judge,
-and the goals are their poses, each solved once and alone from the problem's start (the ur5 in
-closed form). The records of its world have been made before: 7 to 10 ms for the ur5, whose meshes
-have many pieces.
+problems by scene. For these, `free` is the fraction of published goal configurations that are free
+by the judge; the goals are their poses, each solved once and alone from the problem's start (the
+ur5 in closed form). Times do not include making the records of the world, 7 to 10 ms for the ur5,
+whose meshes have many pieces.
 """
 
 from __future__ import annotations
@@ -46,27 +46,24 @@ from .coal_judge import CoalJudge
 from .collision_data import PEERS, VAMP, Arms, Problem, read_problems
 
 ROBOTS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0'}
-GOALS = 10
-"""Times `--count` goals of a batch."""
+GOALS = 10  # goals of a batch per `--count`
 JUDGED, ROUNDS, SINGLES, SINGLE_ROUNDS = 20_000, 5, 300, 4
-TENTH = 10
-"""Of `--count`: coal takes 30 ms for a configuration of a G1."""
+TENTH = 10  # a G1 gets a tenth of `--count`, since coal takes 30 ms for its configurations
 COLUMNS = (
     *('robot', 'scene', 'pairs', 'free', 'free_ns', 'distance_us', 'goals', 'plain_per_s'),
     *('plain_free', 'avoid_per_s', 'reached', 'attempts', 'wrong', 'judge', 'single_ratio'),
     *('p50_us', 'p99_us', 'max_us', 'to_panda'),
 )
-TOUCHING = 1e-9
-"""[m] A pair that is deeper by coal is a collision."""
+TOUCHING = 1e-9  # [m] a pair with a larger depth by coal is a collision
 
 
 def table() -> World:
-    """A floor, and a table's top in front of the arm with room below it."""
+    """Return a floor, and a table's top in front of the arm with space below it."""
     return _world(floor=-0.02, table=((0.5, 1.0, 0.04), (0.55, 0.0, 0.25)))
 
 
 def shelf() -> World:
-    """A box open towards the arm: 0.5 m wide, 0.4 m high, 0.35 m deep."""
+    """Return a box open towards the arm: 0.5 m wide, 0.4 m high, 0.35 m deep."""
     return _world(
         floor=-0.02,
         bottom=((0.35, 0.54, 0.02), (0.62, 0.0, 0.24)),
@@ -78,7 +75,7 @@ def shelf() -> World:
 
 
 def walls() -> World:
-    """Two walls 0.3 m apart in front of the arm, a beam over them, and walls beside the arm."""
+    """Return two walls 0.3 m apart in front of the arm, a beam over them, and side walls."""
     return _world(
         floor=-0.02,
         left=((0.4, 0.04, 0.7), (0.55, 0.17, 0.35)),
@@ -106,7 +103,7 @@ SCENES: dict[str, Callable[[], World]] = {
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """One row for each robot and scene; of a folder with data for what is in it."""
+    """Yield a row for each robot and scene, and those of a folder with data."""
     panda = 0.0
     for name, tip in ROBOTS.items():
         robot = ik.load_urdf(name)
@@ -124,7 +121,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def _rows_of_data(
     folder: Path, count: int, panda: float, only_solve: bool
 ) -> Iterator[dict[str, Any]]:
-    """Rows of robots and problems that are in a folder; others are named on stderr."""
+    """Yield rows of the robots and problems in a folder; print missing ones on stderr."""
     for name, arms in PEERS.items():
         if (folder / arms.file).is_file():
             collisions = _collisions_of(folder, arms)
@@ -145,7 +142,7 @@ def _rows_of_data(
 def _collisions_of(
     folder: Path, arms: Arms, world: World | None = None, pieces: Sequence[Piece] | None = None
 ) -> Collisions:
-    """The collisions of a robot in a folder, at margin 0."""
+    """Return the collision checker of a robot in a folder, at margin 0."""
     robot = ik.load_urdf(folder / arms.file)
     srdf = arms.srdf
     if srdf is not None and not srdf.startswith('<'):
@@ -162,7 +159,7 @@ def _row_of_problems(
     problems: Sequence[Problem],
     pieces: Sequence[Piece],
 ) -> dict[str, Any]:
-    """The problems of a scene, each solved alone where its shipped goal is free by the judge."""
+    """Return the row of a scene's problems, solved alone if their published goals are free."""
     valid, wrong, seconds, restarts, pairs, judge = 0, 0, [], [], 0, ''
     solver = ik.make_solver(arms.solver)
     world = World()
@@ -170,7 +167,7 @@ def _row_of_problems(
     robot, link = collisions.robot, arms.links[0]
     task = ik.PoseTask(link, transform=robot.forward_kinematics(robot.middle_configuration, link))
     asked = ik.IkProblem(robot, [task], avoid=collisions)
-    solver.solve(asked)  # which makes what later solves share
+    solver.solve(asked)  # makes the records that later solves share
     for problem in problems:
         _replace(world, problem.world)
         goal, start = (_row_of(robot, each) for each in (problem.goal, problem.start))
@@ -202,7 +199,7 @@ def _row_of_problems(
 
 
 def _replace(world: World, other: World) -> None:
-    """Put the obstacles of another world in the place of those of this one."""
+    """Replace the obstacles of a world by those of another one."""
     for each in world:
         world.remove(each.name)
     for each in other:
@@ -210,7 +207,7 @@ def _replace(world: World, other: World) -> None:
 
 
 def _row_of(robot: ik.Robot, positions: dict[str, float]) -> Array:
-    """Positions by name as a configuration (n,); joints that the robot lacks are left out."""
+    """Return positions by name as a configuration (n,), without joints that the robot lacks."""
     q: Array = np.zeros(robot.n)
     for joint, position in positions.items():
         if joint in robot.joint_names:
@@ -274,7 +271,7 @@ def _row(
 
 
 def _times_of_judging(collisions: Collisions, q: Array) -> dict[str, Any]:
-    """Times of `free` for one of many configurations, and of a call of `distance`."""
+    """Return the time of `free` per configuration, and of a call of `distance`."""
     free = _least(lambda: collisions.free(q), ROUNDS) / len(q)
     few = q[:200]
     distance = _least(lambda: [collisions.distance(one) for one in few], ROUNDS) / len(few)
@@ -288,7 +285,7 @@ def _random_rows(robot: ik.Robot, count: int, rng: np.random.Generator) -> Array
 
 
 def _free_rows(collisions: Collisions, count: int, rng: np.random.Generator) -> Array:
-    """Random configurations (count, n) that are free."""
+    """Return random free configurations (count, n)."""
     found = np.empty((0, collisions.robot.n))
     while len(found) < count:
         q = _random_rows(collisions.robot, count, rng)
@@ -306,7 +303,7 @@ def _least(call: Callable[[], Any], rounds: int) -> float:
 
 
 def _wrong(collisions: Collisions, q: Array) -> tuple[int, str]:
-    """How many configurations (N, n) collide, and who says so."""
+    """Return the number of configurations (N, n) that collide, and the judge's name."""
     try:
         judge = CoalJudge(collisions)
     except ImportError:
@@ -317,7 +314,7 @@ def _wrong(collisions: Collisions, q: Array) -> tuple[int, str]:
 def _single_times(
     plain: ik.IkProblem, avoiding: ik.IkProblem, goals: Array, starts: Array
 ) -> dict[str, Any]:
-    """Single solves with and without avoid in turns, the least of four each."""
+    """Return times of single solves with and without avoid in turns, the least of four each."""
     solver, ratios, seconds = ik.make_solver(), [], []
     other = ik.make_solver()
     for targets, start in zip(goals, starts, strict=False):

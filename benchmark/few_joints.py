@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench few_joints`: reachable poses of arms with fewer than six joints, two ways.
+"""`ik bench few_joints`: reachable poses for arms with fewer than six joints, by two goals.
 
-Random poses that an arm reaches, from random starts, for a goal whose position comes first
-(`PoseTask.for_joints`, the node's `auto`) beside one that weighs both alike (`PoseTask`, `pose`).
-Both solve each pose in turns, warm, `CALLS` times; the least counts. `auto_us` and `pose_us` are
-medians, `ratio` is the median of the ratios of `auto` to `pose`, `mean_ratio` the ratio of the
-means; `pose_missed` and `auto_missed` are the poses that each does not reach, of `poses`.
+Goals are random poses that the arm reaches, from random starts. One goal puts the position first
+(`PoseTask.for_joints`, the node's `auto`), the other one weighs position and orientation alike
+(`PoseTask`, `pose`). Both solve each pose in turns, warm, `CALLS` times; the least time counts.
+`auto_us` and `pose_us` are medians, `ratio` is the median of the ratios of `auto` to `pose`,
+`mean_ratio` the ratio of the means; `pose_missed` and `auto_missed` are the poses that each does
+not reach, of `poses`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CALLS = 3
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each tip of a shipped robot that fewer than six joints move."""
+    """Yield a row for each tip of a shipped robot that fewer than six joints move."""
     for robot, tip in bar(list(short_arms()), 'few_joints'):
         yield _row(robot, tip, arguments.count)
 
@@ -66,7 +67,7 @@ def _row(robot: Robot, tip: str, count: int) -> Row:
         for name in sorted(goals, reverse=bool(number % 2)):
             goals[name].set_target(pose)
             seconds, success = _timed(solvers[name], problems[name], q0)
-            if number:  # the first one makes the buffers
+            if number:  # the first solve allocates the buffers
                 times[name].append(seconds)
                 missed[name] += not success
     auto, pose_times = (1e6 * np.array(times[name]) for name in ('auto', 'pose'))
@@ -84,7 +85,7 @@ def _row(robot: Robot, tip: str, count: int) -> Row:
 
 
 def _timed(solver: Solver, problem: IkProblem, q0: Array) -> tuple[float, bool]:
-    """The least time of some solves [s], and whether they reach the goal."""
+    """Return the least time of some solves [s], and whether they reach the goal."""
     seconds = []
     for _ in range(CALLS):
         started = time.perf_counter()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench frames`: how many frames a second a page sends, and what that costs.
+"""`ik bench frames`: the frames per second that a page sends, and their cost.
 
-An arm that swings all of its joints is shown on a page, with its ghost and all else that a page
-has at first. In place of a browser a process of its own takes what is sent and throws it away,
-so that what is measured is the server: frames and kilobytes that arrive in a second, and the share
-of one core that the process of the page uses.
+A page shows an arm that swings all of its joints, with its ghost and all else that a page has at
+first. A client process in place of the browser receives and drops all messages, so only the
+server is measured: frames and kilobytes received per second, and the fraction of one core that
+the process of the page uses.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from ik_viewer.arm import Description, GoalKind, Moment, Setting, TipState
 from .rate.page_client import SCENE
 from .results import Row
 
-SECONDS = 10.0
-"""Time [s] for which each robot is shown."""
+SECONDS = 10.0  # [s] each robot is shown for this time
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each robot, of 7, 15 and 60 joints; none where viser is not installed."""
+    """Yield a row for each robot, of 7, 15 and 60 joints; none if viser is not installed."""
     if importlib.util.find_spec('viser') is None:
         print('frames: viser is not installed, so there is no page', file=sys.stderr)
         return
@@ -44,7 +43,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def measured(robot: Robot) -> Row:
-    """Show a robot, and count what arrives."""
+    """Show a robot, and return the row of what the client received."""
     from ik_viewer.page.page import open_page  # needs viser
 
     page = open_page(Swinging(robot), '127.0.0.1', 0)
@@ -71,7 +70,7 @@ def measured(robot: Robot) -> Row:
 
 
 class Swinging:
-    """An `Arm` whose joints all swing, and whose solution is a little ahead."""
+    """An `Arm` whose joints all swing, and whose solution is 0.1 s ahead."""
 
     def __init__(self, robot: Robot) -> None:
         self.description: Description | None = Description(robot)
@@ -80,7 +79,7 @@ class Swinging:
         self._begin = time.monotonic()
 
     def look(self) -> Moment | None:
-        """The swinging joints at this moment."""
+        """Return the swinging joints at this moment."""
         now = time.monotonic()
         solution = self._at(now + 0.1)
         tips = tuple(
@@ -90,7 +89,7 @@ class Swinging:
         return Moment(now, self._at(now), tips, 'tracking', 'swinging', solution)
 
     def take_notices(self) -> Sequence[str]:
-        """No notices."""
+        """Return no notices."""
         return ()
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:

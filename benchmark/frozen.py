@@ -50,12 +50,9 @@ HISTORY = HERE / 'history.csv'
 PARTS = (
     'solves', 'batches', 'closed_forms', 'reachability', 'governor', 'recordings', 'node',
 )  # fmt: skip
-EFFORT = ('iterations',)
-"""Fields that are not judged where values may differ a little."""
-BRANCH = 1e-3
-"""[rad or m] Further apart, joint values are other solutions, not inaccurate ones."""
-LISTED = 20
-"""Exceptions that are printed of each group."""
+EFFORT = ('iterations',)  # fields that may differ freely with `--within`
+BRANCH = 1e-3  # [rad or m] larger differences of joint values mean another solution
+LISTED = 20  # most exceptions printed for each group
 Table = dict[str, np.ndarray]
 
 
@@ -67,14 +64,14 @@ def environment(checkout: Path, **more: str) -> dict[str, str]:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit that is checked out, marked where files are changed; or the folder's name."""
+    """Return the commit of a checkout, marked if files are changed; or the folder's name."""
     command = ['git', '-C', str(checkout), 'describe', '--always', '--dirty', '--exclude=*']
     found = subprocess.run(command, capture_output=True, text=True)
     return found.stdout.strip() or checkout.name
 
 
 def answers_of(path: Path) -> Path:
-    """The default folder for a checkout's answers; a folder of answers is itself."""
+    """Return the default folder for a checkout's answers, or the path if it has answers."""
     cache = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
     return path if any(path.glob('*.npz')) else Path(cache, 'ik_frozen', commit_of(path))
 
@@ -83,14 +80,14 @@ def answers_of(path: Path) -> Path:
 
 
 def write(checkout: Path, folder: Path, parts: list[str], share: float) -> int:
-    """Ask a checkout, and keep its answers in a folder; the exit code."""
+    """Write the answers of a checkout into a folder; return the exit code."""
     print(f'answers of {commit_of(checkout)}: {folder}', flush=True)
     command = [sys.executable, QUESTIONS, 'answer', checkout, folder, repr(share), *parts]
     return subprocess.run(list(map(str, command)), env=environment(checkout)).returncode
 
 
 def compare(old: Path, new: Path, parts: list[str], within: float | None) -> bool:
-    """Print how the answers in two folders differ; whether there is no exception."""
+    """Print how the answers in two folders differ; return whether there is no exception."""
     print(f'{"part":14} {"rows":>8} {"same bits":>10} {"within":>8} {"exceptions":>11}')
     listed = []
     for part in parts:
@@ -125,7 +122,7 @@ def read_answers(file: Path) -> tuple[str, dict[str, Table]]:
 
 
 def compare_group(a: Table, b: Table, within: float | None) -> tuple[np.ndarray, list[str]]:
-    """(4,) rows of either table, with the same bits, near, and exceptions; and these in words."""
+    """Return counts (4,) of rows (in either table, same bits, near, exceptions), and texts."""
     nothing = np.empty(0, 'U1')
     labels, i, j = np.intersect1d(
         a.get('label', nothing), b.get('label', nothing), return_indices=True
@@ -156,7 +153,7 @@ def compare_group(a: Table, b: Table, within: float | None) -> tuple[np.ndarray,
 
 
 def difference(field: str, x: np.ndarray, y: np.ndarray, within: float | None) -> str:
-    """Describe how a field of a row differs; empty if it does not, or may."""
+    """Describe how a field of a row differs; empty if it is equal, or may differ."""
     if within is not None and field in EFFORT:
         return ''
     if x.dtype.kind != 'f':
@@ -176,11 +173,11 @@ def difference(field: str, x: np.ndarray, y: np.ndarray, within: float | None) -
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 ARMS = ('ur5e', 'kr', 'puma', 'panda', 'iiwa14', 'three parallel')
+# Kinds of blocks (`frozen_questions.seconds`), and the robots of each.
 TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), ROBOTS) | {
     'form': ARMS,
     'forms': ARMS,
 }
-"""Kinds of blocks (`frozen_questions.seconds`), and the robots of each."""
 START = """
 import time
 import ik_core as ik
@@ -192,7 +189,7 @@ print(time.process_time())
 
 
 class Worker:
-    """A process that imports a checkout and times blocks."""
+    """A process that imports a checkout and times blocks of goals."""
 
     def __init__(self, checkout: Path) -> None:
         self._process = subprocess.Popen(
@@ -207,7 +204,7 @@ class Worker:
         self._process.communicate()
 
     def seconds(self, *block: str | int) -> float:
-        """The time [s] for a goal of a block; see `frozen_questions.seconds`."""
+        """Return the time [s] per goal of a block, as `frozen_questions.seconds`."""
         assert self._process.stdin
         assert self._process.stdout
         print(json.dumps(block), file=self._process.stdin, flush=True)
@@ -215,7 +212,7 @@ class Worker:
 
 
 def first_starts(checkout: Path, cached: int = 1) -> tuple[float, float]:
-    """[s] CPU time of a process up to its first solution: nothing compiled, and after that."""
+    """Return CPU times [s] of a process until its first solution, without and with a cache."""
     program = START.format(urdf=str(HERE.parent / 'urdf' / 'panda.urdf'))
     with tempfile.TemporaryDirectory() as folder:
         run = lambda: subprocess.run(  # noqa: E731
@@ -229,7 +226,7 @@ def first_starts(checkout: Path, cached: int = 1) -> tuple[float, float]:
 def time_both(
     old: Path, new: Path, pairs: int, starts: int, most: float, kinds: Iterable[str] = TIMED
 ) -> bool:
-    """Print all times and their ratios new / old; whether the medians are at most `most`."""
+    """Print all times and their ratios new / old; return whether medians are at most `most`."""
     times: dict[str, list[list[float]]] = defaultdict(list)
     blocks = [(what, name) for what in kinds for name in TIMED[what]]
     with ExitStack() as stack:
@@ -239,7 +236,7 @@ def time_both(
                 pair = [0.0, 0.0]
                 for k in (0, 1) if block % 2 else (1, 0):
                     pair[k] = workers[k].seconds(what, name, block)
-                times[f'{what}, {name} [us]'] += [pair] if block else []  # the first one loads
+                times[f'{what}, {name} [us]'] += [pair] if block else []  # 0: warm-up
     for k in range(starts):
         order = (old, new) if k % 2 else (new, old)
         found = {checkout: first_starts(checkout) for checkout in order}
@@ -258,7 +255,7 @@ def time_both(
 
 
 def history_row(checkout: Path, issue: str, tests: str) -> dict[str, str]:
-    """A row of history.csv: the Panda's times, medians of 20 blocks; of ticks and solves, each."""
+    """Return a row of history.csv: times per solve and tick of the Panda, medians of 20 blocks."""
     hot = {}
     with Worker(checkout) as worker:
         for what in ('single', 'batch', 'tick'):
@@ -282,7 +279,7 @@ def history_row(checkout: Path, issue: str, tests: str) -> dict[str, str]:
 
 
 def append_row(path: Path, row: dict[str, str]) -> None:
-    """Add a row to a CSV file, a new one with the names of its columns first."""
+    """Append a row to a CSV file; a new file begins with the names of its columns."""
     is_new = not path.exists()
     with path.open('a', encoding='utf-8', newline='') as file:
         writer = csv.DictWriter(file, list(row), lineterminator='\n')
@@ -292,7 +289,7 @@ def append_row(path: Path, row: dict[str, str]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command of the module's docstring; 1 where answers or times are not as they should."""
+    """Run a command of the module's docstring; return 1 for exceptions or times above `--most`."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

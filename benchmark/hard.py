@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench hard`: the default solver on problems that are hard, each with a known truth.
+"""`ik bench hard`: the default solver on hard problems with a known truth.
 
-One row for each of CASES. 'mastered' are goals reached to 1e-6 m and 1e-6 rad, or, where they are
-out of reach, the closest point to 1e-6 m of sqrt(cost): of a closed form, or of the best that
-`global_best` finds from 300 random starts, which is done for one problem in 100. `worst_gap_m` is
-how far from the truth the worst solve ended. Times are of whole calls of `solver.solve` with
-compiled kernels; where each problem pins other joints, packing it counts.
+There is a row for each of CASES. 'mastered' counts goals reached to 1e-6 m and 1e-6 rad, or, for
+goals out of reach, closest points to 1e-6 m of sqrt(cost). The true closest point is that of a
+closed form, or the best that `global_best` finds from 300 random starts, which is done for one
+problem in 100. `worst_gap_m` is the largest distance of a solve from the truth. Times are of whole
+calls of `solver.solve` with compiled kernels, including packing if each problem pins other joints.
 
-CASES names generators: endless streams of problems drawn from a random generator. The truth
-`best` is the least square root of the cost that exists [m]: 0 for goals made by forward
-kinematics, a closed form for arms whose workspace is a disc or a ball, and NaN where only a
-search can tell: `global_best`. Solve a case before drawing the next one of its stream: they share
-a problem, whose goals move.
+CASES has generators: endless streams of problems drawn from a random generator. The truth `best`
+is the least square root of the cost that exists [m]: 0 for goals made by forward kinematics, that
+of a closed form for arms whose workspace is a disc or a ball, and NaN if only a search
+(`global_best`) can find it. Solve a case before drawing the next one of its stream: they share a
+problem, whose goals move.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ from .problems import (
 from .results import Row
 from .robots import X, arm, planar_arm, puma, scaled
 
-SEARCHED_SHARE = 100
-"""One in this many of the cases that need a search for their truth is solved."""
+EVERY_SEARCHED = 100  # of the cases that need a search for their truth, one in this many is solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +68,19 @@ Cases = Iterator[Case]
 
 
 def gap(case: Case, result: IkResult) -> float:
-    """Distance of the result from the best that exists [m]; 0 where the goals are reached."""
+    """Return the distance [m] of the result from the best; 0 if the goals are reached."""
     return 0.0 if result.success else math.sqrt(result.cost) - case.best
 
 
 def is_mastered(case: Case, result: IkResult) -> bool:
-    """Whether the result is the best there is: goals reached, or the closest point."""
+    """Return whether the result reaches the goals, or is the closest point."""
     return result.success if case.best == 0.0 else abs(gap(case, result)) <= TOLERANCE
 
 
 def global_best(problem: IkProblem, q0: Array, rng: Random, starts: int = 300) -> float:
-    """The least sqrt(cost) found from many random starts, the best of them polished by scipy.
+    """Return the least sqrt(cost) from many random starts; scipy polishes the best of them.
 
-    Each start is a solve without restarts; as many as a thirtieth more are left to scipy alone.
+    Each start is a solve without restarts; scipy alone gets a thirtieth more starts.
     """
     solver = make_solver(DEFAULT_SOLVER, restarts=0)
     found = [solver.solve(problem, random_q(problem, q0, rng)) for _ in range(starts)]
@@ -122,7 +121,7 @@ def _polished(problem: IkProblem, x: Array) -> float:
 
 
 def stretched(name: str, straight: tuple[int, ...], rng: Random) -> Cases:
-    """Poses of an arm whose joints `straight` are at 0, where it is stretched out."""
+    """Yield poses of an arm that is stretched out: its joints `straight` are at 0."""
     problem = pose_problem(arm(name))
     while True:
         q = any_q(problem, rng)
@@ -132,7 +131,7 @@ def stretched(name: str, straight: tuple[int, ...], rng: Random) -> Cases:
 
 
 def disc(beyond: float, rng: Random) -> Cases:
-    """Positions for the planar arm, `beyond` metres outside its disc."""
+    """Yield positions for the planar arm, `beyond` metres outside its disc."""
     problem = tight(planar_arm(), [PositionTask('tip')], position_tolerance=1e-7)
     while True:
         angle = rng.uniform(-np.pi, np.pi)
@@ -142,7 +141,7 @@ def disc(beyond: float, rng: Random) -> Cases:
 
 
 def ball(beyond: float, rng: Random) -> Cases:
-    """Positions for the LBR iiwa's tip, `beyond` metres outside the ball that it reaches.
+    """Yield positions for the LBR iiwa's tip, `beyond` metres outside the ball that it reaches.
 
     Stretched out (joints 4 and 6 at 0) it is a rod that turns about the shoulder, which tilts
     by 120 degrees.
@@ -159,7 +158,7 @@ def ball(beyond: float, rng: Random) -> Cases:
 
 
 def unreachable_poses(name: str, stretch: float, shift: float, rng: Random) -> Cases:
-    """Reachable poses, pulled away from the root by a factor and shifted at random [m]."""
+    """Yield reachable poses, moved away from the root by a factor and shifted at random [m]."""
     problem = pose_problem(arm(name))
     task = problem.goals[0]
     while True:
@@ -173,7 +172,7 @@ def unreachable_poses(name: str, stretch: float, shift: float, rng: Random) -> C
 
 
 def singular(name: str, kind: str, away: float, rng: Random) -> Cases:
-    """Poses of an arm at a singularity of a kind, or `away` radians from one."""
+    """Yield poses of an arm at a kind of singularity, or `away` radians from one."""
     problem = pose_problem(arm(name))
     while True:
         q = singular_q(problem, name, kind, rng)
@@ -182,7 +181,7 @@ def singular(name: str, kind: str, away: float, rng: Random) -> Cases:
 
 
 def singular_start(name: str, kind: str, rng: Random) -> Cases:
-    """Random poses, from a singular configuration."""
+    """Yield random poses, with singular starts."""
     problem = pose_problem(arm(name))
     while True:
         aim(problem, any_q(problem, rng))
@@ -190,7 +189,7 @@ def singular_start(name: str, kind: str, rng: Random) -> Cases:
 
 
 def straight_start(rng: Random) -> Cases:
-    """The planar arm points straight at a goal inside, or away from it: the gradient is zero."""
+    """Yield goals on the line of the straight planar arm, inside its disc: zero gradients."""
     problem = tight(planar_arm(), [PositionTask('tip')])
     while True:
         angle, radius = rng.uniform(-np.pi, np.pi), rng.choice([-1, 1]) * rng.uniform(0.2, 2.9)
@@ -200,6 +199,7 @@ def straight_start(rng: Random) -> Cases:
         yield Case(problem, np.array([angle, 0.0, 0.0]))
 
 
+# Joint positions at a singularity [rad]; the other joints are free.
 FIXED_JOINTS: dict[tuple[str, str], dict[int, float]] = {
     ('ur5e', 'wrist'): {4: 0.0},
     ('ur5e', 'elbow'): {2: 0.0},
@@ -209,11 +209,10 @@ FIXED_JOINTS: dict[tuple[str, str], dict[int, float]] = {
     ('iiwa14', 'elbow'): {3: 0.0},
     ('iiwa14', 'shoulder'): {1: 0.0, 2: 0.5 * math.pi},
 }
-"""Joint positions at a singularity [rad]; the other joints are free."""
 
 
 def singular_q(problem: IkProblem, name: str, kind: str, rng: Random) -> Array:
-    """A random singular configuration (n,) of the kind 'wrist', 'elbow', 'shoulder' or 'any'."""
+    """Return a random singular configuration (n,): 'wrist', 'elbow', 'shoulder' or 'any'."""
     while True:
         q = any_q(problem, rng)
         if (name, kind) in FIXED_JOINTS:
@@ -226,7 +225,7 @@ def singular_q(problem: IkProblem, name: str, kind: str, rng: Random) -> Array:
 
 
 def _turn_shoulder(problem: IkProblem, q: Array) -> Array | None:
-    """q with joint 2 of a 6-dof arm where det J changes its sign: the wrist above joint 1."""
+    """Return q with joint 2 of a 6-dof arm at a zero of det J: the wrist is above joint 1."""
 
     def determinant(angle: float) -> float:
         q[1] = angle
@@ -244,7 +243,7 @@ def _turn_shoulder(problem: IkProblem, q: Array) -> Array | None:
 
 
 def _nearest(problem: IkProblem, q: Array) -> Array | None:
-    """A configuration near q where a unit u has u'J = 0; None where Newton's method finds none."""
+    """Return a configuration near q where a unit u has u'J = 0; None if Newton's method fails."""
     n, link = len(q), problem.goals[0].link
 
     def residual(z: Array) -> Array:
@@ -266,7 +265,7 @@ def _nearest(problem: IkProblem, q: Array) -> Array | None:
 
 
 def half_turned_flange(name: str, rng: Random) -> Cases:
-    """The pose of the start, turned by 180 degrees about the last joint."""
+    """Yield the pose of the start, turned by 180 degrees about the last joint."""
     problem = pose_problem(arm(name))
     last = problem.variables[-1]
     while True:
@@ -278,7 +277,7 @@ def half_turned_flange(name: str, rng: Random) -> Cases:
 
 
 def half_turned(name: str, rng: Random) -> Cases:
-    """An orientation 180 degrees from the start's, about any axis."""
+    """Yield orientations 180 degrees from the start's, about any axis."""
     of = arm(name)
     problem = tight(of, [OrientationTask(of.tips()[0])])
     link = problem.goals[0].link
@@ -289,7 +288,7 @@ def half_turned(name: str, rng: Random) -> Cases:
 
 
 def on_limits(name: str, rng: Random) -> Cases:
-    """Poses of configurations with two to all joints exactly on a limit."""
+    """Yield poses of configurations with two to all joints exactly on a limit."""
     problem = pose_problem(arm(name))
     of = problem.robot
     ranged = [j for j in problem.variables if np.isfinite(of.upper[j] - of.lower[j])]
@@ -303,7 +302,7 @@ def on_limits(name: str, rng: Random) -> Cases:
 
 
 def equal_limits(name: str, pinned: int, rng: Random) -> Cases:
-    """Poses for an arm of which `pinned` joints have equal lower and upper limits."""
+    """Yield poses for an arm with `pinned` joints whose lower and upper limits are equal."""
     of = arm(name)
     variables = of.chain(of.tips()[0])
     while True:
@@ -316,7 +315,7 @@ def equal_limits(name: str, pinned: int, rng: Random) -> Cases:
 
 
 def outside_start(name: str, rng: Random) -> Cases:
-    """Starts up to 3 rad beyond the limits of some joints."""
+    """Yield starts up to 3 rad beyond the limits of some joints."""
     problem = pose_problem(arm(name))
     while True:
         aim(problem, any_q(problem, rng))
@@ -329,7 +328,7 @@ def outside_start(name: str, rng: Random) -> Cases:
 
 
 def at_the_goal(name: str, rng: Random) -> Cases:
-    """The start is a solution."""
+    """Yield starts that are solutions."""
     problem = pose_problem(arm(name))
     while True:
         q = any_q(problem, rng)
@@ -341,7 +340,7 @@ def at_the_goal(name: str, rng: Random) -> Cases:
 
 
 def random_poses(make: Callable[[], Robot], position_tolerance: float, rng: Random) -> Cases:
-    """Random reachable poses from random starts."""
+    """Yield random reachable poses from random starts."""
     problem = pose_problem(make(), position_tolerance=position_tolerance)
     while True:
         aim(problem, any_q(problem, rng))
@@ -349,7 +348,7 @@ def random_poses(make: Callable[[], Robot], position_tolerance: float, rng: Rand
 
 
 def four_dof(rng: Random) -> Cases:
-    """x, y, z and yaw for the SCARA; roll and pitch, which it can't have, are left out."""
+    """Yield goals of x, y, z and yaw for the SCARA, which can't change roll and pitch."""
     of = load_robot('scara')
     tip = of.tips()[0]
     problem = tight(of, [PoseTask(tip, orientation_weights=(0.0, 0.0, 1.0))])
@@ -359,7 +358,7 @@ def four_dof(rng: Random) -> Cases:
 
 
 def five_dof(rng: Random) -> Cases:
-    """A position and the direction of an axis, for an arm of five joints."""
+    """Yield goals of a position and the direction of an axis, for an arm of five joints."""
     of = load_robot('arm5')
     tip = of.tips()[0]
     problem = tight(of, [PositionTask(tip), AxisTask(tip, X)])
@@ -369,7 +368,7 @@ def five_dof(rng: Random) -> Cases:
 
 
 def conflicting(rng: Random) -> Cases:
-    """Two positions for the same link, around one that it can reach: in the middle is best."""
+    """Yield two positions for the same link, around a reachable one: their middle is the best."""
     of = load_robot('iiwa14')
     problem = tight(of, [PositionTask('iiwa_link_ee'), PositionTask('iiwa_link_ee')])
     while True:
@@ -380,6 +379,7 @@ def conflicting(rng: Random) -> Cases:
         yield Case(problem, any_q(problem, rng), math.sqrt(2.0) * float(np.linalg.norm(away)))
 
 
+# Generators of cases, by difficulty and robot.
 CASES: dict[str, Callable[[Random], Cases]] = {
     'stretched: ur5e': partial(stretched, 'ur5e', (2,)),
     'stretched: iiwa14': partial(stretched, 'iiwa14', (3, 5)),
@@ -440,14 +440,13 @@ CASES: dict[str, Callable[[Random], Cases]] = {
     'conflicting goals: iiwa14': conflicting,
     'two tips: dual_arm': partial(random_poses, partial(load_robot, 'dual_arm'), TOLERANCE),
 }
-"""Generators of cases, by difficulty and robot."""
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
 class Outcome(NamedTuple):
-    """Record of a solve."""
+    """The outcome of a solve; `gap` [m]."""
 
     seconds: float
     evaluations: int
@@ -456,7 +455,7 @@ class Outcome(NamedTuple):
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each case."""
+    """Yield a row for each case."""
     for name, cases in bar(list(CASES.items()), 'hard'):
         yield _row(name, list(_outcomes(cases(np.random.default_rng(0)), arguments.count)))
 
@@ -465,8 +464,8 @@ def _outcomes(cases: Cases, count: int) -> list[Outcome]:
     solver = make_solver(DEFAULT_SOLVER)
     warm = next(cases)
     solver.solve(warm.problem, warm.q0)
-    share = SEARCHED_SHARE if math.isnan(warm.best) else 1
-    return [_outcome(solver, case) for case in itertools.islice(cases, -(-count // share))]
+    every = EVERY_SEARCHED if math.isnan(warm.best) else 1
+    return [_outcome(solver, case) for case in itertools.islice(cases, -(-count // every))]
 
 
 def _outcome(solver: Solver, case: Case) -> Outcome:

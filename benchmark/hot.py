@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench hot`: a single solve over and over, and after other work has used the caches.
+"""`ik bench hot`: a warm solve repeated, and after other work has used the caches.
 
-For each goal the least of four whole calls of `solver.solve`, to 1e-6 m and 1e-6 rad, from random
-starts and from near ones, up to 0.1 rad (or m) away in every joint; then medians and means over
-the goals, of which all that a quarter and a twentieth of `--count` are for 4 MB and 64 MB of other
-memory written before each call: more than the caches of a core, and than all of most machines.
+The time of a goal is the least of four whole calls of `solver.solve`, to 1e-6 m and 1e-6 rad.
+Starts are random, or near: up to 0.1 rad (or m) away in every joint. Rows have medians and means
+over the goals. All goals are solved with warm caches; a quarter and a twentieth of them also after
+writing 4 MB and 64 MB of other memory before each call: more than the caches of a core, and than
+all caches of most machines.
 
-With `--beside DIR` another checkout is measured, too: a process for each, which get the same
-blocks of goals in turns. `ratio` is the median over the blocks of the times of this checkout over
-those of the other one.
+`--beside DIR` also measures another checkout: each has a process, and both get the same blocks of
+goals in turns. `ratio` is the median over the blocks of the time of this checkout over that of the
+other one.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ import numpy as np
 
 ROBOTS = ('panda', 'ur5e')
 STARTS = ('random', 'near')
+# [MB] memory written before each call, and the divisor of the number of goals.
 TOUCHED = {0: 1, 4: 4, 64: 20}
-"""[MB] written before each call, and by how much fewer the goals are."""
 BLOCK, CALLS = 50, 4
 TOLERANCE, NEAR = 1e-6, 0.1
 HERE = Path(__file__).resolve()
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """One row for each robot, kind of start and amount of memory."""
+    """Yield a row for each robot, kind of start and amount of memory."""
     checkouts = [HERE.parents[1], *([arguments.beside] if arguments.beside else [])]
     with ExitStack() as stack:
         workers = [stack.enter_context(Worker(checkout)) for checkout in checkouts]
@@ -54,7 +55,7 @@ def _row(workers: list[Worker], what: tuple[str, str, int], blocks: int) -> dict
         for k in range(len(workers)):
             k = (k + block) % len(workers)
             found = workers[k].measure(*what, block)
-            if block:  # the first one compiles, or loads
+            if block:  # the first block is a warm-up
                 times[k].append(found['times'])
                 reached += found['reached'] if k == 0 else 0
     own = 1e6 * np.array(times[0])
@@ -91,7 +92,7 @@ class Worker:
         self._process.communicate()
 
     def measure(self, *block: str | int) -> dict[str, Any]:
-        """See `Blocks.measure`."""
+        """Return the result of `Blocks.measure` in the process."""
         assert self._process.stdin
         assert self._process.stdout
         print(json.dumps(block), file=self._process.stdin, flush=True)
@@ -100,7 +101,7 @@ class Worker:
 
 
 class Blocks:
-    """In such a process: only names that every checkout has on top of ik_core."""
+    """Blocks of goals in a worker's process; it uses only names that every checkout exports."""
 
     def __init__(self) -> None:
         import ik_core
@@ -110,7 +111,7 @@ class Blocks:
         self._other = np.zeros(8 << 20)
 
     def measure(self, name: str, start: str, megabytes: int, block: int) -> dict[str, Any]:
-        """The least time of each goal of a block [s], and how many goals were reached."""
+        """Return the least time [s] of each goal of a block, and the number of goals reached."""
         if name not in self._problems:
             robot = self._ik.load_urdf(name)
             goal = self._ik.PoseTask(robot.default_tip())

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench load`: how long every URDF takes to load: the shipped ones and, where the package
-is installed, those of example_robot_data."""
+"""`ik bench load`: the time to load every shipped URDF, and those of example_robot_data."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ REPEATS = 5
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
-    """One row for each file, the slowest first."""
+    """Return a row for each file, the slowest first."""
     files = [*shipped_robots().values(), *example_robots()]
     return sorted(map(_row, bar(files, 'load')), key=lambda row: -row['median_s'])
 
 
 def example_robots() -> list[Path]:
-    """The URDFs of the example_robot_data package; none where it is not installed."""
+    """Return the URDFs of the package example_robot_data; none if it is not installed."""
     try:
         files = importlib.metadata.files('example_robot_data') or []
     except importlib.metadata.PackageNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problems to measure, and how long they take: tight tolerances, random configurations."""
+"""Problems with tight tolerances, random configurations, and timing of solves."""
 
 from __future__ import annotations
 
@@ -17,29 +17,27 @@ from ik_core.solvers import Solver
 from ik_core.tasks import AxisTask, PoseTask
 from ik_core.tasks.goals import GoalTask
 
-TOLERANCE = 1e-6
-"""[m], [rad] Within which goals count as reached."""
+TOLERANCE = 1e-6  # [m], [rad] of reached goals
 
 REPEATS = 3
-SHORT, LONG = 2, 12
-"""Iterations of the two solves whose difference is timed."""
+SHORT, LONG = 2, 12  # iterations of the two solves whose difference is timed
 
 Random = np.random.Generator
 
 
 def pose_problem(of: Robot, **options: Any) -> IkProblem:
-    """A pose goal for each tip, to TOLERANCE."""
+    """Return a problem with a pose goal for each tip, to TOLERANCE."""
     return tight(of, [PoseTask(link) for link in of.tips()], **options)
 
 
 def tight(of: Robot, goals: list[GoalTask], **options: Any) -> IkProblem:
-    """A problem with TOLERANCE for metres and radians, unless the options say otherwise."""
+    """Return a problem with TOLERANCE for metres and radians, unless the options override it."""
     tolerances = {'position_tolerance': TOLERANCE, 'orientation_tolerance': TOLERANCE}
     return IkProblem(of, goals, **{**tolerances, **options})
 
 
 def random_q(problem: IkProblem, q0: Array, rng: Random) -> Array:
-    """q0 (n,) with random variables inside the problem's limits."""
+    """Return q0 (n,) with random variables inside the problem's limits."""
     q = q0.copy()
     limits = problem.limits
     q[problem.variables] = rng.uniform(limits.sample_lower, limits.sample_upper)
@@ -47,19 +45,19 @@ def random_q(problem: IkProblem, q0: Array, rng: Random) -> Array:
 
 
 def any_q(problem: IkProblem, rng: Random) -> Array:
-    """A random configuration inside the problem's limits."""
+    """Return a random configuration (n,) inside the problem's limits."""
     return random_q(problem, problem.default_configuration, rng)
 
 
 def projected(problem: IkProblem, q: Array) -> Array:
-    """q (n,) with its variables inside the problem's limits."""
+    """Return q (n,) with its variables projected into the problem's limits."""
     inside = q.copy()
     inside[problem.variables] = problem.limits.project(q[problem.variables])
     return inside
 
 
 def aim(problem: IkProblem, q: Array) -> None:
-    """Set all goals to where their links are at q (n,)."""
+    """Set all goals to the poses of their links at q (n,)."""
     frames = problem.robot.frames(q)
     for task in problem.goals:
         at = problem.robot.link_transform(frames, task.link)
@@ -70,13 +68,13 @@ def aim(problem: IkProblem, q: Array) -> None:
 
 
 def unit_vector(rng: Random) -> Array:
-    """A random direction (3,)."""
+    """Return a random direction (3,)."""
     v = rng.normal(size=3)
     return np.asarray(v / np.linalg.norm(v), float)
 
 
 def half_turn(axis: Array) -> Array:
-    """The transform (4, 4) of half a turn about a unit axis (3,)."""
+    """Return the transform (4, 4) of half a turn about a unit axis (3,)."""
     turn = np.eye(4)
     turn[:3, :3] = 2.0 * np.outer(axis, axis) - np.eye(3)
     return turn
@@ -85,7 +83,7 @@ def half_turn(axis: Array) -> Array:
 def timed(
     method: Solver, problem: IkProblem, q0: Array, budget: Budget | None = None
 ) -> tuple[IkResult, float]:
-    """The result, and the shortest of some times [s]: other work only ever adds to it."""
+    """Return the result, and the shortest of some times [s], since other work only adds to it."""
     times = []
     for _ in range(REPEATS):
         begun = time.perf_counter()
@@ -95,6 +93,6 @@ def timed(
 
 
 def per_iteration(method: Solver, problem: IkProblem, q0: Array) -> float:
-    """Time of an iteration [s] without the call: a long solve less a short one."""
+    """Return the time of an iteration [s], without the call: a long solve minus a short one."""
     short, long = (timed(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG))
     return (long - short) / (LONG - SHORT)

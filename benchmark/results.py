@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Row = dict[str, Any]
-"""One line of a table by column; all rows have the same columns."""
+Row = dict[str, Any]  # one line of a table by column; all rows have the same columns
 
 
 class Claim(NamedTuple):
-    """A claim in words, with the figure or section that makes it; both sides; whether it holds.
+    """A claim of a source, and its verdict.
 
-    `range` : the parameter that was swept, and the values that the source allows; '' if none was
-    `partly` : whether the claim holds for some of these values; `holds`: for all of them
-    `timed` : whether the verdict may change with the processor's speed
+    claim : the claim in words, with its figure or section
+    theirs, ours : the values of the source and of our measurement
+    holds : whether the claim holds; with a range, for all its values
+    range : the swept parameter and the values that the source allows; '' if none was swept
+    partly : whether the claim holds for some of these values
+    timed : whether the verdict may change with the processor's speed
     """
 
     claim: str
@@ -33,16 +35,15 @@ class Claim(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """'yes', 'partly' or 'no'."""
+        """Return 'yes', 'partly' or 'no'."""
         return 'yes' if self.holds else 'partly' if self.partly else 'no'
 
 
-TIMED = 'may change with the processor'
-"""In the range of claims that are `timed`."""
+TIMED = 'may change with the processor'  # appended to the range of claims that are `timed`
 
 
 def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
-    """The claims of the experiment `name` as rows, in their order."""
+    """Return the claims of the experiment `name` as rows, in their order."""
     return [
         {
             'claim': claim.claim,
@@ -59,9 +60,9 @@ def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
 def swept(
     claim: str, theirs: str, ours: str, values: Sequence[float], held: Sequence[bool], of: str
 ) -> Claim:
-    """A claim judged at every value of a parameter, in ascending order.
+    """Return a claim that was checked at all values of a parameter, in ascending order.
 
-    ours : what was measured; the values at which the claim holds are added, if not all or none
+    ours : the measurement; values at which the claim holds are added, if not all or none
     of : the parameter and its range, as 'threshold 1e-06 to 0.1'
     """
     partly = any(held) and not all(held)
@@ -71,7 +72,7 @@ def swept(
 
 
 def intervals(values: Sequence[float], held: Sequence[bool]) -> str:
-    """The runs of values at which something holds, as '0.03 to 0.05, 1'."""
+    """Return the runs of consecutive values for which `held` is true, as '0.03 to 0.05, 1'."""
     runs: list[list[float]] = []
     before = False
     for value, now in zip(values, held, strict=True):
@@ -84,12 +85,12 @@ def intervals(values: Sequence[float], held: Sequence[bool]) -> str:
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The p of values = c sizes^p, by least squares of the logarithms."""
+    """Return p of values = c sizes^p, by least squares of the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as aligned text."""
+    """Return the rows as aligned text."""
     if not rows:
         return '(nothing to measure here)'
     head = list(rows[0])
@@ -102,7 +103,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     first, *others = (
         '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
         for cells in (head, *lines)
@@ -121,32 +122,31 @@ def write_csv(rows: Sequence[Row], path: Path, commit: str = '') -> None:
 
 
 def read_csv(path: Path) -> list[Row]:
-    """The rows in a CSV file, numbers as numbers. Raises OSError."""
+    """Return the rows of a CSV file, with numbers converted. Raises OSError."""
     with path.open(encoding='utf-8', newline='') as file:
         rows = csv.DictReader(without_comments(file))
         return [{key: _value(text) for key, text in row.items()} for row in rows]
 
 
 def without_comments(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a CSV file but those that begin with #."""
+    """Return the lines of a CSV file without those that begin with #."""
     return (line for line in lines if not line.startswith('#'))
 
 
+# A first line of a CSV file with this prefix names the commit of the code that made it.
 COMMIT = '# commit '
-"""The first line of a CSV file begins so, if it names the commit of the code that made it."""
-SOURCES = ('*.py', '*.urdf')
-"""Files that results depend on."""
+SOURCES = ('*.py', '*.urdf')  # files that results depend on
 
 
 def commit_named_in(path: Path) -> str:
-    """The commit that a CSV file names, or ''. Raises OSError."""
+    """Return the commit named in a CSV file, or ''. Raises OSError."""
     with path.open(encoding='utf-8') as file:
         first = file.readline()
     return first.removeprefix(COMMIT).strip() if first.startswith(COMMIT) else ''
 
 
 def code_commit(folder: Path) -> str:
-    """The commit of a checkout, with a + if sources differ from it; 'unknown' without git."""
+    """Return the commit of a checkout, with a + for changed sources; 'unknown' without git."""
 
     def git(*command: str) -> str:
         found = ['git', '-C', str(folder), *command]

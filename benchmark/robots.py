@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made for measuring: chains of any length, a human-like figure, and classic arms.
+"""Robots for measurements: chains of any length, a human-like skeleton, and classic arms.
 
-As URDF text, so that they are loaded as users' robots are.
+They are made as URDF text, so that they are loaded like users' robots.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def joint(
     kind: str = 'revolute',
     mimic: tuple[str, float] | None = None,
 ) -> str:
-    """The URDF of a link and of the joint that carries it, which has the link's name.
+    """Return the URDF of a link and of its joint, which has the same name.
 
-    `limits` None: continuous; `mimic`: the joint that it follows, and the multiplier.
+    limits : None for a continuous joint
+    mimic : the driving joint, and the multiplier
     """
     follows = f'<mimic joint="{mimic[0]}" multiplier="{mimic[1]}"/>' if mimic else ''
     ranged = f'<limit lower="{limits[0]}" upper="{limits[1]}"/>' if limits else ''
@@ -46,7 +47,7 @@ def joint(
 
 
 def fixed(parent: str, child: str, at: Vector) -> str:
-    """The URDF of a link that is fixed to its parent."""
+    """Return the URDF of a link that is fixed to its parent."""
     return (
         f'<link name="{child}"/><joint name="{child}" type="fixed"><parent link="{parent}"/>'
         f'<child link="{child}"/><origin xyz="{at[0]} {at[1]} {at[2]}"/></joint>'
@@ -54,12 +55,12 @@ def fixed(parent: str, child: str, at: Vector) -> str:
 
 
 def robot(name: str, parts: Iterator[str] | list[str]) -> Robot:
-    """The robot of these joints; its root link is `base`."""
+    """Return the robot of these joints; its root link is `base`."""
     return load_urdf(f'<robot name="{name}"><link name="base"/>{"".join(parts)}</robot>')
 
 
 def chain(n: int) -> Robot:
-    """n revolute joints about z, y, z, y... over a length of 1 m; the tip is `tip`."""
+    """Return n revolute joints about z, y, z, y... over a length of 1 m; the tip is `tip`."""
     length = 1.0 / n
     links = ['base', *(f'link{i}' for i in range(1, n + 1))]
     parts = [
@@ -69,6 +70,7 @@ def chain(n: int) -> Robot:
     return robot(f'chain {n}', [*parts, fixed(links[-1], 'tip', (0.0, 0.0, length))])
 
 
+# The links of `figure` that have a goal each.
 FIGURE_GOALS = (
     'left_hand',
     'right_hand',
@@ -79,11 +81,10 @@ FIGURE_GOALS = (
     'right_elbow',
     'pelvis',
 )
-"""The links of `figure` that get a goal each."""
 
 
 def figure() -> Robot:
-    """A human-like figure of 60 joints, 1.8 m tall: a free pelvis, and all others revolute.
+    """Return a human-like skeleton of 60 joints, 1.8 m tall: a free pelvis, all others revolute.
 
     Pelvis 6, spine 4 x 3, neck and head 3 each; either arm 10, either leg 8.
     """
@@ -108,7 +109,7 @@ def figure() -> Robot:
 def _ball(
     parent: str, child: str, at: Vector, reach: float, axes: tuple[Vector, ...] = (X, Y, Z)
 ) -> Iterator[str]:
-    """Three revolute joints in one place, -reach to reach [rad] each."""
+    """Yield three revolute joints at one position, -reach to reach [rad] each."""
     for i, axis in enumerate(axes):
         link = child if i == 2 else f'{child}_{i}'
         yield joint(parent, link, (0.0, 0.0, 0.0) if i else at, axis, (-reach, reach))
@@ -134,7 +135,7 @@ def _leg(side: str, sign: float) -> Iterator[str]:
 
 
 def planar_arm() -> Robot:
-    """Three links of 1 m in the x-y plane, free to turn: its workspace is a disc of 3 m."""
+    """Return three links of 1 m in the x-y plane without limits: its workspace is a disc."""
     parts = [
         joint('base', 'a', (0.0, 0.0, 0.0), Z, None),
         joint('a', 'b', (1.0, 0.0, 0.0), Z, None),
@@ -145,7 +146,7 @@ def planar_arm() -> Robot:
 
 
 def puma(scale: float = 1.0) -> Robot:
-    """A PUMA-like arm, 1.8 m tall when stretched up at zeros: shoulder offset, round wrist."""
+    """Return a PUMA-like arm, 1.8 m tall at zeros: shoulder offset, spherical wrist."""
     s = scale
     parts = [
         joint('base', 'waist', (0.0, 0.0, 0.67 * s), Z, (-2.79, 2.79)),
@@ -160,7 +161,7 @@ def puma(scale: float = 1.0) -> Robot:
 
 
 def scaled(name: str, scale: float) -> Robot:
-    """A shipped robot of revolute joints with all lengths times `scale`."""
+    """Return a shipped robot of revolute joints with all lengths times `scale`."""
     root = ElementTree.parse(shipped_robots()[name]).getroot()
     root.set('name', f'{name} x {scale:g}')
     for origin in root.iterfind('joint/origin'):
@@ -170,9 +171,9 @@ def scaled(name: str, scale: float) -> Robot:
 
 
 def calibrated(name: str, seed: int, size: float = 1e-3) -> Robot:
-    """A shipped robot whose joints are off by up to `size` [m] and [rad], as measured ones.
+    """Return a shipped robot whose joints deviate by up to `size` [m] and [rad], as if calibrated.
 
-    It is a function of the `seed`.
+    The deviations depend on the `seed`.
     """
     rng, root = np.random.default_rng(seed), ElementTree.parse(shipped_robots()[name]).getroot()
     root.set('name', f'{name} as measured')
@@ -185,7 +186,7 @@ def calibrated(name: str, seed: int, size: float = 1e-3) -> Robot:
 
 
 def kr() -> Robot:
-    """An arm with an ortho-parallel base with offsets, and a spherical wrist, as KUKA's KR."""
+    """Return an arm as KUKA's KR: an ortho-parallel base with offsets, a spherical wrist."""
     parts = [
         joint('base', 'a1', (0.0, 0.0, 0.0), Z),
         joint('a1', 'a2', (0.025, 0.0, 0.4), Y, (-2.4, 1.2)),
@@ -199,7 +200,7 @@ def kr() -> Robot:
 
 
 def crx() -> Robot:
-    """An arm as FANUC's CRX: a wrist that would be spherical but for its last axis."""
+    """Return an arm as FANUC's CRX: its wrist is spherical except for its last axis."""
     parts = [
         joint('base', 'j1', (0.0, 0.0, 0.0), Z, (-3.14, 3.14)),
         joint('j1', 'j2', (0.0, 0.0, 0.245), Y, (-3.14, 3.14)),
@@ -213,7 +214,7 @@ def crx() -> Robot:
 
 
 def bent_wrist() -> Robot:
-    """An arm as Kinova's Jaco: a wrist bent by 60 degrees twice, whose axes don't meet."""
+    """Return an arm as Kinova's Jaco: a wrist bent twice by 60 degrees, whose axes don't meet."""
     s, c = float(np.sin(np.pi / 3.0)), 0.5
     parts = [
         joint('base', 'j1', (0.0, 0.0, 0.16), Z, None),
@@ -228,7 +229,7 @@ def bent_wrist() -> Robot:
 
 
 def six(count: int = 6) -> Robot:
-    """Joints that have nothing to do with each other."""
+    """Return an arm of `count` joints at random positions, about random axes."""
     rng, links = np.random.default_rng(12), ['base', *(f'j{i}' for i in range(1, count + 1))]
     parts = []
     for i in range(count):
@@ -239,10 +240,10 @@ def six(count: int = 6) -> Robot:
 
 
 def random_arm(seed: int) -> Robot:
-    """Six joints, special in nothing but what makes a closed form possible.
+    """Return an arm of six joints, random except for the structure that allows a closed form.
 
     In turns: a wrist, alone, with two more axes that are parallel, or that meet; three parallel
-    axes, with two that meet, or alone; each at every place of the chain.
+    axes, with two that meet, or alone; each at every position of the chain.
     """
     rng, kind, first = np.random.default_rng(seed), seed % 5, seed // 5 % 4
     axes, points = rng.normal(size=(6, 3)), rng.uniform(-0.6, 0.6, (6, 3))
@@ -266,7 +267,7 @@ def random_arm(seed: int) -> Robot:
 
 
 def pairs() -> Robot:
-    """Two axes that meet, two that are parallel, two that meet."""
+    """Return an arm of two axes that meet, two that are parallel, and two that meet."""
     parts = [
         joint('base', 'j1', (0.0, 0.0, 0.2), Z, (-3.1, 3.1)),
         joint('j1', 'j2', (0.0, 0.0, 0.0), (0.6, 0.8, 0.0), (-3.1, 3.1)),
@@ -280,7 +281,7 @@ def pairs() -> Robot:
 
 
 def gantry() -> Robot:
-    """A slide, and five turns whose axes don't meet."""
+    """Return an arm of a prismatic joint, and five revolute ones whose axes don't meet."""
     parts = [
         joint('base', 'j1', (0.0, 0.0, 0.0), X, (-1.0, 1.0), 'prismatic'),
         joint('j1', 'j2', (0.0, 0.0, 0.3), Z, (-3.1, 3.1)),
@@ -294,6 +295,6 @@ def gantry() -> Robot:
 
 
 def arm(name: str) -> Robot:
-    """One of these by name, or a shipped robot."""
+    """Return one of these robots by name, or a shipped one."""
     made = {'planar': planar_arm, 'puma': puma}
     return made[name]() if name in made else load_robot(name)

@@ -44,8 +44,7 @@ from .results import (
     write_csv,
 )
 
-MOCAP_VARIABLE = 'IK_MOCAP_DIR'
-"""The environment's word for `--mocap`."""
+MOCAP_VARIABLE = 'IK_MOCAP_DIR'  # environment variable in place of `--mocap`
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -53,10 +52,10 @@ BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ik bench`; the exit code.
+    """Run `ik bench`; return the exit code.
 
-    Raises InvalidOption for an unknown name, a bad count, for motion capture or a page that is not
-    there, and for figures without matplotlib, and OSError for a folder that can't be made.
+    Raises InvalidOption for an unknown name, a bad count, missing motion capture or page, and for
+    figures without matplotlib, and OSError for a folder that can't be made.
     """
     arguments = _parser().parse_args(argv)
     mocap = arguments.mocap or os.environ.get(MOCAP_VARIABLE)
@@ -75,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.check:
         wrong = [claim for name in names for claim in turned(name, arguments)]
         return NOT_REACHED if wrong else REACHED
-    if folder:  # what is lacking is reported before anything is measured, not after
+    if folder:  # report missing packages before measuring anything
         folder.mkdir(parents=True, exist_ok=True)
         if any(hasattr(experiment(name), 'draw') for name in names):
             require_matplotlib()
@@ -90,12 +89,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def experiment(name: str) -> ModuleType:
-    """The module of an experiment."""
+    """Return the module of an experiment."""
     return importlib.import_module(f'{__package__}{".papers" if name in PAPERS else ""}.{name}')
 
 
 def filled(page: str, folder: Path) -> str:
-    """The page with the tables of claims in the folder; one that is not there stays as it is."""
+    """Return the page with the tables of claims in the folder; missing ones are not changed."""
 
     def table_of(block: re.Match[str]) -> str:
         source = folder / f'{block[2]}_claims.md'
@@ -146,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _checked_names(arguments: argparse.Namespace) -> list[str]:
-    """The names given, with those of the papers in the place of their group."""
+    """Return the given names, with the group of the papers expanded."""
     lacking = NEED_MOCAP if not (arguments.mocap or arguments.redraw) else frozenset()
     names: list[str] = []
     for name in arguments.names:
@@ -167,7 +166,7 @@ def _checked_names(arguments: argparse.Namespace) -> list[str]:
 
 
 def _measure(name: str, arguments: argparse.Namespace) -> None:
-    """Run an experiment, print its claims, or rows where it makes none, and write all of it."""
+    """Run an experiment, print its claims, or else its rows, and write all results."""
     module, folder = experiment(name), arguments.out
     commit = code_commit(CHECKOUT) if name in PAPERS else ''
     rows: list[Row] = list(module.rows(arguments))
@@ -190,10 +189,10 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
 
 
 def turned(name: str, arguments: argparse.Namespace) -> list[str]:
-    """Claims whose verdict is not that on record, measured with fewer goals; prints them.
+    """Print and return the claims whose verdicts differ from the record, with fewer goals.
 
-    A claim that is on one side only is one, too. Those that may change with the processor are
-    printed only. Raises InvalidOption for an experiment that has no claims on record.
+    A claim that only one side has counts, too. Those that may change with the processor are only
+    printed. Raises InvalidOption for an experiment without claims on record.
     """
     module, record = experiment(name), arguments.out / f'{name}_claims.csv'
     if name not in PAPERS or not record.is_file():

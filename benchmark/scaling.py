@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench scaling`: what a solve costs as robots and goals grow.
+"""`ik bench scaling`: the cost of a solve as robots and goals grow.
 
-- chains of 5 to 100 joints with one pose goal, and with four position goals of which two
-  components count each: time per iteration, and the `exponent` that it grows with from 10
-  joints on (1 is linear);
-- the same chains with a pose out of reach, without restarts, to the closest point: there the
-  last iterations solve with the exact Hessian, whose cost grows with the cube of the joints;
-- a chain of 24 joints with 1 to 24 position goals: from 8 goals on, 24 rows, the smaller of
-  the two systems is the one over the joints;
-- a human-like figure of 60 joints that follows 8 position goals at 60 frames a second, each
-  frame from the one before, as in animation: once seeded only, once with restarts allowed.
+- chains of 5 to 100 joints with one pose goal, or with four position goals of two components each:
+  time per iteration, and the `exponent` of its growth from 10 joints on (1 is linear);
+- the same chains with a pose out of reach, without restarts, to the closest point: the last
+  iterations use the exact Hessian, whose cost grows with the cube of the joints;
+- a chain of 24 joints with 1 to 24 position goals: from 8 goals on, 24 rows, the system over the
+  joints is the smaller one;
+- a human-like skeleton of 60 joints that follows 8 position goals at 60 frames a second, each
+  frame from the previous solution, as in animation: without and with restarts.
 
-The time per iteration is the slope of time over iterations, over solves of differing length
-(cut off after 1 to 12) from random starts, so the constant cost of a call does not count;
-out of reach, the time of whole solves is divided by their iterations.
+The time per iteration is the slope of time over iterations, over random solves that are cut off
+after 1 to 12 iterations, so the constant cost of a call does not count. Out of reach, the time of
+whole solves is divided by their iterations.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from .robots import FIGURE_GOALS, chain, figure
 JOINTS = (5, 10, 20, 40, 60, 80, 100)
 GOALS = (1, 2, 4, 6, 8, 10, 12, 16, 24)
 CROSSING_JOINTS = 24
+# Below, terms that do not grow with the joints (rotation logs, a 6 x 6 system) still matter.
 LINEAR_FROM = 10
-"""Below, what does not grow with the joints (rotation logs, a 6 x 6 system) still counts."""
 FRAME_RATE = 60.0
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each chain, number of goals and figure."""
+    """Yield a row for each chain, number of goals and skeleton."""
     solves = min(arguments.count, 500)
     for name, pack in (('one pose', one_pose), ('4 masked', four_masked)):
         part = [_chain_row(name, pack(n), solves) for n in bar(JOINTS, f'scaling, {name}')]
@@ -63,12 +62,12 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def one_pose(n: int) -> IkProblem:
-    """A chain of n joints with a pose goal at its tip."""
+    """Return a chain of n joints with a pose goal at its tip."""
     return IkProblem(chain(n), [PoseTask('tip')])
 
 
 def four_masked(n: int) -> IkProblem:
-    """A chain of n joints with goals along it: x and z at three links, x and y at the tip."""
+    """Return a chain of n joints with four goals: x and z of three links, x and y of the tip."""
     robot = chain(n)
     links = [f'link{max(1, n * i // 4)}' for i in (1, 2, 3)]
     return IkProblem(
@@ -81,14 +80,14 @@ def four_masked(n: int) -> IkProblem:
 
 
 def positions(n: int, goals: int) -> IkProblem:
-    """A chain of n joints with position goals for links evenly along it."""
+    """Return a chain of n joints with position goals for links evenly along it."""
     links = [f'link{n * i // goals}' for i in range(1, goals)]
     return IkProblem(chain(n), [PositionTask(link) for link in (*links, 'tip')])
 
 
 @dataclass
 class Motion:
-    """A smooth motion of all joints of the figure, and goals on its links."""
+    """A smooth motion of all joints of the skeleton, and goals on its links."""
 
     problem: IkProblem = field(
         default_factory=lambda: IkProblem(figure(), [PositionTask(link) for link in FIGURE_GOALS])
@@ -96,7 +95,7 @@ class Motion:
     seed: int = 0
 
     def configurations(self, frames: int) -> Iterator[Array]:
-        """q (60,) for each frame: every joint sways up to 0.4 of its range, in 2 to 5 s."""
+        """Yield q (60,) of each frame: joints sway by up to 0.4 of their range, in 2 to 5 s."""
         rng = np.random.default_rng(self.seed)
         robot = self.problem.robot
         reach = np.minimum(robot.upper - robot.lower, 4.0)
@@ -107,7 +106,7 @@ class Motion:
             yield robot.middle_configuration + sway * np.sin(rate * k / FRAME_RATE + phase)
 
     def solves(self, solver: Solver, frames: int) -> Iterator[tuple[IkResult, float]]:
-        """The solve of every frame but the first, each from the one before, and its time [s]."""
+        """Yield the solve of each frame but the first, from the previous one, and its time [s]."""
         q: Array | None = None
         for truth in self.configurations(frames):
             aim(self.problem, truth)
@@ -146,7 +145,7 @@ def _row(problem: IkProblem, goals: str, us: float | str, iterations: Array, tim
 
 
 def _timed_solves(problem: IkProblem, solves: int) -> tuple[Array, Array]:
-    """The iterations and times [s] of random solves, which are cut off after 1 to 12."""
+    """Return the iterations and times [s] of random solves, cut off after 1 to 12 iterations."""
     solver = make_solver(DEFAULT_SOLVER)
     rng = np.random.default_rng(0)
     reach = 0.5 * problem.robot.upper
@@ -161,7 +160,7 @@ def _timed_solves(problem: IkProblem, solves: int) -> tuple[Array, Array]:
 
 
 def _far_row(problem: IkProblem, solves: int) -> Row:
-    """A chain with poses three times as far away as its tip reaches."""
+    """Return the row of a chain with poses three times as far away as its tip reaches."""
     solver = make_solver(DEFAULT_SOLVER, restarts=0)
     rng = np.random.default_rng(0)
     robot, [task] = problem.robot, problem.goals
@@ -178,7 +177,7 @@ def _far_row(problem: IkProblem, solves: int) -> Row:
 
 
 def _slope(iterations: Array, times: Array) -> float:
-    """Microseconds per iteration: through the medians of all solves of the same length."""
+    """Return the microseconds per iteration, fitted to the median of each number of iterations."""
     lengths = np.unique(iterations)
     medians = [float(np.median(times[iterations == length])) for length in lengths]
     return 1e6 * float(np.polyfit(lengths, medians, 1)[0])

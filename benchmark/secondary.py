@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench secondary`: what secondary tasks cost, and how well they are honoured.
+"""`ik bench secondary`: the cost of secondary tasks, and how well they are minimised.
 
-Random reachable poses of arms with seven joints from random starts, to 1e-6 m and 1e-6 rad,
-each solved bare and with one secondary task in the null space. `time_ratio` is the sum of the
-times with the task over that of the bare solves, `cost_left` the sum of the task's costs over
-that of the bare solutions (1: nothing gained). `slsqp_cost_left` is the same for scipy's SLSQP,
-which minimises the task's cost from the bare solution with the goal as six equations;
-`slsqp_time_ratio` is what that takes. SLSQP gets one goal in ten, `slsqp_goals` of which it
-meets to 1e-5 m and rad; `same_goals_cost_left` is ours over these.
+Goals are random reachable poses of arms with seven joints, from random starts, to 1e-6 m and
+1e-6 rad. Each is solved bare and with one secondary task in the null space. `time_ratio` is the
+total time with the task over that without; `cost_left` is the task's total cost over that of the
+bare solutions (1: nothing gained). `slsqp_cost_left` is the same for scipy's SLSQP, which
+minimises the task's cost from the bare solution with the goal as six equations;
+`slsqp_time_ratio` is its time. SLSQP gets one goal in ten; `slsqp_goals` of them it reaches to
+1e-5 m and rad, and `same_goals_cost_left` is ours over these.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from .problems import TOLERANCE, Random, aim, any_q, pose_problem
 from .results import Row
 
 ROBOTS = ('panda', 'iiwa14')
-SHARE = 10
-"""SLSQP solves one goal in this many."""
+EVERY = 10  # SLSQP solves one goal in this many, since it is slow
 
 
 class Outcome(NamedTuple):
-    """Times [s] and the secondary task's costs of one goal; NaN where SLSQP has none."""
+    """Times [s] and the secondary task's costs of one goal; NaN if SLSQP has none."""
 
     bare_time: float
     time: float
@@ -47,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each robot and secondary task."""
+    """Yield a row for each robot and secondary task."""
     for name in ROBOTS:
         tip = load_robot(name).tips()[0]
         tasks = {
@@ -70,7 +69,7 @@ def _row(name: str, text: str, task: Task, count: int) -> Row:
     rng = np.random.default_rng(0)
     _outcome(bare, problem, rng, False)  # compile, and fill the buffers
     goals = bar(range(count), f'secondary, {name}, {text}')
-    outcomes = np.array([_outcome(bare, problem, rng, i % SHARE == 0) for i in goals])
+    outcomes = np.array([_outcome(bare, problem, rng, i % EVERY == 0) for i in goals])
     whole = Outcome(*outcomes.sum(axis=0))
     searched = outcomes[np.isfinite(outcomes[:, -1])]
     part = Outcome(*searched.sum(axis=0))
@@ -113,9 +112,9 @@ def _outcome(bare: IkProblem, problem: IkProblem, rng: Random, search: bool) -> 
     return outcome._replace(slsqp_time=time.perf_counter() - started, slsqp_cost=cost)
 
 
+# A solver for each problem, so that both stay packed. Without closed form, both begin at the same
+# start.
 _solvers = make_solver(DEFAULT_SOLVER, closed_form=False), make_solver(DEFAULT_SOLVER)
-"""One for the bare problem, one for that with the secondary task: both stay packed, and begin at
-the start, where a closed form would lead the bare one elsewhere."""
 
 
 def _cost(problem: IkProblem, x: Array) -> float:
@@ -124,7 +123,7 @@ def _cost(problem: IkProblem, x: Array) -> float:
 
 
 def _slsqp_cost(problem: IkProblem, x: Array) -> float:
-    """The task's cost where SLSQP ends from x, NaN where the goal is not met there."""
+    """Return the task's cost at SLSQP's end from x, NaN if the goal is not reached there."""
     from scipy.optimize import minimize  # slow to import, and only needed here
 
     def gradient(y: Array) -> Array:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench solve`: every solver over random reachable goals, from random starts.
+"""`ik bench solve`: every solver on random reachable goals, from random starts.
 
-Goals are the poses of uniformly random configurations of the shipped arms, to be reached to
-1e-5 m and 1e-5 rad; the starts are other such configurations. Each solver runs once without
-restarts, as in the papers, and once with the restarts that `levenberg_marquardt`
-makes by default, at most a second long. Times are of whole calls of `solver.solve`, what a Python
-user pays, kernels warm. All take turns on each goal, so a busy machine slows them alike.
+Goals are the poses of uniformly random configurations of the shipped arms, to 1e-5 m and 1e-5 rad;
+the starts are other such configurations. Each solver runs once without restarts, as in the papers,
+and once with the restarts that `levenberg_marquardt` makes by default, for at most a second. Times
+are of whole calls of `solver.solve` from Python, with warm kernels. All solvers take turns on each
+goal, so that a busy machine slows them alike.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 TOLERANCE = 1e-5
 RESTARTS = (0, 100)
 LIMIT = Budget(seconds=1.0)
-SHARE = 4
-"""The papers' methods, up to a hundred times slower than the default, take one goal in so many."""
+# The papers' methods, up to a hundred times slower than the default, get one goal in this many.
+EVERY = 4
 
-Run = tuple[str, int]  # a solver and its restarts
+Setting = tuple[str, int]  # a solver and its restarts
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each robot and solver."""
+    """Yield a row for each robot and solver."""
     for name in ROBOTS:
         yield from _robot_rows(name, arguments.count)
 
@@ -54,7 +54,7 @@ def _robot_rows(name: str, count: int) -> list[Row]:
     )
     rng = np.random.default_rng(0)
     solvers = {(s, n): make_solver(s, restarts=n) for s in SOLVERS for n in RESTARTS}
-    results: dict[Run, list[tuple[IkResult, float]]] = {key: [] for key in solvers}
+    results: dict[Setting, list[tuple[IkResult, float]]] = {key: [] for key in solvers}
     goal.set_target(robot.forward_kinematics(problem.default_configuration, tip))
     for solver in solvers.values():  # compile, and fill the buffers
         solver.solve(problem, any_q(problem, rng), Budget(iterations=50))
@@ -62,7 +62,7 @@ def _robot_rows(name: str, count: int) -> list[Row]:
         goal.set_target(robot.forward_kinematics(any_q(problem, rng), tip))
         q0 = any_q(problem, rng)
         for key, solver in solvers.items():
-            if key[0] == DEFAULT_SOLVER or i % SHARE == 0:
+            if key[0] == DEFAULT_SOLVER or i % EVERY == 0:
                 started = time.perf_counter()
                 result = solver.solve(problem, q0, LIMIT)
                 results[key].append((result, time.perf_counter() - started))
@@ -87,7 +87,7 @@ def _row(robot: str, solver: str, restarts: int, outcomes: list[tuple[IkResult, 
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Success and time of every solver, without and with restarts."""
+    """Draw success and time of every solver, without and with restarts."""
     figure = new_figure(9.0, 4.8)
     left, right = figure.subplots(1, 2, sharey=True)
     names = list(dict.fromkeys(row['solver'] for row in rows))[::-1]

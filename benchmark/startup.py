@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench startup`: from the start of a process to its first answer, each in a new process.
+"""`ik bench startup`: the time from the start of a process to its first answer.
 
-The fastest of some starts, in time and in processor time, which other work on the machine
-lengthens less. Loading the library, or compiling by numba, is part of both. Of nodes: until their
-first joint state arrives here, and how many ticks of their first second at 1 kHz, in which a goal
-comes, are late; of launch files, where ROS's launch is installed: ours, and one that has nothing
-but the node.
+Each row has the fastest of some starts, by the clock and in processor time, which other work
+lengthens less. Loading the library, or compiling by numba, is part of both. Nodes are timed until
+their first joint state arrives; their late ticks are counted in the first second at 1 kHz, in
+which a goal arrives. If ROS's launch is installed, two launch files are started: ours, and one
+with nothing but the node.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ AIMS = {
     'ik solve': 0.4,
 }
 FIRST_ANSWER = 1.0
+# [s] Targets on a quiet machine; our launch file may add 0.2 s to the bare one.
 NODE_STARTS = 1.5
-"""[s] What is aimed at, on a quiet machine; our launch file may add 0.2 s to the bare one."""
 
 COMPLETION = {
     '_ARGCOMPLETE': '1',
@@ -96,7 +96,7 @@ def generate_launch_description():
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each kind of start; the plain start of Python is the first."""
+    """Yield a row for each kind of start; the bare start of Python is the first."""
     names = [*PROGRAMS, *([NODE] if find_spec('rclpy') else [])]
     if find_spec('rclpy') and shutil.which('ros2'):
         names += LAUNCHES
@@ -106,7 +106,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def _program(name: str) -> Row:
-    """Run a program of Python's."""
+    """Run a Python program, and return the row of its times."""
     more = COMPLETION if name == 'completion' else {}
     started = time.perf_counter()
     process = subprocess.Popen(
@@ -126,7 +126,7 @@ def _program(name: str) -> Row:
 
 
 def _node(name: str) -> Row:
-    """Start a node, or a launch file, until it has ticked for a second; give it a goal."""
+    """Start a node or a launch file, send a goal, and return the row after a second of ticks."""
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
@@ -204,7 +204,7 @@ def _command(name: str, space: str, folder: Path) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Variables for a Python that finds this very package, and keeps what it compiled of it."""
+    """Return variables for a Python process that imports this package and keeps its caches."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get('PYTHONPATH')]))
     kept = {k: v for k, v in os.environ.items() if k != 'PYTHONDONTWRITEBYTECODE'}

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench tracking`: closed loops, goals out of reach, lag, and what a tick takes.
+"""`ik bench tracking`: closed loops, goals out of reach, lag, and the time of a tick.
 
-- `joint drift`: a goal runs 100 times along a circle, 200 ticks a round; how far the joint that
-  moved most ends from where it was when the circle began, over some starts: without a rest
-  posture, and with the first configuration as one;
+- `joint drift`: a goal moves 100 times along a circle, 200 ticks per loop; the change of the joint
+  that moved most, between the first and the last loop, over some starts: without a rest posture,
+  and with the first configuration as one;
 - `out of reach`: the root mean square of all joint velocities during one second, 3 s after a
   position goal beyond the arm's reach arrived, over some starts: of the tracker, of the
-  pseudoinverse with one step a tick ([Buss2009] sections 1 and 8), and of joints that follow
+  pseudoinverse with one step per tick ([Buss2009] sections 1 and 8), and of joints that follow
   these steps within the tracker's limits;
-- `lag`: how far the tip is from a goal that moves on a circle with 0.15 m/s, in each tick once the
-  first 2 s are over (`lag at first`), with joints that accelerate by at most 3 rad/s^2: goals that
-  come with every tick or with every tenth, without and with `feed_forward`;
+- `lag`: the distance of the tip from a goal that moves on a circle with 0.15 m/s, in each tick
+  after the first 2 s (before: `lag at first`), with joints that accelerate by at most 3 rad/s^2.
+  Goals come with every tick or with every tenth, without and with `feed_forward`;
 - `tick`: the time of `set_goal` and `tick` at 1 kHz while a goal is dragged along a circle, of the
-  solve in it, and of `tick` alone while nothing moves and on a straight line, for an arm and for
-  30 joints of which two tips have a pose goal each.
+  solve in it, and of `tick` alone at rest and on a straight line, for an arm and for 30 joints
+  with two tips that have a pose goal each.
 """
 
 from __future__ import annotations
@@ -44,22 +44,19 @@ from .results import Row
 from .robots import X, Y, Z, fixed, joint, robot
 
 ARMS = ('iiwa14', 'panda')
-RATE = 200.0
-"""Rate [Hz] of all experiments but `tick`, which runs at TICK_RATE."""
+RATE = 200.0  # [Hz] rate of all experiments but `tick`, which runs at TICK_RATE
 TICK_RATE = 1000.0
-RADIUS = 0.1
-"""Radius [m] of the circles."""
+RADIUS = 0.1  # [m] radius of the circles
+# Angular speed [rad/s] of a goal on its circle, except in the experiment on joint drift.
 TURN_RATE = 1.5
-"""Angular speed [rad/s] of a goal on its circle, except in the experiment on joint drift."""
 TICKS_PER_LOOP = 200
 SETTLING_TICKS = 2000
 MOST_LOOPS, MOST_STARTS, MOST_TICKS = 100, 5, 3000
-STARTING_TICKS = 400
-"""Ticks after a goal starts at full speed; they have a row of their own."""
+STARTING_TICKS = 400  # the first ticks, of goals that start at full speed, have a row of their own
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """One row for each experiment, robot and way."""
+    """Yield a row for each experiment, robot and method."""
     starts, ticks = min(arguments.count, MOST_STARTS), min(arguments.count, MOST_TICKS)
     loops = min(arguments.count, MOST_LOOPS)
     experiments = (
@@ -86,7 +83,7 @@ def _row(experiment: str, name: str, how: str, unit: str, values: Sequence[float
 
 
 def _start(arm: Robot, seed: int) -> Array:
-    """A configuration (n,) in the middle half of the joints' ranges."""
+    """Return a configuration (n,) in the middle half of the joints' ranges."""
     q, quarter = np.empty(arm.n), 0.25 * (arm.upper - arm.lower)
     random_configuration(seed, 0, arm.lower + quarter, arm.upper - quarter, q)
     return q
@@ -115,7 +112,7 @@ def _limits(arm: Robot, acceleration: float = 20.0) -> MotionLimits:
 
 
 def _on_circle(start: Array, angle: float) -> Array:
-    """The transform `start` (4, 4), moved along a circle through it."""
+    """Return the pose `start` (4, 4), moved along a circle through it by an angle [rad]."""
     goal = start.copy()
     goal[0, 3] += RADIUS * (math.cos(angle) - 1.0)
     goal[1, 3] += RADIUS * math.sin(angle)
@@ -126,7 +123,7 @@ def _on_circle(start: Array, angle: float) -> Array:
 
 
 def drift_rows(starts: int, loops: int) -> list[Row]:
-    """Drift of joints over closed loops, without and with a rest posture."""
+    """Return the drift of joints over closed loops, without and with a rest posture."""
     return [
         _row(
             f'joint drift, {loops} loops',
@@ -155,7 +152,7 @@ def _joint_drift(name: str, rest_rate: float, seed: int, loops: int) -> float:
 
 
 def _settled(tracker: Tracker) -> Array:
-    """The joints (n,) at rest."""
+    """Tick until the joints rest, and return their positions (n,)."""
     for _ in range(SETTLING_TICKS):
         tracker.tick(0.0)
     return tracker.q
@@ -165,7 +162,7 @@ def _settled(tracker: Tracker) -> Array:
 
 
 def out_of_reach_rows(starts: int) -> list[Row]:
-    """Residual motion of joints: with the tracker, and with the pseudoinverse by itself."""
+    """Return the residual motion of joints: of the tracker, and of the pseudoinverse alone."""
     ways: dict[str, Callable[[str, int], float]] = {
         'tracker': _rms_of_tracker,
         'pseudoinverse, a step a tick': partial(_rms_of_steps, limited=False),
@@ -186,7 +183,7 @@ def _rms_of_tracker(name: str, seed: int) -> float:
 
 
 def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
-    """RMS of the method's step in each tick, or of joints that follow it within limits."""
+    """Return the RMS of the method's steps per tick, or of joints that follow within limits."""
     problem, q = _beyond_reach(name, seed)
     solver = make_solver('pseudoinverse', max_iterations=10**9)
     assert isinstance(solver, KernelSolver)
@@ -206,7 +203,7 @@ def _rms_of_steps(name: str, seed: int, limited: bool) -> float:
 
 
 def _beyond_reach(name: str, seed: int) -> tuple[IkProblem, Array]:
-    """A position goal 3 m from the arm's root, in the direction of the tip, and a start."""
+    """Return a problem with a position goal 3 m from the arm's root, and a start (n,)."""
     arm = load_robot(name)
     q, tip = _start(arm, seed), arm.tips()[0]
     position = arm.forward_kinematics(q, tip)[:3, 3]
@@ -215,7 +212,7 @@ def _beyond_reach(name: str, seed: int) -> tuple[IkProblem, Array]:
 
 
 def _rms(velocity: Callable[[], Array]) -> float:
-    """The root mean square of a second of velocities (n,), after three seconds of them."""
+    """Return the root mean square of velocities (n,) over a second, after three seconds."""
     for _ in range(round(3.0 * RATE)):
         velocity()
     return float(np.sqrt(np.mean([velocity() ** 2 for _ in range(round(RATE))])))
@@ -225,7 +222,7 @@ def _rms(velocity: Callable[[], Array]) -> float:
 
 
 def lag_rows(ticks: int) -> list[Row]:
-    """Distance of the tip from a goal, without and with its velocity."""
+    """Return the distances of the tip from a goal, without and with the goal's velocity."""
     rows = []
     for every in (1, 10):
         for feed_forward in (False, True):
@@ -256,7 +253,7 @@ def _lags(every: int, feed_forward: bool, ticks: int) -> list[float]:
 
 
 def tick_rows(ticks: int) -> list[Row]:
-    """Time of ticks, and of solving in them."""
+    """Return the times of ticks, and of the solves in them."""
     panda, torso = load_robot('panda'), two_arms()
     return [
         *_dragged('panda', panda, panda.tips(), ticks),
@@ -267,7 +264,7 @@ def tick_rows(ticks: int) -> list[Row]:
 
 
 def two_arms() -> Robot:
-    """A trunk of 6 joints that carries two arms of 12."""
+    """Return a trunk of 6 joints that carries two arms of 12 joints."""
     axes, parts, parent = (Z, Y, X), [], 'base'
     for i in range(6):
         parts.append(joint(parent, f'trunk{i}', (0.0, 0.0, 0.1), axes[i % 3], (-1.0, 1.0)))
@@ -285,7 +282,7 @@ def two_arms() -> Robot:
 def _dragged(
     name: str, arm: Robot, tips: tuple[str, ...] | list[str], ticks: int, **options: float
 ) -> list[Row]:
-    """Times with goals that are dragged, and then left to rest."""
+    """Return times with dragged goals, and at rest afterwards."""
     tracker = _tracker(
         arm, [PoseTask(tip) for tip in tips], _start(arm, 0), rate=TICK_RATE, **options
     )
@@ -313,7 +310,7 @@ def _dragged(
 
 
 def _on_line(name: str, arm: Robot, ticks: int) -> Row:
-    """Times on a straight line, back and forth."""
+    """Return times on a straight line, back and forth."""
     tip = arm.tips()[0]
     tracker = _tracker(arm, [PoseTask(tip)], _start(arm, 0), rate=TICK_RATE, move='linear')
     start, times = arm.forward_kinematics(tracker.q, tip), []

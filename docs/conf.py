@@ -38,6 +38,7 @@ API = (
     'collisions',
     'motions',
     'reachability',
+    'showing',
     'errors',
 )
 """Pages of docs/api, which Sphinx makes of docstrings."""
@@ -56,7 +57,7 @@ nitpick_ignore_regex = [
     ('py:obj', '.*'),  # names in docstrings link where they can
     ('py:class', r'\w*(Array|Like|Names|Name|Message|ndarray|Path|TypeAliasForwardRef)'),
     ('py:class', r'(Mapping|Sequence|Callable|Any|Shape|Clock|Progress|Choice|Move|\w+Options)'),
-    ('py:class', r'(numpy|os|pathlib|collections|typing|ik_core)\..*'),  # inventories are far away
+    ('py:class', r'(numpy|os|pathlib|collections|typing|ik_core|ik_viewer)\..*'),  # far away
 ]
 
 autodoc_member_order = 'bysource'

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .result import IkResult, IkStatus
     from .retargeting import KeyFrames
     from .robot import Robot, load_urdf
+    from .showing import plot, show
     from .solvers import SOLVERS, make_solver, solve, solver_name
     from .tasks import (
         AxisTask,
@@ -98,9 +99,11 @@ __all__ = [
     'load_urdf',
     'make_solver',
     'motion',
+    'plot',
     'reachability',
     'retargeting',
     'robot',
+    'show',
     'solve',
     'solve_all',
     'solve_batch',
@@ -111,6 +114,7 @@ __all__ = [
     'transform',
 ]
 
+# the modules of the names above
 _MODULES = {
     'batch': 'solve_all solve_batch',
     'collision': 'Collisions World',
@@ -122,20 +126,21 @@ _MODULES = {
     'result': 'IkResult IkStatus',
     'retargeting': 'KeyFrames',
     'robot': 'Robot load_urdf',
+    'showing': 'plot show',
     'solvers': 'SOLVERS make_solver solve solver_name',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
     'TwoAxisTask',
     'tracking': 'MotionLimits Tracker',
 }
-"""The modules that the names above are in."""
+# serialises lazy imports: two threads importing different names could deadlock on half-imported
+# modules
 _LOCK = Lock()
-"""Threads that enter the modules from different ends would find each other's unfinished ones."""
 
 
 if not TYPE_CHECKING:  # with it, checkers would accept any name
 
     def __getattr__(name):
-        """Import a name of `__all__`, or a public module, at its first use."""
+        """Import a name of `__all__` or a public module, at first use. Raises AttributeError."""
         with _LOCK:
             for module, names in _MODULES.items():
                 if name in names.split():

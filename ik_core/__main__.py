@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def main() -> int:
-    """Run the command; return its exit code. Ctrl-C ends it silently while it imports, too."""
+    """Run the command; return its exit code. During the imports Ctrl-C ends it silently."""
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .cli.main import main as run
 
@@ -18,8 +18,8 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt. Amid Python's own import code, whose callbacks print and ignore
-    exceptions, end the process instead."""
+    """Raise KeyboardInterrupt; but end the process during Python's own import code, whose
+    callbacks would print and ignore the exception."""
     if frame is not None and frame.f_code.co_filename.startswith('<frozen importlib'):
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

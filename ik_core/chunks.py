@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on many of something, shared out to threads in chunks."""
+"""Parallel loops: work in chunks, distributed to threads."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ from typing import Any
 
 from .options import check_function, whole_number
 
-Progress = Callable[[int, int], object]
-"""Is called with (done, count)."""
+Progress = Callable[[int, int], object]  # called with (done, count)
+# called with (first, last) to do first..last-1: at once, or while its result is iterated over
 Work = Callable[[int, int], Iterable[Any] | None]
-"""Is called with (first, last), and does first..last-1: at once, or while what it returns is
-iterated over."""
 
-SHARES = 2
-"""A chunk is half of what each thread has left: the last one is not waited for long."""
+CHUNKS_LEFT = 2  # per thread, of the remaining work: threads end at nearly the same time
 
 
 def chunk_ends(count: int, threads: int, most: int, least: int) -> Iterator[tuple[int, int]]:
-    """(first, last) of the chunks: `most` at a time, towards the end fewer, down to `least`.
+    """Yield (first, last) of chunks: `most` at a time, fewer towards the end, down to `least`.
 
-    Kernels solve a chunk without returning to the interpreter. In small chunks Ctrl-C ends the
-    work soon; in large ones their beginnings and ends cost less.
+    Kernels solve a chunk without returning to the interpreter. With small chunks Ctrl-C ends the
+    work soon; large chunks have less overhead.
     """
     first = 0
     while first < count:
-        size = max(least, min(most, -(-(count - first) // (SHARES * threads))))
+        size = max(least, min(most, -(-(count - first) // (CHUNKS_LEFT * threads))))
         yield first, min(first + size, count)
         first += size
 
 
-def share_out(
+def parallel_for(
     count: int,
     chunk: int,
     threads: int,
@@ -45,15 +42,16 @@ def share_out(
     *,
     least: int | None = None,
 ) -> None:
-    """Do `count` things, `chunk` at a time, in this thread and in others beside it.
+    """Do the items 0..count-1 in chunks, in this thread and in others.
 
-    least : towards the end fewer at a time, down to so many; by default always `chunk`
-    worker : what worker(k) returns does chunks in thread k, which is this one for k = 0; it is
-        called in that thread, once, for no more threads than there are chunks
+    chunk : largest number of items at a time
+    least : smallest number, towards the end; by default always `chunk`
+    worker : worker(k) returns the function that does chunks in thread k, which is this thread for
+        k = 0; it is called once, in that thread, for no more threads than there are chunks
     progress : called after every chunk of this thread, in it
 
-    An exception of a worker or of `progress` ends the other threads, after a chunk or wherever a
-    chunk that is iterated over yields, and is raised again.
+    An exception of a worker or of `progress` stops the other threads, after their chunk or at its
+    next yield, and is raised again.
     """
     chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
     helpers = min(threads, len(chunks)) - 1
@@ -64,13 +62,13 @@ def share_out(
         chunks.clear()
 
     def left() -> Iterator[tuple[int, int]]:
-        """The chunks that no thread has taken."""
+        """The chunks that no thread has started."""
         with suppress(IndexError):
             while True:
                 yield chunks.popleft()
 
     def begun() -> int:
-        """How many of the things threads have taken."""
+        """The number of items in chunks that have started."""
         with suppress(IndexError):
             return chunks[0][0]
         return count
@@ -85,7 +83,7 @@ def share_out(
                 if report is not None:
                     report(max(0, begun() - chunk * helpers), count)
         except BaseException:
-            stop()  # the others, too
+            stop()  # the other threads, too
             raise
 
     if helpers < 1:
@@ -96,7 +94,7 @@ def share_out(
 
 
 def check_progress(progress: Progress | None) -> None:
-    """InvalidOption where it is none: before anything is solved."""
+    """Raise InvalidOption if `progress` is not callable, before anything is solved."""
     check_function(progress, 'progress', '(done, count)')
 
 
@@ -106,11 +104,11 @@ def _run_alongside(
     own: Callable[[], Any],
     stop: Callable[[], Any],
 ) -> None:
-    """Do `own` in this thread, and helper(k) in threads k = 1..helpers beside it.
+    """Call `own` in this thread, and helper(k) in other threads k = 1..helpers.
 
-    What one of them raises is raised once all have ended, that of this thread first; where it is
-    this thread, `stop` has told the others to. A pool does the same, but takes several times as
-    long to begin and to end.
+    Exceptions are raised once all threads have ended, that of this thread first, after `stop` has
+    made the others end. A thread pool does the same, but takes several times as long to start and
+    to end.
     """
     raised: list[BaseException] = []
 
@@ -130,17 +128,17 @@ def _run_alongside(
         for thread in begun:
             thread.join()
     except BaseException:
-        stop()  # also where not all could be started, before `own` began
+        stop()  # also if not all threads could be started
         raise
     finally:
-        for thread in begun:  # where Ctrl-C came, too, also while waiting for them
+        for thread in begun:  # also if Ctrl-C came while waiting for them
             thread.join()
     if raised:
         raise raised[0]
 
 
 def rising(progress: Progress | None) -> Progress | None:
-    """Report progress only if it is more than was reported before."""
+    """Wrap a progress function: call it only with more than before."""
     check_progress(progress)
     if progress is None:
         return None
@@ -156,12 +154,12 @@ def rising(progress: Progress | None) -> Progress | None:
 
 
 def checked_threads(threads: int | None) -> int:
-    """How many threads to use, None: one for each core; InvalidOption where that is no number."""
+    """The number of threads, for None that of the cores; raises InvalidOption."""
     return available_threads() if threads is None else whole_number(threads, 'threads')
 
 
 def available_threads() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, 'sched_getaffinity'):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -10,10 +10,10 @@ from typing import NoReturn
 
 
 def end_process(code: int) -> NoReturn:
-    """End this process with an exit code, at once; what it printed is handed on.
+    """End this process immediately with an exit code, after flushing its output.
 
-    Python's own end takes apart what numba has compiled: half a second, and on a busy machine more
-    than the five after which `ros2 launch` kills.
+    Python's own shutdown destroys the functions compiled by numba: that takes half a second, and
+    on a busy machine more than the five seconds after which `ros2 launch` kills.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, or none

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that `ik_core` raises. Not reaching a goal is none of them: that is a status."""
+"""The errors that `ik_core` raises. A goal that is not reached is a status, not an error."""
 
 
 class IkError(Exception):
@@ -39,8 +39,8 @@ class InvalidConfiguration(IkError, ValueError):
 
 
 class InvalidMotion(IkError, ValueError):
-    """A motion whose positions or period can't be, or that lacks a joint."""
+    """A motion with invalid positions or an invalid period, or without a required joint."""
 
 
 class UnsupportedProblem(IkError, ValueError):
-    """A problem that makes no sense, or that the chosen solver can't honour."""
+    """A problem that is contradictory, or that the chosen solver does not support."""

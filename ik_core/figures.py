@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How all figures of the project line_style: colours that everybody can tell apart, units, room.
+"""Style of all figures of the project: colours that everybody can distinguish, lines, units.
 
-The colours are those of Okabe and Ito, which the colour-blind tell apart too; methods also differ
-in their lines. A method looks the same in all figures. A quantity that is shown by colour runs
-over `viridis`, from dark to bright. matplotlib (extra `figures`) is imported where one draws.
+The colours are those of Okabe and Ito, which colour-blind people can distinguish, too; methods
+also differ in their lines. A method has one style in all figures. Quantities shown by colour use
+the map `viridis`, from dark to bright. matplotlib (extra `figures`) is imported only for drawing.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,17 +18,15 @@ from typing import Any
 
 from .exceptions import InvalidOption
 
-HOW_TO_INSTALL = f'{sys.executable} -m pip install matplotlib'
-"""Into the Python that draws, whichever that is."""
+HOW_TO_INSTALL = f'{sys.executable} -m pip install matplotlib'  # for this Python
 
 BLUE, ORANGE, GREEN, PINK = '#0072B2', '#E69F00', '#009E73', '#CC79A7'
 SKY, RED, BLACK, GREY = '#56B4E9', '#D55E00', '#000000', '#888888'
 
-COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)
-"""Colours in their order, for things without a colour of their own."""
-LINES = ('-', '--', ':', '-.')
-"""Line styles, in turn, once all colours are used."""
+COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)  # for items without their own colour
+LINES = ('-', '--', ':', '-.')  # once all colours are used
 
+# colour and line of every solver
 LOOKS: dict[str, tuple[str, str]] = {
     'levenberg_marquardt': (BLACK, '-'),
     'closed_form': (BLACK, '--'),
@@ -42,7 +42,11 @@ LOOKS: dict[str, tuple[str, str]] = {
     'sqp': (SKY, '--'),
     'trust_region': (GREEN, ':'),
 }
-"""Colour and line of every solver."""
+"""Colour and line of every solver of this package."""
+OTHER_LOOKS = [
+    look for look in itertools.product(COLOURS, LINES) if look not in set(LOOKS.values())
+]
+"""Those of other solvers."""
 
 SETTINGS = {
     'axes.grid': True,
@@ -63,20 +67,21 @@ SETTINGS = {
 
 
 def line_style(solver: str) -> dict[str, Any]:
-    """The keyword arguments of `plot` for a solver."""
-    colour, line = LOOKS[solver]
+    """Return the keyword arguments of `plot` for a solver: always the same, by its name."""
+    other = OTHER_LOOKS[zlib.crc32(solver.encode()) % len(OTHER_LOOKS)]
+    colour, line = LOOKS.get(solver, other)
     return {'color': colour, 'linestyle': line}
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure [inch] that makes room for its labels. Raises ImportError."""
+    """An empty figure [inch] whose layout fits its labels. Raises ImportError."""
     from matplotlib.figure import Figure  # only figures need matplotlib
 
     return Figure(figsize=(width, height), layout='constrained')
 
 
 def count_axis(axis: Any, largest: int) -> None:
-    """Make an axis of counts from 0 on, evenly over their powers of ten."""
+    """Scale an axis of counts: from 0, then logarithmic."""
     from matplotlib.ticker import ScalarFormatter
 
     axis.axes.set(**{f'{axis.axis_name}scale': 'symlog', f'{axis.axis_name}lim': (0, largest)})
@@ -84,7 +89,7 @@ def count_axis(axis: Any, largest: int) -> None:
 
 
 def name_values(axis: Any) -> None:
-    """Label powers of ten on an axis, and two and five times these."""
+    """Label powers of ten on an axis, and their multiples by two and five."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -92,10 +97,27 @@ def name_values(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def log_scale(axes: Any, name: str) -> None:
-    """Make an axis, `x` or `y`, logarithmic, with numbers that do not crowd.
+def equal_axes(axes: Any) -> None:
+    """Give the three axes equal scales, names in metres, and as many numbers as there is room for.
 
-    To be called when everything is drawn: a short axis names more than the powers of ten.
+    To be called when everything is drawn.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    ends = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
+    lengths = [high - low for low, high in ends]
+    for name, length in zip('xyz', lengths, strict=True):
+        axis = getattr(axes, f'{name}axis')
+        axis.set_label_text(f'{name} [m]')
+        axis.labelpad = 14.0
+        axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / max(lengths)))))
+    axes.set_box_aspect(lengths)
+
+
+def log_scale(axes: Any, name: str) -> None:
+    """Make an axis, `x` or `y`, logarithmic, with labels that do not overlap.
+
+    Call it after drawing: a short axis has more labels than the powers of ten.
     """
     from matplotlib.ticker import NullFormatter
 
@@ -120,7 +142,7 @@ def styled() -> Iterator[None]:
 
 
 def require_matplotlib() -> None:
-    """Raise InvalidOption, with the remedy, where figures can't be drawn."""
+    """Raise InvalidOption, with the remedy, if matplotlib is missing."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -128,13 +150,13 @@ def require_matplotlib() -> None:
 
 
 def nth_style(number: int) -> dict[str, Any]:
-    """The keyword arguments of `plot` for the n-th of many things."""
+    """Keyword arguments of `plot` for item `number` of many."""
     line = LINES[number // len(COLOURS) % len(LINES)]
     return {'color': COLOURS[number % len(COLOURS)], 'linestyle': line}
 
 
 def save(figure: Any, path: str | Path) -> None:
-    """Save a figure as the suffix says. Raises InvalidOption for one that nobody knows."""
+    """Save a figure in the format of the suffix. Raises InvalidOption for unknown formats."""
     suffix = Path(path).suffix.lower()
     try:
         figure.savefig(path, metadata={'Date': None} if suffix == '.svg' else None)
@@ -143,9 +165,9 @@ def save(figure: Any, path: str | Path) -> None:
 
 
 def draw_file(path: str | Path, draw: Callable[..., Any], *arguments: Any) -> None:
-    """Save the figure that `draw` makes of the arguments, all of it in this style.
+    """Save the figure returned by draw(*arguments), in this style.
 
-    Raises InvalidOption without matplotlib, or for a suffix that nobody knows.
+    Raises InvalidOption without matplotlib, or for an unknown suffix.
     """
     require_matplotlib()
     with styled():

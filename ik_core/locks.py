@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks that a forked child can take.
+"""Locks that a forked child can acquire.
 
-`fork` copies a lock as it is: one that another thread of the parent held would be held for ever,
-since that thread is not in the child. So the child gets new ones; before Python 3.12 also each
-`cached_property` has a lock, for all objects of its class.
+`fork` copies a lock in its current state: a lock acquired by another thread of the parent would
+never be released, since that thread does not exist in the child. So the child replaces its locks.
+Before Python 3.12 each `cached_property` has a lock, too, for all objects of its class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = ('ik_core', 'ik_node', 'ik_viewer')
 
 
 class Lock:
-    """A lock that the thread which holds it may take again; a new one in a forked child."""
+    """A reentrant lock that is replaced in a forked child."""
 
     __slots__ = ('__weakref__', '_own')
 
@@ -45,6 +45,7 @@ _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 def _renew() -> None:
+    """Replace all locks, in a forked child."""
     for lock in list(_LOCKS):
         lock._own = threading.RLock()
     for each in _cached_properties():
@@ -53,7 +54,7 @@ def _renew() -> None:
 
 
 def _cached_properties() -> Iterator[Any]:
-    """Yield the cached properties of all classes of this project that are imported."""
+    """Yield the cached properties of all imported classes of this project."""
     for name, module in list(sys.modules.items()):
         if name.partition('.')[0] in PACKAGES:
             for one in list(vars(module).values()):

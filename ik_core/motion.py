@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions: joint angles over time, read and written as files, and captured from people."""
+"""Motions: joint angles over time, read from files, written to files, and captured from people."""
 
 from .exceptions import InvalidMotion, MocapError
 from .robot.mocap.mocap_files import load_mocap, load_skeleton

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: frozen dataclasses whose fields say what they mean and what is allowed.
+"""Options: frozen dataclasses whose fields have a meaning, a unit and bounds.
 
-The metadata serves everyone who shows or checks options: the constructor, the command line
-and the node's parameters.
+The constructor, the command line and the node's parameters use this metadata to show and to check
+options.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ def option(
     choices: Sequence[str] = (),
     static: bool = False,
 ) -> Any:
-    """A field with a meaning: `bounds` are inclusive, `choices` are for text (none: any).
+    """A field of an OptionSet with its metadata.
 
-    `static`: what it is for can't take another value while it runs.
+    doc : meaning
+    bounds : inclusive, for numbers
+    choices : allowed texts; () allows any
+    static : True if the value can't change while the program runs
     """
     metadata = {
         'doc': doc,
@@ -50,7 +53,7 @@ class OptionSet:
 
 
 def check_option(f: Any, value: Any) -> Any:
-    """`value` in the type of the field's default; InvalidOption where it can't be."""
+    """Return `value` in the type of the field's default; raises InvalidOption."""
     kind = type(f.default)
     unit = f' [{f.metadata["unit"]}]' if f.metadata['unit'] else ''
     if kind is str:
@@ -74,7 +77,7 @@ def check_option(f: Any, value: Any) -> Any:
 
 
 def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """`value` as an int; InvalidOption where it is none, or less than `least`."""
+    """Return `value` as an int of at least `least`; raises InvalidOption."""
     number = exact_number(value, int)
     if number is None or number < least:
         raise InvalidOption(f'{name} = {value!r}: a whole number >= {least} is needed')
@@ -82,13 +85,13 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
 
 
 def check_function(value: Any, name: str, of: str) -> None:
-    """InvalidOption where an optional function is none: what can't be called."""
+    """Raise InvalidOption if an optional function can't be called."""
     if not (value is None or callable(value)):
         raise InvalidOption(f'{name} = {value!r}: a function of {of} is needed, or None')
 
 
 def measured(function: Callable[[Any], Any], name: str) -> Callable[[Any], float]:
-    """Wrap a function of q: raise InvalidOption if its answer is no number."""
+    """Wrap a function of q: the wrapper raises InvalidOption for results that are not numbers."""
 
     def measure(q: Any) -> float:
         value = function(q)
@@ -104,7 +107,7 @@ def measured(function: Callable[[Any], Any], name: str) -> Callable[[Any], float
 
 
 def exact_number(value: Any, kind: type[int] | type[float]) -> Any:
-    """`value` as an int or a float where it is a number that is exactly one, else None."""
+    """`value` as an int or a float if it is exactly one; else None, also for bool and text."""
     if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
         return None
     try:

@@ -1,33 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line on stderr that says how far a long run is, where stderr is a terminal."""
+"""A progress line on stderr for long runs, if stderr is a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TypeVar
 
 T = TypeVar('T')
 
-WIDTH = 24
-"""Characters of the bar."""
-COLUMNS = 79
-"""Columns of a terminal: a longer line could not be overwritten."""
-REFRESH = 0.1
-"""[s] Between two looks of a line, so that showing it takes no time."""
+WIDTH = 24  # [characters] of the bar
+COLUMNS = 79  # of a terminal: a longer line could not be overwritten
+REFRESH = 0.1  # [s] between updates, so that they take no time
+
+
+_quiet: ContextVar[bool] = ContextVar('quiet', default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Context, of this thread, in which no progress is shown: work that nobody waits for."""
+    before = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
 
 
 class ProgressLine:
-    """A line that is written over and over, until it is left by `end` or at the end of a `with`.
+    """A line that is overwritten until `end`, or the end of a `with`.
 
-    The time left is worked out from what this run has done.
+    The time left is estimated from the work done in this run.
     """
 
     def __init__(self, label: str, silent: bool = False) -> None:
         self.label = label
-        self.silent = silent or sys.stderr is None or not sys.stderr.isatty()
+        self.silent = silent or _quiet.get() or sys.stderr is None or not sys.stderr.isatty()
         self._first: int | None = None
         self._begun = self._shown = 0.0
         self._width = 0
@@ -41,22 +53,22 @@ class ProgressLine:
         self.end()
 
     def show(self, done: int, total: int, note: str = '') -> None:
-        """Show that so much of the total is done; the note stands behind it."""
+        """Show the fraction done / total; `note` is appended."""
         now = time.monotonic()
         if self._first is None:
             self._first, self._begun = done, now
         elif self.silent or (done < total and 0.0 <= now - self._shown < REFRESH):
             return
         self._shown = now
-        share = done / total if total else 1.0
-        full = int(WIDTH * share)
+        fraction = done / total if total else 1.0
+        full = int(WIDTH * fraction)
         bar = f'[{"#" * full}{"." * (WIDTH - full)}] {done:,}/{total:,}'
         own = done - self._first
         left = duration((now - self._begun) * (total - done) / own) if own else '?'
         self._write(f'{self.label} {bar} {", ".join(filter(None, (note, f"{left} left")))}')
 
     def end(self) -> None:
-        """Leave the line."""
+        """Finish the line."""
         if self._width:
             print(file=sys.stderr)
         self._width = 0
@@ -69,7 +81,7 @@ class ProgressLine:
 
 
 def bar(items: Sequence[T], label: str) -> Iterator[T]:
-    """The items one by one, and behind them a bar that grows."""
+    """Yield the items, with a progress line."""
     with ProgressLine(label) as line:
         for done, item in enumerate(items):
             line.show(done, len(items))

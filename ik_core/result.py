@@ -9,8 +9,7 @@ from enum import Enum
 from .display import angle, html_table, length, numbers, time
 from .maths.rotations import Array
 
-FAR = 20.0
-"""[m] An error above is more likely a slip in the units than a goal out of reach."""
+FAR = 20.0  # [m] larger errors are more likely a mistake in the units than a goal out of reach
 
 
 class IkStatus(Enum):
@@ -32,12 +31,12 @@ class IkStatus(Enum):
 
     @property
     def is_closest(self) -> bool:
-        """Whether the solve ended at a closest point, with enough joints or not."""
+        """True if the solve ended at a closest point, with enough joints or not."""
         return self in (IkStatus.CLOSEST, IkStatus.TOO_FEW_JOINTS)
 
     @property
     def misses_goals(self) -> bool:
-        """Whether goals are missed, and not for what the problem avoids."""
+        """True if goals are missed, but not because of collisions or other restrictions."""
         return self not in (IkStatus.REACHED, IkStatus.COLLISION, IkStatus.LEAST)
 
 
@@ -47,14 +46,14 @@ class IkResult:
 
     `q` (n,): configuration of the whole robot; joints that the problem moves are inside their
     limits. `position_errors`, `orientation_errors`: errors of each goal at exactly this q [m,
-    rad]; 0 for the part that a goal leaves free. `cost`: weighted sum of squares, with rotations
+    rad]; 0 for parts that a goal leaves free. `cost`: weighted sum of squares, with rotations
     scaled by the problem's orientation length [m^2]. `iterations`, `evaluations` (of forward
-    kinematics) and `restarts`: totals of all attempts up to the one that answers, the same however
-    many were made side by side. `solve_time` [s]. `history`: cost after every iteration, if the
-    solver's option `record_history` is set. `note`: the solver's remark on how the result was
-    found, and why goals are missed (`IkProblem.explain`); often empty. `abandoned_evaluations`:
-    those of later attempts, which were under way side by side, and called off. `cone_violations`:
-    the angle outside each reach cone of the problem's constraints [rad], 0 inside.
+    kinematics) and `restarts`: totals of all attempts up to the one with the result, the same for
+    any number of attempts side by side. `solve_time` [s]. `history`: cost after every iteration,
+    if the solver's option `record_history` is set. `note`: remarks on how the result was found,
+    and why goals are missed (`IkProblem.explain`); often empty. `abandoned_evaluations`: those of
+    later attempts that ran side by side and were stopped. `cone_violations`: the angle outside
+    each reach cone of the problem's constraints [rad], 0 inside.
     """
 
     q: Array
@@ -92,14 +91,12 @@ class IkResult:
 
     @property
     def success(self) -> bool:
-        """Whether all goals are within their tolerances; without goals, whether the cost is
-        minimal.
-        """
+        """True if all goals are within their tolerances; without goals, if the cost is minimal."""
         return self.status in (IkStatus.REACHED, IkStatus.LEAST)
 
     @property
     def total_evaluations(self) -> int:
-        """All evaluations that were made."""
+        """All evaluations, including abandoned ones."""
         return self.evaluations + self.abandoned_evaluations
 
     @property
@@ -115,7 +112,7 @@ class IkResult:
 
     @property
     def _hint(self) -> str:
-        """A hint at the units, for a goal that is far away."""
+        """A hint about units if a goal is very far away."""
         farthest = max(self.position_errors, default=0.0)
         if farthest <= FAR:
             return ''

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML files that users name: read with bounds, and without what YAML takes in silence.
+"""YAML files given by users: read with limits, and with errors for silent surprises of YAML.
 
-A file has at most `MAX_BYTES`. Aliases are refused, since a few lines of them can stand for more
-than fits into memory, and so are keys that are there twice, of which YAML would take the last.
+A file has at most `MAX_BYTES`. Aliases are refused, since a few lines of them can expand to more
+than fits into memory. Keys that occur twice are refused, since YAML would keep the last.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from typing import Any
 from .exceptions import InvalidOption
 
 MAX_BYTES = 10_000_000
-MOST_EVENTS = 500_000
-"""Numbers, names, beginnings and ends in a file: those of 10 MB could take 3 GB of memory."""
-TAGS = {'!degrees': math.pi / 180.0, '!radians': 1.0}
-"""Tags of angles in joint_limits.yaml files, and how many radians each is."""
+MOST_EVENTS = 500_000  # nodes of a file: 10 MB of them could take 3 GB of memory
+TAGS = {'!degrees': math.pi / 180.0, '!radians': 1.0}  # of angles in joint_limits.yaml, in radians
 
 
 def read_yaml(path: Path, what: str) -> tuple[Any, Any]:
-    """The loader and the root node of a file, None for an empty one. Raises InvalidOption.
+    """Read a file: the loader, and the root node, None for an empty file. Raises InvalidOption.
 
-    what : such as 'the world', for errors
+    what : name of the content for errors, such as 'the world'
 
-    `construct` makes values of nodes.
+    `construct` converts nodes to values.
     """
     import yaml  # type: ignore[import-untyped]  # late: for files only
 
@@ -54,7 +52,7 @@ def read_yaml(path: Path, what: str) -> tuple[Any, Any]:
 
 
 def construct(path: Path, loader: Any, node: Any) -> Any:
-    """The value of a node: dicts, lists, text and numbers. Raises InvalidOption."""
+    """Convert a node to dicts, lists, text and numbers. Raises InvalidOption."""
     import yaml
 
     try:
@@ -65,7 +63,7 @@ def construct(path: Path, loader: Any, node: Any) -> Any:
 
 
 def _check(path: Path, root: Any) -> None:
-    """Raise InvalidOption for a node that is in the tree twice, and for a key that is."""
+    """Raise InvalidOption for a node or a key that occurs twice."""
     import yaml
 
     seen, left = set(), [root]
@@ -89,7 +87,7 @@ def _check(path: Path, root: Any) -> None:
 
 
 def _untag(root: Any) -> None:
-    """Turn angles with a tag of `TAGS` into numbers of radians."""
+    """Convert angles with a tag of `TAGS` to numbers [rad]."""
     left = [root]
     while left:
         node = left.pop()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints on their way to where the joints that they mimic put them.
+"""Motion of mimic joints to the positions that their drivers prescribe.
 
-A mimic joint is at multiplier * (position of its driver) + offset. A new robot description, or
-the measured state, may put it elsewhere than it was commanded to be last. Until it is in line, it
-moves on its own: within its own limits of position, velocity, acceleration and jerk.
+A mimic joint is in line if it is at multiplier * (position of its driver) + offset. After a change
+of the robot description, or a start at the measured state, that may differ from its last command.
+The joint then moves there by itself, within its own limits of position, velocity, acceleration
+and jerk.
 """
 
 from __future__ import annotations
@@ -18,27 +19,25 @@ from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackStatus
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake, Instruction
-from ik_core.tracking.joint_motion import stopping_time
 
 from .joint_limits import limits_with_mimics, mimic_unit
 from .parameters.node_options import NodeParameters
 
+# [rad or m] A mimic joint this close to its prescribed position is in line: that is rounding.
 IN_LINE = 1e-9
-"""[rad or m] A mimic joint this close to where its driver puts it need not move to it."""
 
 
 class Alignment:
     """Moves the joints of a robot, each mimic joint on its own, until all are in line.
 
-    Takes the place of the tracker in ticks, and has the methods that ticks call.
+    An alignment replaces the tracker in ticks, so it has the methods that ticks call.
 
-    tracker : does not move meanwhile; `goal_q` is where it is to begin afterwards
-    limits : of the tracker, of which the joints that it moves have theirs here, too
-    positions : where all joints begin, at rest, by name
+    tracker : the tracker, which stands still meanwhile and then begins at `goal_q`
+    limits : the tracker's limits (5, n); the joints of q keep them during the alignment, too
+    positions : positions of all joints at the begin, at rest, by name [rad or m]
 
     `governor` has a column for each joint: first those in q, then the mimic joints, in the order
-    of `robot.mimic_joints`. While the tracker is stopped, the joints brake, and rest where that
-    ends.
+    of `robot.mimic_joints`. While the tracker is stopped, the joints brake and then rest.
     """
 
     def __init__(
@@ -52,14 +51,14 @@ class Alignment:
         self._tracker, self._robot = tracker, robot
         self._names = (*robot.joint_names, *robot.mimic_joints)
         self._begin = np.array([positions[name] for name in self._names])
-        self._brakes = self._braked = False  # in the next tick; in the last one
+        self._brakes_next = self._brakes_now = False  # in the next tick; in the present one
         self.governor = Governor(
             self._aim(parameters, limits), 1.0 / parameters.node.rate, self._begin
         )
 
     @property
     def goal_q(self) -> Array:
-        """Positions (n,) that the joints move to: where they began, clamped to the limits."""
+        """Positions (n,) that the joints of q move to: their first ones, clamped to the limits."""
         return self._goal[: self._robot.n]
 
     @property
@@ -74,21 +73,21 @@ class Alignment:
 
     @property
     def stopping_time(self) -> float:
-        """[s] How long the joints take at most to rest, if they brake from the next tick on."""
-        return stopping_time(self.governor)
+        """Longest time [s] until the joints rest, if they brake from the next tick on."""
+        return self.governor.stopping_time
 
     @property
     def is_done(self) -> bool:
-        """Whether all joints rest where the tracker is to begin."""
+        """Whether all joints rest at their goals, so that the tracker can begin."""
         return self.at_rest and bool((self.governor.q == self._goal).all())
 
     @property
     def is_on(self) -> bool:
-        """Whether it drives the joints; False while they brake or rest."""
+        """Whether the joints move to their goals; False while the tracker is stopped."""
         return not self._tracker.stopped
 
     def check(self, joints: Collection[str]) -> None:
-        """Raise UrdfError where a mimic joint of these must move to a place outside its limits."""
+        """Raise UrdfError if one of these mimic joints would have to move outside its limits."""
         for joint, own in self._robot.mimic_limits.items():
             if joint not in joints:
                 continue
@@ -107,17 +106,17 @@ class Alignment:
                 )
 
     def set_limits(self, parameters: NodeParameters, limits: MotionLimits) -> None:
-        """Move within these limits from the next tick on, and to a place inside them."""
+        """Use these limits from the next tick on, and clamp the goals to them."""
         self.governor.set_limits(self._aim(parameters, limits))
 
     def apply(self, instruction: Instruction) -> None:
         """Apply an instruction to the tracker; a Brake brakes these joints, too."""
         self._tracker.apply(instruction)
         if isinstance(instruction, Brake):
-            self._brakes = True
+            self._brakes_next = True
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
-        """Apply instructions and move on by one period; the goals of the tracker wait."""
+        """Apply instructions and take one step; the tracker keeps its goals for later."""
         refused = []
         for instruction in instructions:
             try:
@@ -125,12 +124,12 @@ class Alignment:
             except IkError as error:
                 refused.append((instruction, error))
         self.governor.begin_tick()
-        self._braked, self._brakes = self._brakes, False
+        self._brakes_now, self._brakes_next = self._brakes_next, False
         self._step()
         try:
             return self._command(tuple(refused))
         except Exception:
-            self.governor.undo_tick()  # the caller takes another one
+            self.governor.undo_tick()  # the caller takes another step
             raise
 
     def _command(self, refused: tuple[tuple[Instruction, IkError], ...]) -> Command:
@@ -141,9 +140,12 @@ class Alignment:
         return Command(q, dq, status, none, none.copy(), 0, 0.0, solution, 0, refused)
 
     def skip_tick(self, *, braking: bool) -> None:
-        """Move on by one period for a tick that did not come; braking: as the last tick told."""
+        """Take the step of a tick that was skipped.
+
+        braking : take the stop that the last command announced
+        """
         if braking:
-            self.governor.brake(as_told=True)
+            self.governor.brake(announced=True)
         else:
             self._step()
 
@@ -152,13 +154,13 @@ class Alignment:
         self.governor.undo_tick()
 
     def _step(self) -> None:
-        if self._braked or not self.is_on:
+        if self._brakes_now or not self.is_on:
             self.governor.brake()
         else:
             self.governor.follow(self._goal, None, synchronized=True)
 
     def _aim(self, parameters: NodeParameters, limits: MotionLimits) -> MotionLimits:
-        """Set where all joints go; returns the limits of all, within which that is."""
+        """Set the goal (n + m,) of all joints; return their limits, widened to include it."""
         robot = self._robot
         q = np.clip(self._begin[: robot.n], limits.lower, limits.upper)
         values = robot.joint_values(q)
@@ -176,7 +178,10 @@ def align(
     limits: MotionLimits,
     positions: Mapping[str, float],
 ) -> Alignment | None:
-    """Lead mimic joints from `positions`, by name, into line; None where they are there."""
+    """Return the alignment of mimic joints at `positions` [rad or m], by name.
+
+    Returns None if all of them are in line with `tracker.q`.
+    """
     in_line = robot.joint_values(tracker.q)
     known = {name: positions[name] for name in robot.mimic_joints.keys() & positions.keys()}
     if all(abs(position - in_line[name]) <= IN_LINE for name, position in known.items()):

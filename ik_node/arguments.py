@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the command `ik_node`: a robot, and what any ROS 2 node takes."""
+"""The arguments of the command `ik_node`: a robot, and the arguments of any ROS 2 node."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ config/ik_node.yaml, which sets 1 rad/s and 5 rad/s^2 for them (joint_limits.def
 
 
 def with_robot(args: Sequence[str]) -> list[str]:
-    """The arguments for rclpy, a robot given by its name or file being a parameter among them.
+    """Return the arguments for rclpy; a robot's name or file becomes the parameter `urdf_path`.
 
-    Prints and raises SystemExit for --help (0) and for what is no argument (2). Raises UrdfError
-    where there is no such robot.
+    Prints and raises SystemExit for --help (0) and for unknown arguments (2). Raises UrdfError
+    if the robot does not exist.
     """
     robot = _parser().parse_args(_own(args)).robot
     if robot is None:
         return list(args)
-    path = json.dumps(str(robot_path(robot)))  # as YAML takes it, whatever is in the name
+    path = json.dumps(str(robot_path(robot)))  # quoted for YAML: a name may have any characters
     return [*args, ROS_ARGUMENTS, '-p', f'urdf_path:={path}']
 
 
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _own(args: Sequence[str]) -> list[str]:
-    """The arguments that are not ROS's, which are between --ros-args and --."""
+    """Return the arguments outside of --ros-args ... --."""
     own: list[str] = []
     is_ros = False
     for text in args:

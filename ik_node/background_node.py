@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes beside the node: for work that has a thread of its own and must cost no tick."""
+"""Helper nodes for background threads, so that their work delays no tick."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from rclpy.parameter import Parameter
 
 
 def background_node(node: Node, suffix: str) -> Node:
-    """A bare node named `<name>_<suffix>`, in the same namespace and context.
+    """Make a bare node named `<name>_<suffix>`, in the same namespace and context.
 
-    It has no parameter services, no log topic and no clock but the system's. Raises what rclpy
-    raises where it can't be made.
+    It has no parameter services and no log topic, and uses the system's clock. Raises the errors
+    of rclpy if the node can't be made.
     """
     name = f'{node.get_name()}_{suffix}'
     return Node(
         name,
         namespace=node.get_namespace(),
         context=node.context,
-        cli_args=['--ros-args', '-r', f'__node:={name}'],  # __node of the process is another's
+        cli_args=['--ros-args', '-r', f'__node:={name}'],  # not the main node's
         start_parameter_services=False,
         enable_rosout=False,
         parameter_overrides=[

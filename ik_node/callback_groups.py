@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callback groups that forget what is destroyed.
+"""Callback groups that drop the references to destroyed entities.
 
-rclpy's groups hold a weak reference to each entity that was ever added. Where publishers and
-subscriptions come and go, as with each activation and each robot, these add up.
+rclpy's groups keep a weak reference to each entity that was ever added. Each activation and each
+new robot makes publishers and subscriptions anew, so these references would add up.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from rclpy.callback_groups import CallbackGroup
 
 
 class Forgetting(CallbackGroup):
-    """A group without the references of what is not there any more."""
+    """A group that drops the reference to an entity once the entity is destroyed."""
 
     def add_entity(self, entity: Any) -> None:
-        """See rclpy."""
+        """Add a publisher, subscription, timer or service to the group."""
         self.entities.add(weakref.ref(entity, self.entities.discard))
 
 
 class Polled(Forgetting):
-    """The group of what no executor waits for; `take` takes its messages."""
+    """A group of subscriptions that no executor waits for; `take` reads their messages."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Never."""
+        """Return False: no executor runs these callbacks."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Never."""
+        """Return False: no executor runs these callbacks."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """There is nothing to end."""
+        """Do nothing, as no execution begins."""
 
 
 def take(subscription: Any) -> bytes | None:
-    """The next message of a subscription, serialized; None where there is none."""
+    """Return the next message of a subscription, serialized; None if its queue is empty."""
     handle = subscription.handle
     with handle:
         taken = handle.take_message(subscription.msg_type, True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time that ticks follow, and the time that messages are stamped with."""
+"""The clock of the ticks, and the clock of message stamps."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from typing import NamedTuple
 
 from rclpy.node import Node
 
-SET = 10_000_000
-"""[ns] A clock that gains more on another one from tick to tick has been set."""
-UNDISTURBED = 5_000
-"""[ns] Two clocks that are read in so short a time were read together."""
-CLOCK_PATIENCE = 2.0
-"""[s] A simulated clock that does not advance for longer stands still."""
-SMOOTHING = 16
-"""Ticks over which what one clock gains on another is spread."""
+SET = 10_000_000  # [ns] a larger drift between two ticks means that a clock was set
+UNDISTURBED = 5_000  # [ns] readings of two clocks farther apart in time are not compared
+CLOCK_PATIENCE = 2.0  # [s] a simulated clock that does not advance for longer stands still
+SMOOTHING = 16  # a drift between the clocks is spread over this many ticks
 
 
 class Moment(NamedTuple):
-    """One moment on the clock of the ticks (`due`) and on that of messages (`stamp`) [ns]."""
+    """A moment, on the clock of the ticks (`due`) and on that of message stamps (`stamp`) [ns]."""
 
     due: int
     stamp: int
 
 
 class NodeClock:
-    """The clocks of a node, in ns: Python's, which are cheaper to read, or /clock.
+    """The clocks of a node [ns]: the machine's, or /clock.
 
-    `now` is for durations.
+    `now` reads the clock of the ticks; only differences of its values have a meaning. Python
+    reads the machine's clocks, which is cheaper than by rclpy.
     """
 
     now: Callable[[], int]
@@ -37,7 +34,7 @@ class NodeClock:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._ahead = 0
-        self._seen = (0, time.monotonic())  # simulated time [ns], since when it is that
+        self._seen = (0, time.monotonic())  # simulated time [ns], and when it was first seen [s]
         self.follow(simulated=False)
 
     def follow(self, simulated: bool) -> None:
@@ -47,17 +44,17 @@ class NodeClock:
         self._seen = (0, time.monotonic())
 
     def seconds(self) -> float:
-        """`now` in s."""
+        """Return `now` in seconds."""
         return 1e-9 * self.now()
 
     @property
     def has_begun(self) -> bool:
-        """Whether a time has come on /clock; true without a simulated clock."""
+        """Whether /clock has published a time; True without a simulated clock."""
         return self.now() > 0
 
     @property
     def stands_still(self) -> bool:
-        """Whether the clock does not advance; asked now and then, since it compares times."""
+        """Whether the clock does not advance, compared with earlier reads of this property."""
         if not self.simulated:
             return False
         now = self.now()
@@ -67,13 +64,13 @@ class NodeClock:
 
     @property
     def stood_for(self) -> float:
-        """How long the simulated clock has stood still [s], as `stands_still` last saw it."""
+        """Time [s] since `stands_still` saw the simulated clock advance."""
         return time.monotonic() - self._seen[1]
 
     def moment(self, due: int) -> Moment:
-        """The moment that is `due` on the clock of the ticks.
+        """Return the moment at `due` [ns] on the clock of the ticks.
 
-        Messages say when joints are to be where, so the difference of the clocks is smoothed.
+        Stamps are the times of setpoints, so jitter in the difference of the clocks is smoothed.
         """
         if self.simulated:
             return Moment(due, due)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the joints that are taken whatever raises."""
+"""Steps of the joints that are taken even if the tracker raises an exception."""
 
 from __future__ import annotations
 
@@ -25,25 +25,29 @@ class Mover(Protocol):
 
     @property
     def stopping_time(self) -> float:
-        """[s] How long the joints take at most to rest, if they brake from the next tick on."""
+        """Longest time [s] until the joints rest, if they brake from the next tick on."""
 
     def apply(self, instruction: Instruction) -> None:
         """Apply an instruction. Raises IkError."""
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
-        """Apply instructions and move on by one period; after an exception, no step was taken."""
+        """Apply instructions and take one step; after an exception, no step was taken."""
 
     def skip_tick(self, *, braking: bool) -> None:
-        """Move on by one period for a tick that did not come."""
+        """Take the step of a tick that was skipped.
+
+        braking : take the stop that the last command announced
+        """
 
     def undo_tick(self) -> None:
-        """Undo all steps since the last tick began, that of this tick included."""
+        """Undo all steps since the last tick began, including the one of that tick."""
 
 
 class CommittedSteps:
-    """Steps of a mover that must not be left out.
+    """Skipped and undone ticks of a mover, which always succeed.
 
-    If one raises, the governor brakes in its place, and `failed` is called with the traceback.
+    If the mover raises, its governor does the work alone (it brakes, or undoes), and `failed` is
+    called with the traceback.
     """
 
     def __init__(self, mover: Mover, failed: Callable[[str], None]) -> None:
@@ -60,7 +64,7 @@ class CommittedSteps:
         return self._mover.at_rest
 
     def undo_tick(self) -> None:
-        """See Tracker."""
+        """Undo all steps since the last tick began, including the one of that tick."""
         try:
             self._mover.undo_tick()
         except Exception:
@@ -68,9 +72,12 @@ class CommittedSteps:
             self._failed(traceback.format_exc())
 
     def skip_tick(self, *, braking: bool) -> None:
-        """See Tracker."""
+        """Take the step of a tick that was skipped.
+
+        braking : take the stop that the last command announced
+        """
         try:
             self._mover.skip_tick(braking=braking)
         except Exception:
-            self.governor.brake(as_told=braking)
+            self.governor.brake(announced=braking)
             self._failed(traceback.format_exc())

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a node: each tick takes one step of the tracker, and publishes it when it is due.
+"""The control loop of a node: each tick takes one step of the tracker and publishes it when due.
 
-What is published is the state of the tracker's governor, and nothing else. Whatever fails in a
-tick, the governor takes a step: it brakes within the limits, and the goals are followed again
-from the next tick on. It brakes to rest before the node stops publishing, and where the joints
-then are is where the next motion begins.
+Only the state of the tracker's governor is published. If anything fails in a tick, the governor
+still takes a step: it brakes within the limits, and the next tick follows the goals again. Before
+the node stops publishing, the joints brake to rest, and the next motion begins where they rest.
 """
 
 from __future__ import annotations
@@ -39,28 +38,26 @@ from .services.recording import RecordService
 from .texts import EVERY_MESSAGE
 from .ticker import SimulatedTicker, Ticker, Worker
 
-LONG_STOP = 1.0
-"""[s] A stop that takes longer is announced."""
+LONG_STOP = 1.0  # [s] a stop that takes longer is announced
+# [s] Goals are refused if a robot moved externally has not come to rest after this time.
 PATIENCE = 2.0
-"""[s] How long goals wait until a robot rests that somebody else moves."""
+# A message that was delayed while it was written is written anew, at most this often in a tick.
 ATTEMPTS = 5
-"""Messages that are written for one tick where each is held up; then none is published."""
-HELD_UP = 2_000_000
-"""[ns] A message that takes longer was held up while it was written."""
+HELD_UP = 2_000_000  # [ns] a return message that took longer to write is not sent in this tick
 MOVED_EXTERNALLY = Refused(
     'moved_externally',
     f'others move the robot, and it did not rest within {PATIENCE:g} s',
 )
+# Longest wait until the last message of a publisher has been received, before it is destroyed.
 DELIVERY = Duration(seconds=1.0)
-"""How long an ending publisher waits until what it published last has arrived."""
 
 
 class ControlLoop:
-    """Moves a model, and publishes where its joints are to be.
+    """Moves a robot model and publishes the commands of its joints.
 
-    Open, it has a publisher; shown a model, it can start ticking, and publishes from then on. The
-    holder of `lock` calls its methods. Each tick asks `feedback` and `goals` what is new, and
-    hands what came of it to `feedback` and `recording`.
+    `open` makes the publisher, `set_model` chooses the robot model, `start` begins to tick and to
+    publish. Callers hold `lock`. Each tick takes new instructions from `goals`, and compares the
+    published command with the robot's states in `feedback`.
     """
 
     def __init__(
@@ -85,9 +82,9 @@ class ControlLoop:
         self._publisher: Any = None
         self._output: Output | None = None
         self._last_tick = self._last_due = 0
-        self._rested = False  # before the step of this tick
-        self._command: Command | None = None  # of the step that is to be published
-        self._positions: dict[str, float] = {}  # of joints of models before
+        self._rested = False  # whether the joints were at rest before the step of this tick
+        self._command: Command | None = None  # the step that is to be published
+        self._positions: dict[str, float] = {}  # last commands of the joints of previous models
         self.model: Model | None = None
 
     def open(self, parameters: NodeParameters) -> None:
@@ -95,8 +92,8 @@ class ControlLoop:
         output = OUTPUTS[parameters.node.output]
         self._publisher = self._node.create_lifecycle_publisher(output.kind, output.topic, 10)
 
-    def show(self, model: Model | None) -> None:
-        """Move this model from the next start on; None: nothing."""
+    def set_model(self, model: Model | None) -> None:
+        """Set the robot model that the next start moves; None for no robot."""
         self._positions = self.positions
         self.model = model
 
@@ -109,7 +106,7 @@ class ControlLoop:
         return self._positions | model.positions
 
     def close(self) -> None:
-        """Come to rest, forget the model but for where its joints are, and unpublish."""
+        """Come to rest, keep the positions, drop the model, and destroy the publisher."""
         try:
             self.stop()
         finally:
@@ -117,13 +114,11 @@ class ControlLoop:
             publisher, self._publisher = self._publisher, None
             self._output = self.model = None
             if publisher is not None:
-                publisher.wait_for_all_acked(DELIVERY)  # the last state is that the joints rest
+                publisher.wait_for_all_acked(DELIVERY)  # the last command: the joints rest
                 self._node.destroy_lifecycle_publisher(publisher)
 
     def start(self, worker: Worker) -> bool:
-        """Start a ticker for the worker, once the robot's position is known; return whether it
-        ticks.
-        """
+        """Start to call the worker, if the robot's position is known; return whether it ticks."""
         model = self.model
         if model is None or self._ticker is not None:
             return self._ticker is not None
@@ -138,9 +133,9 @@ class ControlLoop:
         self._health.meter.restart()
         gc.collect()
         self._ticker = self._new_ticker(model.parameters.node.rate, worker)
-        gc.freeze()  # what is there now stays: the collector need not look at it again
-        gc.disable()  # it would come in a tick; collecting is a chore of the node
-        topic, rate = self._topic(), model.parameters.node.rate
+        gc.freeze()  # the collector skips the objects of now, which stay
+        gc.disable()  # housekeeping collects, so that it does not happen in a tick
+        topic, rate = self._node.resolve_topic_name(self._output.topic), model.parameters.node.rate
         log, output = self._node.get_logger(), model.parameters.node.output
         if output != 'joint_trajectory':
             log.info(f'output: {output}: {EVERY_MESSAGE}')
@@ -163,12 +158,12 @@ class ControlLoop:
 
     @property
     def is_ticking(self) -> bool:
-        """Whether there is a ticker."""
+        """Whether ticks run."""
         return self._ticker is not None
 
     @property
     def has_thread(self) -> bool:
-        """Whether the ticks have a thread of their own, which takes messages and does chores."""
+        """Whether ticks have their own thread, which also reads messages and does housekeeping."""
         return isinstance(self._ticker, Ticker)
 
     @property
@@ -177,13 +172,13 @@ class ControlLoop:
         return self.model is None or self.model.at_rest
 
     def come_to_rest(self) -> None:
-        """Drop all goals, those that no tick has taken yet too."""
+        """Stop the motion, and drop all goals, including those that no tick has taken yet."""
         self._goals.drop()
         if self.model is not None:
             self.model.tracker.stop()
 
     def step(self) -> None:
-        """Take one step of the tracker; after an error, one of braking."""
+        """Take one step of the tracker; after an error, brake for one step."""
         model, self._command = self.model, None
         if model is None:
             return
@@ -196,9 +191,9 @@ class ControlLoop:
             self._command = self._brake(model)
 
     def publish(self, due: int) -> int:
-        """Publish the command of the step, for the tick that was due then [ns].
+        """Publish the command of the last step, for the deadline `due` [ns].
 
-        Returns the deadline that it was published for, a later one where that has come by now.
+        Returns the deadline that was served: a later one if that has passed meanwhile.
         """
         model, command = self.model, self._command
         if model is None:
@@ -209,12 +204,12 @@ class ControlLoop:
                 self._report(model, command)
                 served, now = 1e-9 * self._last_due, self._clock.seconds()
                 model.apply(*self._feedback.compare(model, command, served, now))
-        except Exception:  # which changes nothing about what this deadline has got
+        except Exception:  # the command of this deadline was published or not; neither changes
             self._failed(traceback.format_exc())
         return self._last_due
 
     def take_parameters(self) -> None:
-        """Apply changed parameters to the model; an error in them does not keep it from moving."""
+        """Apply changed parameters to the model; log an error in them, and move on without."""
         if self.model is None or not self._settings.changed:
             return
         try:
@@ -223,7 +218,7 @@ class ControlLoop:
             self._health.error('parameters', f'parameters: {traceback.format_exc()}')
 
     def published(self) -> tuple[str, tuple[str, ...]]:
-        """The topic of the commands, and their joints; '' and () while there are none."""
+        """Return the topic of the commands and their joints; '' and () while there are none."""
         model = self.model
         if self._ticker is None or self._output is None or model is None:
             return '', ()
@@ -236,9 +231,6 @@ class ControlLoop:
             return SimulatedTicker(self._node, self._node.get_clock(), rate, worker, meter)
         return Ticker(rate, worker, meter, self._lock)
 
-    def _topic(self) -> str:
-        return self._node.resolve_topic_name(self._output.topic) if self._output else ''
-
     def _advance(self, model: Model) -> Command:
         self.take_parameters()
         now = self._clock.now()
@@ -247,7 +239,7 @@ class ControlLoop:
         self._last_tick = now
         self._change_solver(model)
         model.set_speed_factor(self._feedback.speed_factor)
-        self._examples.give(model)
+        self._examples.pass_to(model)
         if self._feedback.moved_externally:
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)
             return model.tick(1e-9 * now, [Brake()])
@@ -256,7 +248,7 @@ class ControlLoop:
         return model.tick(1e-9 * now, self._goals.take())
 
     def _report(self, model: Model, command: Command) -> None:
-        """Keep the command for status messages, and refuse the goals that did not fit."""
+        """Keep the command for status messages, and report the goals that the tracker refused."""
         self._health.record(command)
         for goal, error in command.refused:
             of_tip = isinstance(goal, SetGoal | SetTwist)
@@ -264,31 +256,31 @@ class ControlLoop:
             self._health.refuse(where, Refused('invalid', str(error)))
 
     def _end_alignment(self, model: Model) -> None:
-        """Begin the tracker once the joints are in line; a failure is tried again."""
+        """Give the joints to the tracker once they are in line; an error is retried later."""
         try:
             model.end_alignment()
         except Exception:
             self._failed(traceback.format_exc())
 
     def _change_solver(self, model: Model) -> None:
-        """Change the model's solver once it is loaded."""
+        """Switch to the requested solver once it is loaded."""
         try:
             if model.change_solver():
                 text = f'solver {model.parameters.node.solver} is used now'
-                said = filter(None, (text, model.tracker.solver_note))
-                self._node.get_logger().info('; '.join(said))
+                texts = filter(None, (text, model.tracker.solver_note))
+                self._node.get_logger().info('; '.join(texts))
         except Exception:
             self._health.error('parameters', f'solver: {traceback.format_exc()}')
 
     def _now(self, due: int) -> int:
-        """The time in the tick that was due then [ns]."""
+        """Return the present time [ns]; simulated time stands still at `due` during a tick."""
         return due if self._clock.simulated else self._clock.now()
 
     def _failed(self, text: str) -> None:
         self._health.error('tick', text)
 
     def _brake(self, model: Model) -> Command | None:
-        """Brake for a period, whatever the tracker is in; its command, where there is one."""
+        """Brake for one period, whatever the state of the tracker; return its command, if any."""
         try:
             return model.tick(self._clock.seconds(), [Brake()])
         except Exception:
@@ -297,7 +289,7 @@ class ControlLoop:
         return None
 
     def _tick_until_rest(self, model: Model) -> None:
-        """Tick on, on this thread, until the joints rest; on a busy machine that takes longer."""
+        """Tick on this thread, without a ticker, until the joints rest."""
         wake, period = time.monotonic(), model.tracker.period
         seconds = model.mover.stopping_time
         if seconds > LONG_STOP:
@@ -308,19 +300,19 @@ class ControlLoop:
             try:
                 self.step()
                 self.publish(self._last_due + round(1e9 * period))
-            except Exception:  # of what goes with a tick; its step was taken
+            except Exception:  # the step itself was taken
                 self._health.error('thread', traceback.format_exc())
 
     def _on_jump_back(self) -> None:
         self._health.warn('clock', 'the clock jumped back: stopping, goals are dropped')
         self.come_to_rest()
-        self._frames.renew()  # what it knows is of the time before
+        self._frames.renew()  # its transforms have stamps of the future now
 
     def _send(self, model: Model, due: int) -> None:
-        """Publish what was commanded for the tick that was due then [ns], or a later one.
+        """Publish the command for the deadline `due` [ns], or for a later one that has passed.
 
-        A message that was held up on its way to the middleware is dropped, and made anew. After an
-        exception nothing is published, and the joints are where the last message left them.
+        A message that was delayed on its way to the middleware is dropped and written anew. After
+        an exception nothing is published, and the joints keep to the last message.
         """
         self._last_due, output = due, self._output
         if output is None:
@@ -329,12 +321,12 @@ class ControlLoop:
         has_stepped, finished = True, 0
         try:
             for _ in range(ATTEMPTS):
-                due = output.make_up(steps, due, self._now(due), has_stepped=has_stepped)
+                due = output.simulate_missed(steps, due, self._now(due), has_stepped=has_stepped)
                 self._last_due, moment = due, self._clock.moment(due)
                 message = output.write(model.governor, moment)
                 if not self._feedback.may_publish(model, self._rested):
                     break
-                # Between the clock and the middleware a stall would be unseen: nothing is there.
+                # Nothing may stand between this check and publish: a stall there goes undetected.
                 if self._now(due) < output.latest:
                     self._publisher.publish(message)
                     finished = self._now(due)
@@ -342,7 +334,7 @@ class ControlLoop:
                 output.drop(steps)
                 has_stepped = False
             else:
-                return  # the controller stays in its stop, as the next message will tell
+                return  # the controller executes the stop of its last trajectory
         except Exception:
             output.drop(steps)
             raise
@@ -354,12 +346,12 @@ class ControlLoop:
         if lead is not None:
             now = self._now(due)
             message = output.write_return(lead.q, lead.seconds, self._clock.moment(now))
-            if self._now(due) - now < HELD_UP:  # else in the next tick: its end is a fixed time
+            if self._now(due) - now < HELD_UP:  # else the next tick sends it: its end is absolute
                 self._publisher.publish(message)
                 self._feedback.note_return_sent()
 
     def _note_held_up(self) -> None:
-        """Count a message that the middleware may have held up: it can't be taken back."""
+        """Count a message that may have been published too late: it can't be taken back."""
         self._health.held_up += 1
         self._health.warn(
             'held_up',

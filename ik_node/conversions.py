@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to `ik_core` values and back: pure functions that check what they read.
+"""Conversions between messages and `ik_core` values: pure functions that check their input.
 
 Transforms are (4, 4) homogeneous, positions in m, quaternions xyzw, times in s. A message that
 can't be used raises `Refused`, whose `reason` is a short key for the counters of /diagnostics.
@@ -18,14 +18,14 @@ from sensor_msgs.msg import JointState
 from ik_core import IkError
 from ik_core.maths.rotations import Array, quaternion_from_matrix
 
+# [m] Goals farther away are refused: the squared distance would round away the robot's size.
 MAX_DISTANCE = 1e6
-"""Goals farther than this [m] are refused: squared distances would drown the robot's own size."""
 
+# [m/s, rad/s] Faster twists are refused, so that nothing computed from a twist overflows.
 MAX_SPEED = 1e6
-"""Twists faster than this [m/s, rad/s] are refused: no number that is made of them overflows."""
 
+# A quaternion with a smaller largest component is refused: its direction is mostly rounding.
 MIN_QUATERNION = 1e-9
-"""A quaternion whose largest component is below this has no direction worth following."""
 
 
 class Refused(IkError, ValueError):
@@ -40,12 +40,12 @@ class Refused(IkError, ValueError):
 
 
 def point_to_position(point: Point) -> Array:
-    """The (3,) position [m] of a point; Refused unless finite and nearer than MAX_DISTANCE."""
+    """Return the position (3,) [m] of a point; Refused unless finite and below MAX_DISTANCE."""
     return np.array(_checked_position(point))
 
 
 def pose_to_transform(pose: Pose) -> Array:
-    """The (4, 4) transform of a pose; the quaternion need not be of unit length, but not zero."""
+    """Return the transform (4, 4) of a pose; its quaternion may have any length but zero."""
     px, py, pz = _checked_position(pose.position)
     o = pose.orientation
     quaternion = x, y, z, w = o.x, o.y, o.z, o.w
@@ -54,7 +54,7 @@ def pose_to_transform(pose: Pose) -> Array:
     largest = max(map(abs, quaternion))
     if largest < MIN_QUATERNION:
         raise Refused('zero_quaternion', f'the quaternion {_show(quaternion)} is zero')
-    x, y, z, w = x / largest, y / largest, z / largest, w / largest  # no square overflows
+    x, y, z, w = x / largest, y / largest, z / largest, w / largest  # so that no square overflows
     length = math.sqrt(x * x + y * y + z * z + w * w)
     x, y, z, w = x / length, y / length, z / length, w / length
     rows = (  # `matrix_from_quaternion` without arrays
@@ -76,7 +76,7 @@ def _checked_position(point: Point) -> tuple[float, float, float]:
 
 
 def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:
-    """The linear and the angular part (3,) of a twist; Refused unless below MAX_SPEED."""
+    """Return the linear and angular parts (3,) of a twist; Refused unless below MAX_SPEED."""
     linear, angular = _vector(twist.linear), _vector(twist.angular)
     for name, vector in (('linear', linear), ('angular', angular)):
         if not np.isfinite(vector).all():
@@ -88,7 +88,7 @@ def twist_to_vectors(twist: Twist) -> tuple[Array, Array]:
 
 
 def transform_to_pose(transform: Array) -> Pose:
-    """The pose of a (4, 4) transform."""
+    """Return the pose of a transform (4, 4)."""
     pose = Pose()
     position, orientation = pose.position, pose.orientation
     position.x, position.y, position.z = transform[:3, 3].tolist()
@@ -98,20 +98,21 @@ def transform_to_pose(transform: Array) -> Pose:
 
 
 def time_to_seconds(stamp: Time) -> float:
-    """A stamp in seconds."""
+    """Return a stamp in seconds."""
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
 def stamp_of(message: Any) -> int:
-    """The stamp of a message with a header [ns]; 0: none."""
+    """Return the stamp [ns] of a message with a header; 0 if it has none."""
     stamp = message.header.stamp
     return max(1_000_000_000 * stamp.sec + stamp.nanosec, 0)
 
 
 def read_joint_state(message: JointState, joints: Collection[str]) -> dict[str, float]:
-    """The positions of those of `joints` that are in the message, by name.
+    """Return the positions [rad or m] of the `joints` that are in the message, by name.
 
-    Refused when ragged, with a name twice, or not finite; other joints may have any values.
+    Refused if names and positions differ in number, or if one of `joints` is named twice or is
+    not finite. Values of other joints are not checked.
     """
     names, positions = message.name, message.position
     if len(names) != len(positions):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters: ticks, durations, totals, and warnings that are held back."""
+"""Counters of ticks, durations, totals and suppressed warnings."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from collections import Counter
 
 import numpy as np
 
-from ik_core.tracking.goal_solver import SOLVING_SHARE
+from ik_core.tracking.solution.goal_solver import SOLVING_SHARE
 
-WARNING_PERIOD = 2.0
-"""Seconds between two warnings of the same kind; what is left out is counted."""
+WARNING_PERIOD = 2.0  # [s] warnings of a kind in between are counted, not logged
 
 
 class Throttle:
-    """Lets each kind of message through once per period, and counts those that it held back."""
+    """Admits one message of each kind per period, and counts the suppressed ones."""
 
     def __init__(self, period: float = WARNING_PERIOD) -> None:
         self._period = period
         self._next: dict[str, float] = {}
-        self._held: Counter[str] = Counter()
+        self._suppressed: Counter[str] = Counter()
 
     def admit(self, kind: str, now: float) -> int | None:
-        """How many were held back since the last one let through; None to hold this one too."""
+        """Return the number suppressed since the last one admitted; None to suppress this one."""
         if now < self._next.get(kind, now):
-            self._held[kind] += 1
+            self._suppressed[kind] += 1
             return None
         self._next[kind] = now + self._period
-        return self._held.pop(kind, 0)
+        return self._suppressed.pop(kind, 0)
 
 
 class Ring:
-    """The last SIZE of many values."""
+    """A ring buffer of the last SIZE values."""
 
     SIZE = 1024
 
@@ -42,26 +41,26 @@ class Ring:
         self._count = 0
 
     def add(self, value: float) -> None:
-        """Add a value, in place of the oldest."""
+        """Add a value; it replaces the oldest one once the buffer is full."""
         self._values[self._count % self.SIZE] = value
         self._count += 1
 
     @property
     def size(self) -> int:
-        """How many values are there."""
+        """Number of values in the buffer."""
         return min(self._count, self.SIZE)
 
     def percentiles(self, *percents: float) -> list[float]:
-        """Percentiles of what is there; 0 where nothing is."""
+        """Return percentiles of the values; 0 if there are none."""
         values = self._values[: self._count] or self._values[:1]
         return list(map(float, np.percentile(values, percents)))
 
 
 class TickMeter:
-    """Counts ticks, and those that were skipped because another came too late.
+    """Counts ticks, and the deadlines that were skipped since a tick came too late.
 
-    Each tick is known by its nominal time, which the ticker gives, so jitter is never mistaken
-    for a skipped tick. Times in ns. `durations` holds those of the last ticks.
+    Ticks are counted by their nominal times, so jitter never counts as a skipped tick. Times
+    in ns. `durations` holds those of the last ticks.
     """
 
     def __init__(self) -> None:
@@ -71,11 +70,11 @@ class TickMeter:
         self._nominal: int | None = None
 
     def restart(self) -> None:
-        """Count from the next tick on; the totals stay."""
+        """Do not count the time until the next tick as skipped ticks; the totals stay."""
         self._nominal = None
 
     def tick(self, nominal: int, period: int, duration: int = 0) -> None:
-        """Count a tick that took so long, and the nominal times since the one before."""
+        """Count a tick of this duration, and the deadlines skipped since the previous one."""
         if self._nominal is not None:
             self.late_ticks += max(0, round((nominal - self._nominal) / period) - 1)
         self._nominal = nominal
@@ -84,22 +83,23 @@ class TickMeter:
 
 
 def allowed_rate(rate: float, duration: float) -> float:
-    """Return the highest rate [Hz] of ticks that take so long [s] at `rate`.
+    """Return the highest rate [Hz] for ticks that take `duration` [s] at `rate` [Hz].
 
-    Solving stops after SOLVING_SHARE of a period at any rate; the rest takes as long as it does.
+    Solving takes at most the fraction SOLVING_SHARE of a period, at any rate; the rest of the
+    duration does not depend on the rate.
     """
     rest = duration - SOLVING_SHARE / rate
     return (1.0 - SOLVING_SHARE) / rest if rest > 0.0 else math.inf
 
 
 class RisingTotal:
-    """The total of a count that starts at 0 again and again."""
+    """The total of a count that is reset to 0 from time to time."""
 
     def __init__(self) -> None:
         self.total = 0
         self._last = 0
 
     def add(self, count: int) -> None:
-        """Count what came since the last time."""
+        """Add the increase of the count since the last call."""
         self.total += count - self._last if count >= self._last else count
         self._last = count

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals followed in the style of an example, by instructions for the tracker.
+"""Instructions for the tracker that follow goals in the style of an example motion.
 
-A goal (`SetGoal`) comes with a rest posture (`SetRest`) that an `ExampleGuide` finds for it. The
-joints are drawn to it in the null space of the goals, so the tips still reach them. Only if
-`example.exact` is false, the goal is replaced by the tip's place under [TakKo] Eq. 1.
+For each goal (`SetGoal`) an `ExampleGuide` finds a rest posture (`SetRest`). The tracker moves the
+joints towards it in the null space of the goals, so the tips still reach their goals. Only if
+`example.exact` is false, the goal is replaced by the tip's pose at that posture ([TakKo] Eq. 1).
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from ik_core.tracking.instructions import SetGoal, SetRest
 
 from .parameters.node_options import ExampleOptions
 
-REST_RATE = 2.0
-"""[1/s] How fast joints are drawn to the example where `rest_rate` is 0."""
+REST_RATE = 2.0  # [1/s] replaces a `rest_rate` of 0, with which joints would ignore the example
 
 
 class ExampleFollowing:
-    """An example for the goals of a tracker.
+    """An example motion for the goals of a tracker.
 
-    problem : its goals are the tips', with their tools
+    problem : one goal per tip, with its tool
     """
 
     def __init__(
@@ -35,34 +34,30 @@ class ExampleFollowing:
         weights = {'alpha': options.alpha, 'beta': options.beta}
         self._guide = ExampleGuide(problem, demonstration, **weights)
         self._exact = options.exact
-        self._asked: dict[int, Array] = {}
+        self._requested: dict[int, Array] = {}
 
     def instructions(
-        self, tracker: Tracker, asked: SetGoal, poses: Sequence[Array]
+        self, tracker: Tracker, goal: SetGoal, poses: Sequence[Array]
     ) -> tuple[SetGoal, SetRest]:
-        """A goal of a tip in the style of the example, and the posture of the joints for it.
+        """Return the goal of a tip and the rest posture of the joints in the style of the example.
 
-        poses : where the tips are, for those without a goal
+        poses : present poses (4, 4) of all tips; used for tips without a goal
         """
-        tip, goal = int(asked.tip), asked.target
-        targets = self._targets(tracker, poses)
-        targets[tip] = goal
+        tip, requested = int(goal.tip), self.requested(tracker)
+        targets = [requested.get(i, pose) for i, pose in enumerate(poses)]
+        targets[tip] = goal.target
         rest = self._guide.posture(targets, tracker.q)
-        self._asked[tip] = goal
+        self._requested[tip] = goal.target
         if not self._exact:
-            asked = SetGoal(tip, self._guide.poses(rest)[tip], asked.now)
-        return asked, SetRest(rest)
+            goal = SetGoal(tip, self._guide.poses(rest)[tip], goal.now)
+        return goal, SetRest(rest)
 
-    def asked(self, tracker: Tracker) -> dict[int, Array]:
-        """The goals that were asked for and that are still followed, by tip."""
+    def requested(self, tracker: Tracker) -> dict[int, Array]:
+        """Return the requested goals (4, 4) that are still followed, by tip."""
         followed = tracker.goals
-        return {tip: goal for tip, goal in self._asked.items() if followed[tip] is not None}
-
-    def _targets(self, tracker: Tracker, poses: Sequence[Array]) -> list[Array]:
-        asked = self.asked(tracker)
-        return [asked.get(tip, pose) for tip, pose in enumerate(poses)]
+        return {tip: goal for tip, goal in self._requested.items() if followed[tip] is not None}
 
 
-def drawing(options: TrackerOptions) -> TrackerOptions:
-    """These options, with a `rest_rate` that draws joints to the example."""
+def with_rest_rate(options: TrackerOptions) -> TrackerOptions:
+    """Return these options with a positive `rest_rate`, so that joints move to the example."""
     return replace(options, rest_rate=options.rest_rate or REST_RATE)

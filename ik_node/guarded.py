@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lifecycle node that goes on whatever a callback of a service or a subscription raises.
+"""A lifecycle node that survives exceptions in callbacks of services and subscriptions.
 
-rclpy hands such an exception to whoever spins, which ends the process: an invalid lifecycle
+rclpy raises such an exception in the executor, which ends the process: an invalid lifecycle
 transition or a negative time on /clock is enough.
 """
 
@@ -16,31 +16,32 @@ from rclpy.lifecycle import LifecycleNode
 
 
 class GuardedNode(LifecycleNode, ABC):
-    """Hands what callbacks raise to `callback_failed`; a service then answers as if it had failed.
+    """A lifecycle node that passes exceptions of callbacks to `callback_failed`.
 
-    Timers are left alone: their callbacks are the node's own.
+    The service then returns its response as it is. Callbacks of timers are
+    not guarded: they are the node's own.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
-        for service in self.services:  # those of the lifecycle are not made by create_service
+        for service in self.services:  # rclpy makes the lifecycle services without create_service
             service.callback = self._guarded(service.srv_name, service.callback)
 
     @abstractmethod
     def callback_failed(self, where: str, error: Exception) -> None:
-        """A callback of the service or topic `where` raised an exception."""
+        """Handle an exception in a callback of the service or topic `where`."""
 
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
     ) -> Any:
-        """See rclpy."""
+        """Make a service with a guarded callback; arguments as in rclpy."""
         guarded = self._guarded(srv_name, callback)
         return super().create_service(srv_type, srv_name, guarded, **options)
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Callable[..., Any], *args: Any, **options: Any
     ) -> Any:
-        """See rclpy."""
+        """Make a subscription with a guarded callback; arguments as in rclpy."""
         guarded = self._guarded(topic, callback)
         return super().create_subscription(msg_type, topic, guarded, *args, **options)
 
@@ -51,6 +52,6 @@ class GuardedNode(LifecycleNode, ABC):
                 return callback(*arguments)
             except Exception as error:
                 self.callback_failed(where, error)
-            return arguments[-1]  # of a service: the response that the callback was to fill
+            return arguments[-1]  # a service's response; for a subscription nothing reads it
 
         return guarded

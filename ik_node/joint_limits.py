@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of a robot's joints: those of the description, tightened by the parameters."""
+"""The joint limits of a robot: those of the description, tightened by the parameters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ik_core.tracking import MotionLimits
 
 from .parameters.node_options import Limits, NodeParameters
 
+# [rad or m] Encoder noise, accepted even with a tolerance of 0.
 LEAST_TOLERANCE = 1e-3
-"""[rad or m] States of a robot at rest may differ this much, even with a tolerance of 0."""
 
 
 def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionLimits) -> Array:
-    """Append the own limits of mimic joints to `limits.rows` (5, n): (5, n + m).
+    """Append the limits of the m mimic joints to `limits.rows` (5, n); return (5, n + m).
 
-    Own limits are those of the description and of the parameters. A joint without a velocity limit
-    has the default; without any, it is limited as its driver is, which `limits` says.
+    A mimic joint has the limits of the description and of the parameters. One without a rate limit
+    has the default; without a default, |multiplier| times that of its driver in `limits`.
     """
     columns, default = [], parameters.default_limits
     for joint, mimic in robot.mimic_joints.items():
@@ -42,13 +42,13 @@ def limits_with_mimics(robot: Robot, parameters: NodeParameters, limits: MotionL
 
 
 def mimic_unit(robot: Robot, joint: str) -> str:
-    """The unit of a mimic joint's position: 'm' or 'rad'."""
+    """Return the unit of a mimic joint's position: 'm' or 'rad'."""
     slides = robot.tree[robot.body_names.index(joint), KIND] == PRISMATIC
     return 'm' if slides else 'rad'
 
 
 def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
-    """The limits of every step: the description's, tightened, and the defaults for the rest."""
+    """Return the limits of every step: the description's, tightened, and defaults for the rest."""
     rows = [parameters.joint_limits.get(joint, Limits()) for joint in robot.joint_names]
     return MotionLimits(
         lower=np.maximum(robot.lower, [row.lower for row in rows]),
@@ -58,7 +58,7 @@ def motion_limits(robot: Robot, parameters: NodeParameters) -> MotionLimits:
 
 
 def _rate_limits(robot: Robot, parameters: NodeParameters, kind: str) -> Array:
-    """One kind (n,) of a robot's limits, so low that mimic joints keep theirs as well."""
+    """Return one kind (n,) of rate limits, so low that mimic joints keep theirs as well."""
 
     def own(joint: str) -> float:
         limit: float = getattr(parameters.joint_limits.get(joint, Limits()), kind)
@@ -72,11 +72,11 @@ def _rate_limits(robot: Robot, parameters: NodeParameters, kind: str) -> Array:
     unlimited = {joint for joint, is_free in zip(robot.joint_names, free, strict=True) if is_free}
 
     def default_of(joint: str, driver: str) -> float:
-        if kind == 'velocity':  # a driver with a limit has one for what follows it
+        if kind == 'velocity':  # the limit of a driver serves its mimic joints, too
             return default if driver in unlimited else math.inf
         return math.inf if np.isfinite(getattr(robot.mimic_limits[joint], kind)) else default
 
-    # limits of the description are folded already: a mimic joint may have one of its own
+    # Limits of mimic joints in the description are part of `stated`; parameters are added here.
     mimics = {
         joint: min(own(joint), default_of(joint, mimic.joint))
         for joint, mimic in robot.mimic_joints.items()
@@ -95,9 +95,9 @@ def following_errors(robot: Robot, parameters: NodeParameters) -> Array:
 
 
 def state_tolerances(robot: Robot, parameters: NodeParameters) -> Array:
-    """Return how much the states (n + m,) of a robot at rest may differ [rad or m], mimics last.
+    """Return the tolerances (n + m,) [rad or m] for states of a robot at rest, mimic joints last.
 
-    Each is the joint's own tolerance, or else the one of all joints.
+    Each is the joint's own tolerance, or else `state_tolerance`, and at least LEAST_TOLERANCE.
     """
     names = (*robot.joint_names, *robot.mimic_joints)
     default, own = parameters.node.state_tolerance, parameters.state_tolerances
@@ -105,7 +105,7 @@ def state_tolerances(robot: Robot, parameters: NodeParameters) -> Array:
 
 
 def missing_limits(robot: Robot, parameters: NodeParameters) -> list[str]:
-    """One sentence for each kind of limit that neither the description nor a parameter gives."""
+    """Return a sentence for each kind of limit that neither description nor parameters give."""
     sentences = []
     for kind in ('velocity', 'acceleration'):
         own = parameters.joint_limits

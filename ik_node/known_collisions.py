@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collisions of the links of the robot that a node moves, for all callers."""
+"""A cache of the self-collision checkers of the node's robot, shared by all its parts."""
 
 from __future__ import annotations
 
 from ik_core import Collisions, Robot
 from ik_core.locks import Lock
 
-MOST_MARGINS = 4
-"""Margins whose collisions are kept: the last ones."""
+MOST_MARGINS = 4  # the cache keeps the checkers of the last margins only
 
 
 class KnownCollisions:
-    """Prepared at the first call for a margin, which may take seconds; other callers wait."""
+    """The self-collision checkers of a robot, by margin; the first call of a margin takes seconds.
+
+    Other threads wait meanwhile.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -19,9 +21,9 @@ class KnownCollisions:
         self._by_margin: dict[float, Collisions] = {}
 
     def of(self, robot: Robot, margin: float) -> Collisions:
-        """Return those of a robot whose links are to be farther apart than the margin [m].
+        """Return the checker that keeps the links of a robot farther apart than the margin [m].
 
-        Raises IkError where its description has no usable geometry.
+        Raises IkError if the description has no usable geometry.
         """
         with self._lock:
             if self._robot is not robot:

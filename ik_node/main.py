@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `ik_node`.
 
-Signals are waited for before anything else is imported. rclpy is imported when the process starts
-and not with this module, so that its absence can be reported in one line.
+Signal handlers are set before anything else is imported. `main` imports rclpy, not this module,
+so that a missing rclpy is reported in one line.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; 0 then, 1 if it can't start, 2 for bad arguments."""
+    """Run the node until SIGINT or SIGTERM.
+
+    Returns the exit code: 0, or 1 if the node can't start, or 2 for bad arguments.
+    """
     stopping = threading.Event()
     stop_on_signals(stopping)
-    warnings.filterwarnings('ignore', 'kernels run as plain Python')  # the first line of the log
+    # The first line of the log says so.
+    warnings.filterwarnings('ignore', 'kernels run as plain Python')
     try:
         args = _with_robot(sys.argv[1:] if args is None else args)
         if args is None:
@@ -39,7 +43,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _with_robot(args: list[str]) -> list[str] | None:
-    """Arguments for rclpy (see `arguments`); None, with an error printed, for an unknown robot."""
+    """Return the arguments for rclpy; print an error and return None for an unknown robot."""
     from ik_core.exceptions import UrdfError
 
     from .arguments import with_robot
@@ -52,16 +56,16 @@ def _with_robot(args: list[str]) -> list[str] | None:
 
 
 def stop_on_signals(stopping: threading.Event) -> None:
-    """Set `stopping` at SIGINT or SIGTERM; more of them change nothing: stopping ends soon.
+    """Set `stopping` at the first SIGINT or SIGTERM; ignore later ones.
 
-    The main thread, where signals are seen to, has to look at it without waiting: a signal that
-    finds the event's lock taken by what it interrupts waits for ever.
+    These handlers replace rclpy's, which would shut down the context before the joints rest.
 
-    rclpy's own handlers would end the context first, so that the joints could not come to rest.
+    The main thread runs the handlers, so it must poll `stopping` and never wait for it: a handler
+    that interrupts a wait would wait itself, for ever, for the lock of the event.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        for other in SIGNALS:  # one that came now would wait for a lock that this one holds
+        for other in SIGNALS:  # a second signal would wait for the lock that stopping.set holds
             signal.signal(other, _change_nothing)
         stopping.set()
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `ik_node`: goals in, rate-limited joint commands out.
 
-This module only wires. What is decided elsewhere: solving and limits in `ik_core.tracking`,
-parameters in `parameters`, where the robot comes from and which goals are taken in `inputs`, what
-another robot changes in `installation`, the ticks in `control_loop`, what is published and
-reported in `outputs`, the process in `run`.
+This module only connects the parts of the node: `ik_core.tracking` solves and keeps the limits,
+`parameters` reads and checks the parameters, `inputs` has the robot description, the goals and
+the measured states, `robot_swap` changes the robot, `control_loop` runs the ticks, `outputs` has
+the messages and reports, and `run` the process.
 
 The node is a lifecycle node. Configuring reads the parameters and loads the robot (or waits for
-it on the topic robot_description), activating starts the joint states. With `autostart` it takes
-both steps by itself. Ticks, and messages and chores between them, have a thread of their own, and
-never run while a callback does; while there are no ticks, a timer does the rest (`ticker`).
-Loading a robot and importing a solver's libraries run beside both (`ik_core.jobs`).
+it on the topic robot_description), activating starts the commands. With `autostart` the node takes
+both steps by itself. Ticks have a thread of their own, which also reads messages and does
+housekeeping; callbacks never run at the same time (`ticker`). Without ticks, a timer reads
+messages and does housekeeping. Background jobs load robots and import a solver's libraries
+(`ik_core.jobs`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ from .inputs.joint_states import FeedbackMonitor
 from .inputs.robot_description import TOPIC as DESCRIPTION
 from .inputs.robot_description import Description
 from .inputs.tf_frames import TfFrames
-from .installation import Installation
 from .known_collisions import KnownCollisions
 from .outputs.codes import StatusCode
 from .outputs.collision_markers import PERIOD as COLLISIONS_PERIOD
@@ -56,6 +56,7 @@ from .outputs.graph_watch import GRAPH_PERIOD, ClockLog, GraphWatch
 from .outputs.markers import SAMPLING_PERIOD, Markers
 from .parameters.store import Parameters
 from .robot_model import Model
+from .robot_swap import RobotSwap
 from .scene_reader import SceneReader
 from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
@@ -63,14 +64,12 @@ from .services.recording import RecordService
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Gate, Housekeeping
 
+# [s] Period of the timer that reads messages and does housekeeping while there are no ticks.
 HOUSEKEEPING_PERIOD = 0.05
-"""[s] Period of the timer that takes messages and does housekeeping while there are no ticks."""
-HOUSEKEEPING_SHARE = 0.3
-"""Share of a tick's period after which no housekeeping begins."""
+HOUSEKEEPING_FRACTION = 0.3  # of a tick's period; no action begins later, as ticks come first
 STATUS_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 1.0
-GARBAGE_PERIODS = (0.1, 1.0, 60.0)
-"""GC period [s] for generations 0, 1 and 2."""
+GARBAGE_PERIODS = (0.1, 1.0, 60.0)  # GC period [s] for generations 0, 1 and 2
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -80,12 +79,13 @@ ERROR = TransitionCallbackReturn.ERROR
 class IkNode(GuardedNode):
     """Follows goal poses with the joints of a robot.
 
-    `stopping` is the event that ends the process; configuring gives up when it is set. Raises
-    InvalidOption when a parameter that the node was started with is refused.
+    stopping : ends the process; when it is set, configuring fails
+
+    Raises InvalidOption if the node is started with an invalid parameter.
     """
 
     def __init__(self, stopping: threading.Event | None = None, **options: Any) -> None:
-        self._gate = Gate()  # before anything of the node can ask for it
+        self._gate = Gate()  # first: rclpy's constructor reads default_callback_group
         super().__init__('ik_node', **options)
         self._stopping = stopping or threading.Event()
         self._active = self._swapping = self._finished = False
@@ -123,7 +123,7 @@ class IkNode(GuardedNode):
             self._recording,
             self._history,
         )
-        self.step, self.publish = self._motion.step, self._motion.publish  # of a ticker.Worker
+        self.step, self.publish = self._motion.step, self._motion.publish  # a ticker.Worker
 
     def _make_services(self) -> None:
         self._collisions = KnownCollisions()
@@ -142,7 +142,7 @@ class IkNode(GuardedNode):
             'Home': self._goals.go_home,
         }
         self._interactive = InteractiveGoals(self, self._health, self._goals, menu)
-        self._installation = Installation(
+        self._robot_swap = RobotSwap(
             self,
             self._settings,
             self._health,
@@ -180,11 +180,11 @@ class IkNode(GuardedNode):
 
     @property
     def default_callback_group(self) -> Gate:
-        """The group of all callbacks, those of parameters and of the lifecycle included."""
+        """The group of all callbacks, including those of parameters and of the lifecycle."""
         return self._gate
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """See rclpy, whose services answer by this; what there is not is refused by its name."""
+        """Set parameters all or none, as in rclpy; refuse unknown ones, with the closest names."""
         why = self._settings.why_unknown(parameter.name for parameter in parameter_list)
         if why:
             return SetParametersResult(successful=False, reason=why)
@@ -193,13 +193,13 @@ class IkNode(GuardedNode):
     # Lifecycle
 
     def autostart(self) -> bool:
-        """Configure and activate if the parameter asks for it; false when that failed."""
+        """Configure and activate if `autostart` is true; return False if that failed."""
         if not self._settings.take().node.autostart:
             return True
         return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters, and the robot unless it comes by topic."""
+        """Read the parameters, and load the robot unless a topic has its description."""
         self._settings.locked = True
         self._clock_source.follow(self.get_parameter('use_sim_time').value)
         result = self._attempt(self._configure)
@@ -208,7 +208,7 @@ class IkNode(GuardedNode):
         return result
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start publishing; without a robot yet, as soon as there is one."""
+        """Start publishing, as soon as there is a robot."""
         result = super().on_activate(state)
         if result != SUCCESS:
             return result
@@ -225,16 +225,16 @@ class IkNode(GuardedNode):
         return result if result != SUCCESS else super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the robot; all parameters can change again."""
+        """Remove the robot; all parameters can change again."""
         return self._attempt(self._tear_down)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring the joints to rest and forget the robot."""
+        """Bring the joints to rest and remove the robot."""
         self._finished = True
         return self._attempt(self._tear_down)
 
     def finish(self) -> None:
-        """Shut down, unless somebody asked for that before."""
+        """Shut down, unless a transition did that before."""
         if not self._finished:
             self.trigger_shutdown()
 
@@ -243,7 +243,7 @@ class IkNode(GuardedNode):
         return self._attempt(self._tear_down)
 
     def _attempt(self, action: Callable[[], None]) -> TransitionCallbackReturn:
-        """Do what a transition asks for; rclpy would drop the exception unseen."""
+        """Run the action of a transition, and log its exception, which rclpy would drop."""
         try:
             with self._gate.lock:  # a transition may come from outside the executor
                 action()
@@ -255,7 +255,7 @@ class IkNode(GuardedNode):
         return SUCCESS
 
     def _leave(self) -> None:
-        """Come to rest, and show nothing any more."""
+        """Come to rest, and remove all markers."""
         try:
             self._stop()
         finally:
@@ -272,7 +272,7 @@ class IkNode(GuardedNode):
         self._tf.open()
         robot = self._description.open(parameters)
         if robot is not None:
-            self._installation.install(robot)
+            self._robot_swap.install(robot)
             self._description.taken(accepted=True)
         self._goals.open()
         self._examples.open()
@@ -281,10 +281,10 @@ class IkNode(GuardedNode):
         self._recording.open()
 
     def _tear_down(self) -> None:
-        """Close all parts; what one of them raises keeps no other open, and is raised after."""
+        """Close all parts; an error of one part is raised after all are closed."""
         with ExitStack() as last_to_first:
             last_to_first.callback(self._unlock)
-            last_to_first.callback(self._installation.forget)
+            last_to_first.callback(self._robot_swap.forget)
             for part in (
                 self._tf,
                 self._compute_ik,
@@ -293,7 +293,7 @@ class IkNode(GuardedNode):
                 self._examples,
                 self._description,
                 self._motion,
-                self._recording,  # before the motion forgets what was recorded
+                self._recording,  # closed before the motion drops the model with the record
             ):
                 last_to_first.callback(part.close)
             last_to_first.callback(self._leave)
@@ -304,39 +304,40 @@ class IkNode(GuardedNode):
     # The robot
 
     def _moved(self) -> Model | None:
-        """The model that is moved; None without a robot."""
+        """Return the robot model that is moved; None without a robot."""
         return self._motion.model
 
     def _shown(self) -> tuple[Model | None, Command | None]:
-        """The model while it ticks, and its last command."""
+        """Return the robot model while it ticks, else None, and its last command."""
         return (self._moved() if self._motion.is_ticking else None), self._health.command
 
     def _ready(self) -> Model:
-        """The model that goals are for; Refused while they can't be followed."""
+        """Return the robot model that goals are for; Refused while goals can't be followed."""
         model, state = self._motion.model, self._state()
         if state is StatusCode.WAITING_FOR_CLOCK and self._clock_source.has_begun:
-            state = self._feedback.obstacle or StatusCode.ACTIVE  # goals wait until it goes on
+            # Goals wait until the clock advances.
+            state = self._feedback.obstacle or StatusCode.ACTIVE
         if model is None or state is not StatusCode.ACTIVE:
             raise Refused(state.key, state.text)
-        self._motion.take_parameters()  # so goals count as the parameters set before them say
+        self._motion.take_parameters()  # parameters set before a goal apply to it
         return model
 
     def _take_loaded_robot(self) -> None:
-        """Move a robot that came by topic and is loaded, once the one before is at rest."""
+        """Change to a robot that came by topic and is loaded, once the present one is at rest."""
         accepted = True
         try:
             robot = self._description.loaded()
             if robot is None:
                 return
-            self._installation.check_topics(robot)
+            self._robot_swap.check_topics(robot)
             if not self._motion.is_at_rest:
                 self._swapping = True
                 self._motion.come_to_rest()
                 return
             self._stop()
             self._recording.finish()
-            self._installation.install(robot)
-        except Exception as error:  # whatever it is, the robot before goes on
+            self._robot_swap.install(robot)
+        except Exception as error:  # on any error, the previous robot continues
             accepted = False
             model = self._motion.model
             kept = f'; {model.robot.name} is kept' if model else ''
@@ -345,10 +346,10 @@ class IkNode(GuardedNode):
         self._swapping = False
         self._start()
 
-    # The ticks, see `ticker.Worker`, and everything that is not urgent
+    # The ticks (a `ticker.Worker`), and housekeeping
 
     def _start(self) -> None:
-        """Tick, if the node is active and knows where the robot is; tried again until then."""
+        """Start to tick, if the node is active and the robot's position is known."""
         if self._active:
             self._motion.start(self)
 
@@ -358,36 +359,34 @@ class IkNode(GuardedNode):
             self._keep_house()
 
     def prepare(self) -> None:
-        """Handle the messages that came."""
+        """Handle the received messages."""
         self._description.poll()
         self._feedback.poll()
         self._examples.poll()
         self._goals.poll()
 
     def rest(self) -> None:
-        """Housekeeping, as far as there is time before the next tick."""
+        """Do housekeeping, in the time before the next tick."""
         model = self._motion.model
         if model is not None:
-            self._housekeeping_actions.run(HOUSEKEEPING_SHARE * model.tracker.period)
+            self._housekeeping_actions.run(HOUSEKEEPING_FRACTION * model.tracker.period)
 
     def callback_failed(self, where: str, error: Exception) -> None:
-        """Count what a callback should not have raised; ValueError: of what it was called with."""
+        """Count an exception of a callback; a ValueError is taken for invalid input."""
         if isinstance(error, (ValueError, *MIDDLEWARE_ERRORS)):
             self._health.refuse(where, Refused('invalid', sentence(error)))
         else:
             self._health.error(where, f'{where}: {explanation(error)}')
 
     def failed(self, text: str) -> None:
-        """Count an exception that came out of a tick or of what goes with it."""
+        """Count an exception in a tick or in its preparation or housekeeping."""
         self._health.error('thread', text)
 
     def _housekeeping(self) -> None:
-        """Do the work of ticks while there are none, and the work that can't be done beside the
-        executor.
-        """
+        """Read messages and do housekeeping while there are no ticks; take a loaded robot."""
         try:
             self._take_loaded_robot()
-            self._start()  # where it had to wait
+            self._start()  # it may have had to wait
             if self._motion.has_thread:
                 if not self._description.is_loading:
                     self._timer.cancel()
@@ -398,13 +397,13 @@ class IkNode(GuardedNode):
             self._health.error('housekeeping', traceback.format_exc())
 
     def _keep_house(self) -> None:
-        """Run the timer until it is not needed any more."""
+        """Start the housekeeping timer; it cancels itself once ticks do its work."""
         self._timer.reset()
         if self.executor is not None:
             self.executor.wake()
 
     def _state(self) -> StatusCode:
-        """The state of the node; ACTIVE where the tracker knows more."""
+        """Return the state of the node; if ACTIVE, the tracker's status has the details."""
         if not self._settings.locked:
             return StatusCode.UNCONFIGURED
         if self._motion.model is None:

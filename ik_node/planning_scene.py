@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MoveIt's planning scenes: what is around the robot and on its links, and what may touch.
+"""MoveIt's planning scenes: objects around the robot and on its links, and allowed collisions.
 
-A scene is a value: each message makes another one. A message never fails: what can be read of it
-counts, and the scene keeps a `Flaw` for each part that could not be read, until a later message
-replaces or removes that part. So whoever judges configurations can decline while something is
-missing (`PlanningScene.missing`).
+A scene is a value: each message makes another one. Reading a message never fails: the readable
+parts are applied, and the scene keeps a `Flaw` for each other part, until a later message
+replaces or removes that part. So a collision check can be declined while parts are missing
+(`PlanningScene.missing`).
 
-An object in the frame of a link stays where that frame was when the message came; in any other
-frame, it moves with that frame. Meshes are their convex hulls. Octomaps, planes, cones, padding
-and scale are not supported.
+An object given in the frame of a link stays where it was when the message came. One given in any
+other frame moves with that frame. Meshes are replaced by their convex hulls. Octomaps, planes,
+cones, padding and scale are not supported.
 
 Nothing here imports moveit_msgs: any object with the fields of its messages is accepted.
 """
@@ -36,15 +36,15 @@ from ik_core.maths.rotations import Array
 
 from .conversions import pose_to_transform
 
+# Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type.
 PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
     1: (lambda sizes: Box((sizes[0], sizes[1], sizes[2])), 3),
     2: (lambda sizes: Sphere(sizes[0]), 1),
     3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
 }
-"""Makers of shapes and their dimensions, by shape_msgs/SolidPrimitive.type."""
 MATRIX = 'allowed_collision_matrix'
+# Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type.
 UNSUPPORTED = {4: 'cone', 5: 'prism'}
-"""Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type."""
 
 
 class Operation(IntEnum):
@@ -58,9 +58,9 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True)
 class Moment:
-    """A robot at positions q (n,), and where frames are then.
+    """A robot at positions q (n,), and the poses of frames at that moment.
 
-    frame_of : the pose (4, 4) of a frame by its id, in the root link's; raises IkError
+    frame_of : returns the pose (4, 4) of a frame, by its id, in the root link's; raises IkError
     """
 
     robot: Robot
@@ -68,7 +68,7 @@ class Moment:
     frame_of: Callable[[str], Array]
 
     def in_link(self, link: str, pose: Array) -> Array:
-        """Return a pose (4, 4) in the root link's frame in that of a link."""
+        """Transform a pose (4, 4) from the root link's frame to that of a link."""
         own: Array = np.linalg.inv(self.robot.forward_kinematics(self.q, link)) @ pose
         return own
 
@@ -76,7 +76,7 @@ class Moment:
 class Flaw(NamedTuple):
     """A part of a scene that could not be read.
 
-    kind : 'octomap', 'cone', 'plane', ...; '' for values that are wrong
+    kind : 'octomap', 'cone', 'plane', ...; '' for invalid values
     """
 
     kind: str
@@ -84,9 +84,9 @@ class Flaw(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A flaw of a scene, and what has it.
+    """A flaw of a scene, and the part that has it.
 
-    name : an object's id; of what is no object its kind
+    name : the id of an object; the kind of any other part
     subject : such as "attached object 'cup'"
     """
 
@@ -99,14 +99,14 @@ class Missing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """An object: shapes with poses (4, 4) in its frame, and its pose.
 
-    frame_id : that the pose is in; of what a link carries that link
-    is_carried : whether a link carries it
+    frame_id : the frame of the pose; for a carried object, the link that carries it
+    is_carried : whether a link carries the object
     touching : links that it may touch
-    flaws : of shapes that could not be read, besides `shapes`
-    misplaced : why it is not known where it is; then it is not in the world
+    flaws : the flaws of shapes that could not be read; `shapes` has the others
+    misplaced : why the pose is unknown; the object is then left out of worlds
     """
 
     frame_id: str
@@ -119,13 +119,13 @@ class Thing:
 
     @property
     def all_flaws(self) -> tuple[Flaw, ...]:
-        """The flaws of its shapes and of its place."""
+        """The flaws of its shapes and of its pose."""
         return self.flaws if self.misplaced is None else (*self.flaws, self.misplaced)
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Pairs of names that may touch, and names that may by default."""
+    """Pairs of names that may touch, and defaults for single names."""
 
     pairs: Mapping[frozenset[str], bool] = field(default_factory=dict)
     defaults: Mapping[str, bool] = field(default_factory=dict)
@@ -134,34 +134,34 @@ class Allowed:
         return bool(self.pairs or self.defaults)
 
     def names(self, first: str, second: str) -> bool:
-        """Return whether two may touch; where both have a default, both must allow it."""
+        """Return whether two objects or links may touch; two defaults must both allow it."""
         default = [self.defaults[name] for name in (first, second) if name in self.defaults]
         return self.pairs.get(frozenset((first, second)), bool(default) and all(default))
 
 
 @dataclass(frozen=True)
 class PlanningScene:
-    """Objects by their ids, what may touch, and flaws of what is no object by their kinds."""
+    """Objects by their ids, allowed collisions, and flaws of other parts by their kinds."""
 
-    things: Mapping[str, Thing] = field(default_factory=dict)
+    objects: Mapping[str, SceneObject] = field(default_factory=dict)
     allowed: Allowed = field(default_factory=Allowed)
     flaws: Mapping[str, Flaw] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.things or self.allowed)
+        return bool(self.objects or self.allowed)
 
     # --- what is missing -------------------------------------------------------------------------
 
     def missing(self, ignored: Collection[str] = ()) -> list[Missing]:
-        """Return what could not be read, but for these kinds and ids of objects."""
+        """Return the parts that could not be read, except for ignored kinds and ids of objects."""
         found = [Missing(kind, kind, flaw) for kind, flaw in self.flaws.items()]
-        for name, thing in self.things.items():
-            subject = _subject(name, thing.is_carried)
-            found += [Missing(name, subject, flaw) for flaw in thing.all_flaws]
+        for name, item in self.objects.items():
+            subject = _subject(name, item.is_carried)
+            found += [Missing(name, subject, flaw) for flaw in item.all_flaws]
         return [each for each in found if not {each.name, each.flaw.kind} & set(ignored)]
 
     def with_flaw(self, kind: str, reason: str | None) -> PlanningScene:
-        """Return the scene with a flaw of what is no object; without it for None."""
+        """Return the scene with a flaw of a part that is no object; reason None removes it."""
         flaws = {k: flaw for k, flaw in self.flaws.items() if k != kind}
         if reason is not None:
             flaws[kind] = Flaw(kind, reason)
@@ -183,16 +183,17 @@ class PlanningScene:
         return scene.attaching(message.robot_state.attached_collision_objects, now)
 
     def adding(self, objects: Iterable[Any], now: Moment) -> PlanningScene:
-        """Return the scene after moveit_msgs/CollisionObject, whatever their operations are."""
+        """Return the scene after moveit_msgs/CollisionObject messages, in their order."""
         scene = self
         for each in objects:
-            scene = scene._holding(each.id, scene._things_after(each, now))
+            scene = scene._holding(each.id, scene._objects_after(each, now))
         return scene
 
     def attaching(self, carried: Iterable[Any], now: Moment) -> PlanningScene:
-        """Return the scene after moveit_msgs/AttachedCollisionObject.
+        """Return the scene after moveit_msgs/AttachedCollisionObject messages, in their order.
 
-        One without shapes picks up the object with its id; one that is removed stays where it is.
+        A message without shapes attaches the object of its id from the world. A detached object
+        stays in the world where it is.
         """
         scene = self
         for each in carried:
@@ -200,22 +201,22 @@ class PlanningScene:
         return scene
 
     def without_attached(self) -> PlanningScene:
-        """Return the scene in which no link carries anything."""
-        things = {k: it for k, it in self.things.items() if not it.is_carried}
-        return self if len(things) == len(self.things) else replace(self, things=things)
+        """Return the scene without attached objects."""
+        objects = {k: it for k, it in self.objects.items() if not it.is_carried}
+        return self if len(objects) == len(self.objects) else replace(self, objects=objects)
 
     # --- worlds ----------------------------------------------------------------------------------
 
     def put_into(self, world: World, now: Moment) -> None:
-        """Add everything that is known to an empty world. Raises IkError that names the object."""
+        """Add all objects with a known pose to an empty world. Raises IkError naming one."""
         links = set(now.robot.link_names)
         parts = {link: [link] for link in now.robot.link_names}
-        for name, part, thing, shape, pose in self._parts(now):
-            if thing.is_carried:
-                world.attach(part, shape, thing.frame_id, pose, thing.touching)
+        for name, part, item, shape, pose in self._parts(now):
+            if item.is_carried:
+                world.attach(part, shape, item.frame_id, pose, item.touching)
             else:
                 world.add(part, shape, pose)
-            if name not in links:  # the matrix means the link where an object has its name
+            if name not in links:  # a name that is a link's means the link in the matrix
                 parts.setdefault(name, []).append(part)
         for first, second in combinations(parts, 2) if self.allowed else ():
             if self.allowed.names(first, second):
@@ -224,35 +225,36 @@ class PlanningScene:
                         world.allow(one, other)
 
     def move_in(self, world: World, now: Moment) -> None:
-        """Move the objects of a world that `put_into` made to where their frames are now."""
+        """Move the objects of a world made by `put_into` with their frames."""
         root = now.robot.base_link
-        if all(it.is_carried or it.frame_id == root for it in self.things.values()):
+        if all(it.is_carried or it.frame_id == root for it in self.objects.values()):
             return
-        for _, part, thing, _, pose in self._parts(now):
-            if not thing.is_carried and not np.array_equal(world[part].pose, pose):
+        for _, part, item, _, pose in self._parts(now):
+            if not item.is_carried and not np.array_equal(world[part].pose, pose):
                 world.move(part, pose)
 
-    def _parts(self, now: Moment) -> Iterator[tuple[str, str, Thing, Shape, Array]]:
-        """The shapes: the object's id, a name that nothing else has, and its pose in the root
-        link's frame, or in that of the link that carries it.
+    def _parts(self, now: Moment) -> Iterator[tuple[str, str, SceneObject, Shape, Array]]:
+        """Yield each shape: the object's id, a unique name, the object, the shape, and its pose.
+
+        The pose (4, 4) is in the root link's frame, or in that of the carrying link.
         """
         links = set(now.robot.link_names)
-        taken, frame_of = {*links, *self.things}, cache(now.frame_of)
-        for name, thing in self.things.items():
-            if thing.misplaced is not None:
+        taken, frame_of = {*links, *self.objects}, cache(now.frame_of)
+        for name, item in self.objects.items():
+            if item.misplaced is not None:
                 continue
-            base = thing.pose
-            if not thing.is_carried:
+            base = item.pose
+            if not item.is_carried:
                 with _about(_subject(name)):
-                    base = frame_of(thing.frame_id) @ thing.pose
+                    base = frame_of(item.frame_id) @ item.pose
             is_link = name in links
-            for number, (shape, place) in enumerate(thing.shapes):
+            for number, (shape, pose) in enumerate(item.shapes):
                 part = name
                 if number or is_link:
                     wanted = f'{name} (object)' if is_link else name
                     part = _free_name(f'{wanted} {number}' if number else wanted, taken)
                     taken.add(part)
-                yield name, part, thing, shape, base @ place
+                yield name, part, item, shape, base @ pose
 
     # --- operations ------------------------------------------------------------------------------
 
@@ -261,7 +263,7 @@ class PlanningScene:
             return self.with_flaw(
                 'octomap', 'octomaps are not supported: boxes can stand for what they show'
             )
-        is_cleared = getattr(octomap, 'id', '')  # of an octomap that a difference names
+        is_cleared = getattr(octomap, 'id', '')  # a difference with an empty octomap clears it
         return self.with_flaw('octomap', None) if is_cleared else self
 
     def _with_padding(self, message: Any) -> PlanningScene:
@@ -274,57 +276,57 @@ class PlanningScene:
                 scene = scene.with_flaw(kind, reason if wrong else None)
         return scene
 
-    def _holding(self, name: str, things: dict[str, Thing]) -> PlanningScene:
-        """The scene with these things; without the shapes of one that would be too many."""
-        if name in things and sum(len(thing.shapes) for thing in things.values()) > MOST:
+    def _holding(self, name: str, objects: dict[str, SceneObject]) -> PlanningScene:
+        """Return the scene with these objects; drop the shapes of `name` if there are too many."""
+        if name in objects and sum(len(item.shapes) for item in objects.values()) > MOST:
             flaw = Flaw('count', f'there would be more than {MOST} shapes')
-            things[name] = replace(things[name], shapes=(), flaws=(flaw,))
-        return replace(self, things=things)
+            objects[name] = replace(objects[name], shapes=(), flaws=(flaw,))
+        return replace(self, objects=objects)
 
-    def _things_after(self, message: Any, now: Moment) -> dict[str, Thing]:
-        """The things after a moveit_msgs/CollisionObject."""
-        name, operation, things = message.id, _number(message.operation), dict(self.things)
-        before = things.get(name)
+    def _objects_after(self, message: Any, now: Moment) -> dict[str, SceneObject]:
+        """Return the objects after a moveit_msgs/CollisionObject."""
+        name, operation, objects = message.id, _number(message.operation), dict(self.objects)
+        before = objects.get(name)
         if before is not None and before.is_carried and operation != Operation.REMOVE:
-            before = None  # in the world there is none
+            before = None  # an attached object is not in the world
         if operation == Operation.REMOVE:
-            return {k: it for k, it in things.items() if it.is_carried or name not in ('', k)}
+            return {k: it for k, it in objects.items() if it.is_carried or name not in ('', k)}
         if operation == Operation.MOVE:
-            thing = _moved(before, message, now)
+            item = _moved(before, message, now)
         elif operation == Operation.ADD or (operation == Operation.APPEND and before is None):
-            thing = _thing(message, now)
+            item = _scene_object(message, now)
         elif operation == Operation.APPEND and before is not None:
-            thing = _appended(before, _thing(message, now))
+            item = _appended(before, _scene_object(message, now))
         else:
-            thing = _flawed(before, now, f'unknown operation {operation}')
-        return things | {name: thing}
+            item = _flawed(before, now, f'unknown operation {operation}')
+        return objects | {name: item}
 
-    def _carried(self, message: Any, now: Moment) -> dict[str, Thing]:
-        """The things after a moveit_msgs/AttachedCollisionObject."""
-        name, link, things = message.object.id, message.link_name, dict(self.things)
+    def _carried(self, message: Any, now: Moment) -> dict[str, SceneObject]:
+        """Return the objects after a moveit_msgs/AttachedCollisionObject."""
+        name, link, objects = message.object.id, message.link_name, dict(self.objects)
         operation = _number(message.object.operation)
         if operation == Operation.REMOVE:
-            for each, it in things.items():
+            for each, it in objects.items():
                 if it.is_carried and name in ('', each) and link in ('', it.frame_id):
-                    things[each] = _put_down(it, now)
-            return things
-        before, touching = things.get(name), tuple(message.touch_links)
-        thing = _thing(message.object, now, needs_shapes=before is None)
-        if before is not None and not (thing.shapes or thing.flaws):
-            thing = before  # picked up
+                    objects[each] = _put_down(it, now)
+            return objects
+        before, touching = objects.get(name), tuple(message.touch_links)
+        item = _scene_object(message.object, now, needs_shapes=before is None)
+        if before is not None and not (item.shapes or item.flaws):
+            item = before  # attached from the world
         if operation not in set(Operation):
-            thing = _flawed(thing, now, f'unknown operation {operation}')
-        carried = replace(thing, frame_id=link, is_carried=True, touching=touching)
+            item = _flawed(item, now, f'unknown operation {operation}')
+        carried = replace(item, frame_id=link, is_carried=True, touching=touching)
         try:
             for each in (link, *touching):
                 now.robot.placement(each)
-            carried = replace(carried, pose=now.in_link(link, _root_pose(thing, now)))
+            carried = replace(carried, pose=now.in_link(link, _root_pose(item, now)))
         except IkError as error:
             carried = replace(carried, touching=(), misplaced=Flaw('link', str(error)))
         is_more = operation == Operation.APPEND and before is not None and before.is_carried
-        if is_more and before is not None and thing is not before:
+        if is_more and before is not None and item is not before:
             carried = replace(_appended(before, carried), touching=(*before.touching, *touching))
-        return things | {name: carried}
+        return objects | {name: carried}
 
 
 def _subject(name: str, is_carried: bool = False) -> str:
@@ -333,7 +335,7 @@ def _subject(name: str, is_carried: bool = False) -> str:
 
 @contextmanager
 def _about(what: str) -> Iterator[None]:
-    """Errors inside say what they are about."""
+    """Prefix the texts of errors inside with their subject."""
     try:
         yield
     except IkError as error:
@@ -341,70 +343,73 @@ def _about(what: str) -> Iterator[None]:
 
 
 def _free_name(wanted: str, taken: Collection[str]) -> str:
-    """A name like this one that nothing has."""
+    """Return the wanted name, with a number appended if it is taken."""
     name, number = wanted, 2
     while name in taken:
         name, number = f'{wanted} ({number})', number + 1
     return name
 
 
-def _root_pose(thing: Thing, now: Moment) -> Array:
-    """The pose (4, 4) of a thing in the root link's frame. Raises IkError."""
-    if thing.is_carried:
-        pose: Array = now.robot.forward_kinematics(now.q, thing.frame_id) @ thing.pose
+def _root_pose(item: SceneObject, now: Moment) -> Array:
+    """Return the pose (4, 4) of an object in the root link's frame. Raises IkError."""
+    if item.is_carried:
+        pose: Array = now.robot.forward_kinematics(now.q, item.frame_id) @ item.pose
         return pose
-    return now.frame_of(thing.frame_id) @ thing.pose
+    return now.frame_of(item.frame_id) @ item.pose
 
 
-def _put_down(thing: Thing, now: Moment) -> Thing:
-    """A thing that a link carried, where it is now."""
-    there = Thing(now.robot.base_link, np.eye(4), thing.shapes, flaws=thing.flaws)
-    if thing.misplaced is not None:
-        return replace(there, misplaced=thing.misplaced)
+def _put_down(item: SceneObject, now: Moment) -> SceneObject:
+    """Return a carried object as one of the world, at its present pose."""
+    there = SceneObject(now.robot.base_link, np.eye(4), item.shapes, flaws=item.flaws)
+    if item.misplaced is not None:
+        return replace(there, misplaced=item.misplaced)
     try:
-        return replace(there, pose=_root_pose(thing, now))
-    except IkError as error:  # another robot came meanwhile
+        return replace(there, pose=_root_pose(item, now))
+    except IkError as error:  # another robot has no such link
         return replace(there, misplaced=Flaw('link', str(error)))
 
 
-def _flawed(before: Thing | None, now: Moment, reason: str) -> Thing:
-    """The thing that was there before, or none, after a message that is wrong."""
-    thing = before or Thing(now.robot.base_link, np.eye(4))
-    return replace(thing, flaws=_distinct(*thing.flaws, Flaw('', reason)))
+def _flawed(before: SceneObject | None, now: Moment, reason: str) -> SceneObject:
+    """Return the previous object, or an empty one, with a flaw for an invalid message."""
+    item = before or SceneObject(now.robot.base_link, np.eye(4))
+    return replace(item, flaws=_distinct(*item.flaws, Flaw('', reason)))
 
 
 def _distinct(*flaws: Flaw) -> tuple[Flaw, ...]:
-    """Each flaw once: a message that is repeated adds none."""
+    """Return each flaw once, so that repeated messages add none."""
     return tuple(dict.fromkeys(flaws))
 
 
-def _thing(message: Any, now: Moment, needs_shapes: bool = True) -> Thing:
-    """The object of a moveit_msgs/CollisionObject; in a link's frame it stays where it is now."""
+def _scene_object(message: Any, now: Moment, needs_shapes: bool = True) -> SceneObject:
+    """Return the object of a moveit_msgs/CollisionObject."""
     shapes, flaws = _shapes(message)
     if not message.id:
         shapes, flaws = [], [Flaw('', 'an id is needed')]
     if needs_shapes and not shapes and not flaws:
         flaws.append(Flaw('', 'primitives or meshes are needed'))
-    thing = Thing(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
-    return _placed(thing, message, now)
+    item = SceneObject(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
+    return _placed(item, message, now)
 
 
-def _placed(thing: Thing, message: Any, now: Moment) -> Thing:
-    """A thing at the pose of a moveit_msgs/CollisionObject."""
+def _placed(item: SceneObject, message: Any, now: Moment) -> SceneObject:
+    """Return an object at the pose of a moveit_msgs/CollisionObject.
+
+    A pose in a link's frame is transformed to the root link's, at the present configuration.
+    """
     frame_id, kind = message.header.frame_id.removeprefix('/'), ''
     try:
         pose = pose_to_transform(message.pose)
         kind = 'frame'
         frame = now.frame_of(frame_id)
     except IkError as error:
-        return replace(thing, misplaced=Flaw(kind, str(error)))
+        return replace(item, misplaced=Flaw(kind, str(error)))
     if not frame_id or frame_id in now.robot.link_names:
         frame_id, pose = now.robot.base_link, frame @ pose
-    return replace(thing, frame_id=frame_id, pose=pose, misplaced=None)
+    return replace(item, frame_id=frame_id, pose=pose, misplaced=None)
 
 
-def _moved(before: Thing | None, message: Any, now: Moment) -> Thing:
-    """A thing at another pose."""
+def _moved(before: SceneObject | None, message: Any, now: Moment) -> SceneObject:
+    """Return an object moved by a message with the operation MOVE."""
     if before is None:
         return _flawed(None, now, 'it shall be moved, but its shapes never came')
     if len(message.primitive_poses) or len(message.mesh_poses):
@@ -412,8 +417,8 @@ def _moved(before: Thing | None, message: Any, now: Moment) -> Thing:
     return _placed(before, message, now)
 
 
-def _appended(before: Thing, more: Thing) -> Thing:
-    """A thing with the shapes of another one, too."""
+def _appended(before: SceneObject, more: SceneObject) -> SceneObject:
+    """Return an object with the shapes of another one added."""
     flaws = (*before.flaws, *more.all_flaws)
     if before.misplaced is not None or more.misplaced is not None:
         unplaced = Flaw('frame', 'it is not known where to append')
@@ -422,12 +427,12 @@ def _appended(before: Thing, more: Thing) -> Thing:
         reason = f'to append, its frame {before.frame_id!r} is needed'
         return replace(before, flaws=_distinct(*flaws, Flaw('frame', reason)))
     moved = np.linalg.inv(before.pose) @ more.pose
-    shapes = tuple((shape, moved @ place) for shape, place in more.shapes)
+    shapes = tuple((shape, moved @ pose) for shape, pose in more.shapes)
     return replace(before, shapes=before.shapes + shapes, flaws=flaws)
 
 
 def _shapes(message: Any) -> tuple[list[tuple[Shape, Array]], list[Flaw]]:
-    """The shapes of a moveit_msgs/CollisionObject with their poses in its frame, and the flaws."""
+    """Return the shapes of a moveit_msgs/CollisionObject with poses in its frame, and flaws."""
     shapes: list[tuple[Shape, Array]] = []
     flaws = [Flaw('plane', 'planes are not supported: a box can be one')] * bool(message.planes)
     for kind, solids, poses in (
@@ -458,18 +463,18 @@ def _primitive(solid: Any) -> Shape:
 
 
 def _hull(mesh: Any) -> Shape:
-    """The convex hull of a shape_msgs/Mesh, by its own corners: far fewer in most meshes."""
+    """Return the convex hull of a shape_msgs/Mesh, reduced to the vertices on the hull."""
     points = np.array([(at.x, at.y, at.z) for at in mesh.vertices], float)
     if len(points) > 4 and np.isfinite(points).all():
         try:
             points = points[ConvexHull(points).vertices]
-        except QhullError:  # flat
+        except QhullError:  # the mesh is flat
             points = np.unique(points, axis=0)
     return Convex(points)
 
 
 def _allowed(matrix: Any) -> Allowed:
-    """The pairs and defaults of a moveit_msgs/AllowedCollisionMatrix."""
+    """Return the pairs and defaults of a moveit_msgs/AllowedCollisionMatrix."""
     names, rows = list(matrix.entry_names), [list(row.enabled) for row in matrix.entry_values]
     if [len(row) for row in rows] != [len(names)] * len(names):
         size = len(names)
@@ -485,5 +490,5 @@ def _allowed(matrix: Any) -> Allowed:
 
 
 def _number(value: Any) -> int:
-    """A number of a message, where a `byte` is bytes."""
+    """Return a number of a message; rclpy gives a `byte` as bytes."""
     return value[0] if isinstance(value, bytes) else int(value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that a node moves: what the parameters make of a robot description.
+"""The robot model of a node: a robot description together with the parameters.
 
-`Model` joins the robot, the problem (one goal per tip) and the tracker that follows its
-goals. It knows no node and no topic, only the names that topics are made of.
+`Model` holds the robot, the problem (one goal per tip) and the tracker that follows its goals. It
+uses no node and no topics; it only makes the names of topics from links.
 """
 
 from __future__ import annotations
@@ -39,23 +39,21 @@ from ik_core.tracking.recording import Recorder
 
 from .alignment import Alignment, align
 from .committed_steps import Mover
-from .example_following import ExampleFollowing, drawing
+from .example_following import ExampleFollowing, with_rest_rate
 from .joint_limits import following_errors, missing_limits, motion_limits, state_tolerances
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut
 
+# The task of each kind of goal; for `auto` it depends on the number of joints.
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-"""Tasks by the kind of goal; `auto` depends on the number of joints."""
-STOP_MARGIN = 0.9
-"""[s] Delay that a stop, and the answer that it is over, may have."""
-BLANK = '\ufeff \t\r\n'
-"""Characters that may come before XML."""
+STOP_MARGIN = 0.9  # [s] allowance for the delay of a stop and of the response to its service
+BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
 
 def read_description(parameters: NodeParameters) -> str | Path | None:
-    """The source of the robot: URDF text, a file, or None for the topic."""
+    """Return the source of the robot: URDF text, a file, or None for the topic."""
     node = parameters.node
     if node.robot_description.strip():
         return node.robot_description
@@ -63,7 +61,7 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a robot's file. Raises UrdfError."""
+    """Return the content of a URDF file. Raises UrdfError."""
     if path.is_dir():
         raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
     if not path.is_file():
@@ -72,36 +70,40 @@ def read_file(path: Path) -> bytes:
 
 
 def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
-    """The robot of a description, after a trial: the tips are there, and a tick finds its kernels.
+    """Load the robot of a description, and run one tick with it.
 
-    Raises IkError where the description or a parameter is wrong for this robot.
+    The tick checks the tips, and loads the kernels from the disk so that no later tick does.
+    Raises IkError if the description is invalid, or a parameter does not fit the robot.
     """
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
-        raise UrdfError(f'{text}; urdf_path names a file')  # a message opens none
+        raise UrdfError(f'{text}; urdf_path names a file')  # messages must not open files
     node = parameters.node
     limits = Path(node.joint_limits_path).expanduser() if node.joint_limits_path else None
     robot = load_urdf(source, soft_limits=node.soft_limits, joint_limits=limits)
     model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
     model.tracker.set_goal(0, model.tip_pose(0), 0.0)
-    model.tracker.tick(0.0)  # the first one reads code from the disk
+    model.tracker.tick(0.0)
     return robot
 
 
 def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
-    """The links that follow goals; UnsupportedProblem where there is no one longest chain."""
+    """Return the links that follow goals; the default is the end of the longest chain.
+
+    Raises UnsupportedProblem if several chains are the longest.
+    """
     tips = parameters.node.tip_links
     _check_once('tip_links', tips)
     return tips or (robot.default_tip(),)
 
 
 def goal_topic(tip_link: str) -> str:
-    """The topic of a tip's goals: characters that a topic may not have become '_'."""
+    """Return the topic of a tip's goals; characters that topics can't have become '_'."""
     return f'{_token(tip_link)}/goal_pose'
 
 
 def twist_topic(tip_link: str) -> str:
-    """The topic of a tip's twists, likewise."""
+    """Return the topic of a tip's twists; characters that topics can't have become '_'."""
     return f'{_token(tip_link)}/delta_twist_cmds'
 
 
@@ -110,10 +112,12 @@ def _token(link: str) -> str:
     return f'_{token}' if token[:1].isdigit() else token
 
 
-class Begin(NamedTuple):
-    """Drop all goals, or keep them, and begin again where the robot is measured, at rest.
+class Restart(NamedTuple):
+    """An instruction to restart at rest, at the measured positions.
 
-    q (n,), and `mimics`, positions of mimic joints by name, as far as they are measured.
+    q : positions (n,) [rad or m]
+    mimics : measured positions of mimic joints, by name
+    keep_goals : follow the goals afterwards; else they are dropped
     """
 
     q: Array
@@ -122,15 +126,14 @@ class Begin(NamedTuple):
 
 
 class Model:
-    """A robot under control: its tips, their goals and the tracker.
+    """A robot that is moved: its tips, their goals and the tracker.
 
-    `last_positions` : where joints were commanded to be last, by name, with robots before. They
-        begin there. An `Alignment` leads mimic joints to where this robot has them, before the
-        tracker follows goals
-    `was_started` : whether its joints have been commanded to be where they are
+    `last_positions` : the last commands of joints, by name, of previous robots; these joints
+    begin there. An `Alignment` moves mimic joints into line before the tracker follows goals
+    `was_started` : whether commands of this model have been published
 
-    Poses are (4, 4) in the root link's frame. Raises IkError where the parameters do not fit the
-    robot, or where a mimic joint can not come to where it has to be.
+    Poses are (4, 4) in the root link's frame. Raises IkError if the parameters do not fit the
+    robot, or if a mimic joint can't be brought into line within its limits.
     """
 
     def __init__(
@@ -156,8 +159,7 @@ class Model:
         self._demonstration = self._demonstration_in_file()
         self._example_following = self._new_example_following()
         self.was_started, self.last_positions = False, dict(positions or {})
-        self.activated_at = robot.middle_configuration
-        """(n,) Where the joints were when the ticks began last."""
+        self.activated_at = robot.middle_configuration  # q (n,) when the ticks last began
         start = self._start(self.last_positions)
         self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
         self._alignment = self._new_alignment(self.last_positions)
@@ -165,15 +167,15 @@ class Model:
             self._alignment.check(self.command_joints)
 
     def tick(self, now: float, instructions: Iterable[Instruction] = ()) -> Command:
-        """Apply instructions and take one step; see Tracker."""
+        """Apply instructions and take one step at the time `now` [s]; return its command."""
         if self._example_following is not None:
             instructions = self._in_style(self._example_following, instructions)
         return self.mover.tick(now, instructions)
 
-    def apply(self, *instructions: Instruction | Begin) -> None:
+    def apply(self, *instructions: Instruction | Restart) -> None:
         """Apply instructions between two ticks. Raises IkError."""
         for instruction in instructions:
-            if isinstance(instruction, Begin):
+            if isinstance(instruction, Restart):
                 self.tracker.reset(instruction.q, keep_goals=instruction.keep_goals)
                 self._restart_alignment(instruction.mimics)
             elif self._example_following is not None:
@@ -183,18 +185,18 @@ class Model:
                 self.mover.apply(instruction)
 
     def _in_style(
-        self, imitation: ExampleFollowing, instructions: Iterable[Instruction]
+        self, following: ExampleFollowing, instructions: Iterable[Instruction]
     ) -> Iterable[Instruction]:
-        """The instructions, goals in the style of the example."""
+        """Yield the instructions, with goals changed to the style of the example."""
         for instruction in instructions:
             if isinstance(instruction, SetGoal):
                 poses = [self.tip_pose(i) for i in range(len(self.tip_links))]
-                yield from imitation.instructions(self.tracker, instruction, poses)
+                yield from following.instructions(self.tracker, instruction, poses)
             else:
                 yield instruction
 
     def set_example(self, demonstration: Demonstration) -> None:
-        """Follow the goals in this style from now on. Raises InvalidGoal for another robot's."""
+        """Follow goals in the style of this example. Raises InvalidGoal for another robot's."""
         if demonstration.robot is not self.robot or demonstration.links != self.tip_links:
             raise InvalidGoal(f'the example is for another robot than {self.robot.name}')
         self._demonstration = demonstration
@@ -202,24 +204,24 @@ class Model:
 
     @property
     def home(self) -> dict[str, float]:
-        """Home positions by name: parameters, or else where the joints were activated."""
+        """Home positions [rad or m], by name: those of parameters, else those at activation."""
         home = np.clip(self.activated_at, self.limits.lower, self.limits.upper).tolist()
         names, given = self.robot.joint_names, self.parameters.home
         return {names[i]: given.get(names[i], home[i]) for i in self.steerable_joints()}
 
     def steerable_joints(self) -> list[int]:
-        """The indices of the joints that joint goals may move: published, and not frozen."""
+        """Return the indices of the joints that joint goals may move: published and not frozen."""
         names = self.robot.joint_names
         return [i for i in self.commanded_joints() if names[i] not in self.frozen_joints]
 
     @property
     def mover(self) -> Mover:
-        """The mover of the joints now."""
+        """The present mover of the joints: the alignment, or the tracker."""
         return self._alignment or self.tracker
 
     @property
     def governor(self) -> Governor:
-        """The owner of what was last commanded: of n joints, or of these and the mimic joints."""
+        """The owner of the last command: n joints, or n + m joints during an alignment."""
         return self.mover.governor
 
     @property
@@ -233,7 +235,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the positions of the m mimic joints to q (n,); copy q where it has them."""
+        """Append the positions of the m mimic joints to q (n,); copy q if it has them."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
@@ -245,11 +247,11 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """Whether mimic joints move to where they are in line; goals wait for that."""
+        """Whether mimic joints move into line; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
-        """Hand the joints over to the tracker, once the mimic joints are in line."""
+        """Give the joints to the tracker, once the mimic joints are in line."""
         alignment = self._alignment
         if alignment is None or not alignment.is_done:
             return
@@ -258,9 +260,9 @@ class Model:
         self._alignment = None
 
     def _restart_alignment(self, mimics: Mapping[str, float]) -> None:
-        """Begin again with the tracker: mimic joints that are out of line go on from there.
+        """Restart the alignment after a reset of the tracker.
 
-        mimics : where they are, by name, as far as that was measured
+        mimics : measured positions of mimic joints, by name; others begin at their last command
         """
         last = self.positions if self._alignment is not None else {}
         self._alignment = self._new_alignment(
@@ -268,23 +270,23 @@ class Model:
         )
 
     def _new_alignment(self, positions: Mapping[str, float]) -> Alignment | None:
-        """Make the alignment of published mimic joints from known `positions`, if one is due."""
+        """Return the alignment of published mimic joints at `positions`; None if not needed."""
         joints = positions.keys() & set(self.command_joints)
         known = {joint: positions[joint] for joint in joints}
         return align(self.tracker, self.robot, self.parameters, self.limits, known)
 
     @property
     def longest_stop(self) -> float:
-        """[s] How long to wait for the joints to rest, where they brake from now on."""
+        """Longest time [s] until the joints rest, if they brake from now on, with a margin."""
         return self.mover.stopping_time + STOP_MARGIN
 
     def tip_pose(self, tip: int) -> Array:
-        """The commanded pose (4, 4) of a tip's tool centre point."""
+        """Return the commanded pose (4, 4) of a tip's tool centre point."""
         link = self.tip_links[tip]
         return self.robot.forward_kinematics(self.tracker.q, link) @ self.tool(link)
 
     def tool(self, tip_link: str) -> Array:
-        """The tool centre point (4, 4) in the frame of a tip's link."""
+        """Return the pose (4, 4) of the tool centre point in the frame of a tip's link."""
         tool = self.parameters.tools.get(tip_link, Tool())
         transform = np.eye(4)
         transform[:3, :3] = matrix_from_rpy(tool.rpy)
@@ -292,24 +294,26 @@ class Model:
         return transform
 
     def goal_kind(self, tip_link: str) -> str:
-        """The kind of a tip's goals: one of GOAL_KINDS."""
+        """Return the kind of a tip's goals: one of GOAL_KINDS."""
         return self.parameters.goal_kinds.get(tip_link, GOAL_KINDS[0])
 
     def why_unmoved(self, tip: int, point: Array) -> str:
-        """Text: no joint moves a tip in a direction to a point (3,) [m]; '' if one may."""
-        return self.problem(self._goals()).why_unmoved(tip, self.tracker.q, point)
+        """Return why no joint can move a tip towards a point (3,) [m]; '' if a joint can."""
+        problem = self.problem(self._goals())
+        tolerance = problem.position_tolerance
+        return problem.missed.why_unmoved(tip, self.tracker.q, point, tolerance)
 
     def joints_of(self, tip_link: str) -> int:
-        """Number of the joints that move a tip."""
+        """Return the number of joints that move a tip."""
         return len(set(self.robot.chain(tip_link)) & set(self.moved_joints))
 
     def needed_joints(self) -> tuple[str, ...]:
-        """The joints whose positions must be known to start from a measured state."""
+        """Return the joints whose positions must be known to start from a measured state."""
         joints = {*self._chain_joints(), *self.commanded_joints()}
         return tuple(self.robot.joint_names[i] for i in sorted(joints))
 
     def commanded_joints(self) -> list[int]:
-        """The indices of the joints that commands are published for, ascending."""
+        """Return the indices of the joints that commands are published for, ascending."""
         mimics = self.robot.mimic_joints
         drivers = [mimics[j].joint if j in mimics else j for j in self.command_joints]
         return sorted({self.robot.joint_index(driver) for driver in drivers})
@@ -317,7 +321,7 @@ class Model:
     def set_parameters(self, parameters: NodeParameters) -> None:
         """Apply changed parameters from the next tick on; the motion continues.
 
-        Limits hold whatever becomes of the others.
+        Limits are applied first: they hold even if another parameter raises an error.
         """
         limits = motion_limits(self.robot, parameters)
         if self._alignment is not None:
@@ -337,7 +341,7 @@ class Model:
             self._next_solver = Job(lambda: make_solver(name, **options))
 
     def set_speed_factor(self, factor: float) -> None:
-        """Lower all limits of velocity to this fraction, from the next tick on."""
+        """Scale all velocity limits by this fraction, from the next tick on."""
         if factor != self._speed_factor:
             self._speed_factor = factor
             self.tracker.set_limits(self._slowed(self.limits))
@@ -346,14 +350,14 @@ class Model:
         return replace(limits, velocity=self._speed_factor * limits.velocity)
 
     def _restyle_goals(self) -> None:
-        """The example, or what it counts, is another: take the goals again as they were asked."""
+        """Set the requested goals again, after a change of the example or of its options."""
         before, self._example_following = self._example_following, self._new_example_following()
         self.tracker.set_options(self._tracker_options())
         if self._example_following is None:
             self.tracker.set_rest(self.robot.middle_configuration)
         goals = {tip: goal for tip, goal in enumerate(self.tracker.goals) if goal is not None}
         if before is not None:
-            goals |= before.asked(self.tracker)
+            goals |= before.requested(self.tracker)
         received = self.tracker.received
         for tip, goal in goals.items():
             self.apply(SetGoal(tip, goal, received[tip]))
@@ -373,17 +377,17 @@ class Model:
 
     def _tracker_options(self) -> TrackerOptions:
         options = self.parameters.tracker
-        return options if self._example_following is None else drawing(options)
+        return options if self._example_following is None else with_rest_rate(options)
 
     def record(self, recorder: Recorder | None) -> None:
-        """Attach a recorder, or none; the motion continues."""
+        """Attach a recorder, or None to detach it; the motion continues."""
         self.tracker.observe(recorder)
         self.recorder = recorder
 
     def change_solver(self) -> bool:
-        """Change to the requested solver once it is made; return whether it was.
+        """Switch to the requested solver if it is ready; return whether it was.
 
-        Making one may import libraries, which takes longer than a tick: that is done in a thread.
+        A thread makes the solver, since importing its libraries may take longer than a tick.
         """
         made = self._next_solver
         if made is None or not made.done:
@@ -394,19 +398,19 @@ class Model:
         return True
 
     def missing_limits(self) -> list[str]:
-        """One sentence for each kind of limit that the description lacks: where, and what then."""
+        """Return a sentence for each kind of limit that is missing."""
         return missing_limits(self.robot, self.parameters)
 
     @property
     def positions(self) -> dict[str, float]:
-        """Commanded positions of each joint of q, and of each that is published, by name."""
+        """Commanded positions of all joints of q and all published joints, by name."""
         alignment, in_line = self._alignment, self.robot.joint_values(self.tracker.q)
         values = in_line if alignment is None else alignment.positions
         names = {*self.robot.joint_names, *self.command_joints}
         return {name: values[name] for name in names}
 
     def _start(self, positions: Mapping[str, float]) -> Array:
-        """The first positions (n,): joints without a known position are in their middle."""
+        """Return the first q (n,): the given positions, and the middle of the limits elsewhere."""
         middle = zip(self.robot.joint_names, self.robot.middle_configuration.tolist(), strict=True)
         return np.array([positions.get(joint, value) for joint, value in middle])
 
@@ -424,7 +428,7 @@ class Model:
         )
 
     def problem(self, goals: Sequence[GoalTask], avoid: Collisions | None = None) -> IkProblem:
-        """These goals within the joints, limits and tolerances that the parameters give."""
+        """Return the problem of these goals, with the node's joints, limits and tolerances."""
         node = self.parameters.node
         return IkProblem(
             self.robot,
@@ -439,11 +443,12 @@ class Model:
         )
 
     def _goals(self) -> list[GoalTask]:
-        """A goal for each tip."""
+        """Return a goal for each tip, at its pose in the middle configuration until one comes."""
         goals: list[GoalTask] = []
+        q = self.robot.middle_configuration
         for tip in self.tip_links:
             goal = self._goal(tip)
-            goal.set_target(self._middle(tip))
+            goal.set_target(self.robot.forward_kinematics(q, tip) @ self.tool(tip))
             goals.append(goal)
         return goals
 
@@ -454,7 +459,7 @@ class Model:
         return GOALS[kind](tip, tool=tool)
 
     def _frozen_joints(self) -> tuple[str, ...]:
-        """The joints that stay where they are: those asked for, and what would move base_link."""
+        """Return the joints that do not move: `frozen_joints`, and those that move base_link."""
         robot, frozen = self.robot, self.parameters.node.frozen_joints
         for joint in frozen:
             robot.joint_index(joint)  # FrameNotFound, with the closest names
@@ -462,7 +467,7 @@ class Model:
         return tuple(dict.fromkeys([*frozen, *base]))
 
     def _command_joints(self) -> tuple[str, ...]:
-        """The joints to publish, in order; see `outputs`."""
+        """Return the joints to publish, in order."""
         robot, node = self.robot, self.parameters.node
         every = (*robot.joint_names, *robot.mimic_joints)
         _check_once('command_joints', node.command_joints)
@@ -474,18 +479,13 @@ class Model:
         return tuple(robot.joint_names[i] for i in self.moved_joints)
 
     def _moved_joints(self) -> list[int]:
-        """The indices of the joints that the goals move, ascending."""
+        """Return the indices of the joints that goals of tips move, ascending."""
         names = self.robot.joint_names
         return [i for i in self._chain_joints() if names[i] not in self.frozen_joints]
 
     def _chain_joints(self) -> list[int]:
-        """The indices of the joints between the root and the tips, ascending."""
+        """Return the indices of the joints between the root and the tips, ascending."""
         return sorted({i for tip in self.tip_links for i in self.robot.chain(tip)})
-
-    def _middle(self, tip_link: str) -> Array:
-        """A target to begin with; nothing follows it before a goal comes."""
-        q = self.robot.middle_configuration
-        return self.robot.forward_kinematics(q, tip_link) @ self.tool(tip_link)
 
 
 def _check_once(parameter: str, names: Sequence[str]) -> None:
@@ -508,12 +508,12 @@ def _solver(parameters: NodeParameters) -> tuple[SolverName, dict[str, Any]]:
 
 
 def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """The options of the problem: tolerances, tools, and kinds of goals."""
+    """Return the options of the problem: tolerances, tools, and kinds of goals."""
     node, of_tips = parameters.node, (dict(parameters.tools), dict(parameters.goal_kinds))
     return node.position_tolerance, node.orientation_tolerance, node.orientation_length, of_tips
 
 
 def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """The options that an example depends on."""
+    """Return the options that an example depends on."""
     limits = parameters.default_limits, dict(parameters.joint_limits)
     return parameters.example, limits, _problem_options(parameters)

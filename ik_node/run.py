@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of the node: start, spin until a signal, end at rest."""
+"""The process of the node: start, spin until a signal, come to rest and end."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from .node import IkNode
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import SWITCH_INTERVAL
 
+# [s] Longest wait of the executor: work that becomes ready just as it begins to wait may not wake
+# it.
 LONGEST_WAIT = 5.0
-"""[s] Longest wait of the executor: work that becomes ready just as it begins to wait may not wake
-it.
-"""
 
 
 def run(args: list[str] | None, stopping: threading.Event) -> int:
-    """Run the node until `stopping`, and end the process: with 0 then, 1 if it can't start.
+    """Run the node until `stopping` is set, and end the process.
 
-    Returns 2 for bad arguments.
+    The exit code is 0, or 1 if the node can't start. Returns 2 for bad arguments.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
@@ -48,7 +47,7 @@ def run(args: list[str] | None, stopping: threading.Event) -> int:
 
 
 def _spin(node: IkNode, stopping: threading.Event) -> bool:
-    """Spin until `stopping`; false when the node could not start."""
+    """Spin until `stopping` is set; return False if the node could not start."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
@@ -67,16 +66,17 @@ def _spin(node: IkNode, stopping: threading.Event) -> bool:
 
 @contextmanager
 def _woken_by_signals(executor: SingleThreadedExecutor) -> Iterator[None]:
-    """Python handles a signal between two of its own steps; while the executor waits, it has none.
+    """Wake the executor at each signal.
 
-    To look for signals now and then would keep the interpreter from a tick each time: for every
-    wait the executor asks all entities of the node.
+    Python runs signal handlers between two bytecodes, and a waiting executor runs none. A wait
+    with a short timeout would do, but after each timeout the executor asks all entities of the
+    node, and keeps the interpreter from a tick meanwhile.
     """
     ours, theirs = socket.socketpair()
 
     def wake() -> None:
         while ours.recv(1):
-            with suppress(Exception):  # an executor that is shut down already
+            with suppress(Exception):  # the executor may be shut down
                 executor.create_task(lambda: None)
 
     thread = threading.Thread(target=wake, name='ik_node_signals', daemon=True)
@@ -93,7 +93,7 @@ def _woken_by_signals(executor: SingleThreadedExecutor) -> Iterator[None]:
 
 
 def _spin_once(executor: SingleThreadedExecutor, node: IkNode) -> None:
-    """Whatever comes out of a callback, the node goes on."""
+    """Spin once, and pass the exception of a callback to the node."""
     try:
         executor.spin_once(timeout_sec=LONGEST_WAIT)
     except ExternalShutdownException:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene of a node: one reader for all parts that change it or judge in it."""
+"""The planning scene of a node, shared by all parts that change it or check collisions in it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from .known_collisions import MOST_MARGINS, KnownCollisions
 from .planning_scene import Missing, Moment, PlanningScene
 from .texts import explanation
 
-UNREAD = 'planning_scene'
-"""The kind of the flaw that a whole message is."""
+UNREAD = 'planning_scene'  # the kind of a flaw for a message that could not be read at all
 
 
 class _Made(NamedTuple):
-    """The collisions of a robot in a scene, and of the robot alone."""
+    """Cached checkers: of a robot in a scene (`inside`), and of the robot alone (`alone`)."""
 
     scene: PlanningScene
     alone: Collisions
@@ -27,13 +26,13 @@ class _Made(NamedTuple):
 
 
 class SceneReader:
-    """Keeps the planning scene, and makes the collisions of the robot in it.
+    """Keeps the planning scene, and makes the robot's collision checkers in it.
 
-        reader.read(message, now)                       # a moveit_msgs/PlanningScene
-        reader.scene.missing(ignored)                   # what of it could not be read
-        reader.collisions(reader.scene, margin, now)    # of the robot in it
+    reader.read(message, now)                       # a moveit_msgs/PlanningScene
+    reader.scene.missing(ignored)                   # the parts that could not be read
+    reader.collisions(reader.scene, margin, now)    # the checker of the robot in the scene
 
-    The collisions are made once for each scene and margin. Threads may share a reader.
+    Checkers are made once for each scene and margin. Threads may share a reader.
     """
 
     def __init__(self, known: KnownCollisions) -> None:
@@ -44,29 +43,31 @@ class SceneReader:
 
     @property
     def scene(self) -> PlanningScene:
-        """The scene after all messages so far."""
+        """The scene after all messages received so far."""
         return self._scene
 
     def read(self, message: Any, now: Moment) -> list[Missing]:
-        """Apply a moveit_msgs/PlanningScene; return what is missing since this message."""
+        """Apply a moveit_msgs/PlanningScene; return the parts of it that could not be read."""
         with self._lock:
             before = set(self._scene.missing())
             try:
                 self._scene = self._scene.changed(message, now)
-            except Exception as error:  # nothing of it counts, and a whole scene mends that
+            except Exception as error:  # the next whole scene removes the flaw
                 self._scene = self._scene.with_flaw(UNREAD, explanation(error))
             return [each for each in self._scene.missing() if each not in before]
 
     def miss(self, reason: str) -> None:
-        """Note that a message was not read; until the next whole scene."""
+        """Add the flaw that a message was not read; the next whole scene removes it."""
         with self._lock:
             self._scene = self._scene.with_flaw(UNREAD, reason)
 
     def collisions(self, scene: PlanningScene, margin: float, now: Moment) -> Collisions:
-        """Return the collisions in a scene, the reader's or one made of it, with a margin [m].
+        """Return the collision checker in a scene, with a margin [m].
 
-        Objects in frames that move are where their frames are now; the next call for the same
-        scene moves them. Raises IkError without usable geometry, or for a frame that is lost.
+        scene : the reader's, or one made from it
+
+        Objects in moving frames are placed at the frames' poses of `now`; the next call for the
+        same scene moves them. Raises IkError for missing geometry or an unknown frame.
         """
         alone = self._known.of(now.robot, margin)
         if not scene:
@@ -79,7 +80,7 @@ class SceneReader:
             inside = copy(alone)
             inside.world = World()
             scene.put_into(inside.world, now)
-            inside.free(now.q)  # reads the world, and raises for what is wrong in it
+            inside.free(now.q)  # reads the world, so errors in it are raised here
             if scene is self._scene:
                 kept = [(k, it) for k, it in self._made.items() if it.scene is scene]
                 self._made = dict(kept[1 - MOST_MARGINS :])

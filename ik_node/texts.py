@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts for the log: what others wrote is cut, and errors are one sentence where they can be."""
+"""Texts for the log: long texts of other programs are cut, expected errors take one sentence."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from ik_core import IkError
 
-LONGEST = 600
-"""Characters that are shown of a sentence,"""
-LONGEST_TRACEBACK = 6000
-"""Longest traceback that is shown."""
+LONGEST = 600  # longest sentence that is shown whole
+LONGEST_TRACEBACK = 6000  # longest traceback that is shown
+# The guarantee of the outputs joint_state and position_command, and their use.
 EVERY_MESSAGE = (
     'the limits hold from message to message, not from update to update of a controller that '
     'executes each message on arrival; it is for drivers that interpolate, for visualisation and '
     'for simulation'
 )
-"""The promise of joint_state and position_command, and when to use them."""
+# rclpy raises these if a publisher, a subscription, a service or a node can't be made.
 MIDDLEWARE_ERRORS = (
     rclpy_implementation.RCLError,
     rclpy_implementation.RMWError,
     rclpy_implementation.UnknownROSArgsError,
     NameValidationException,
 )
-"""Errors of rclpy when a publisher, a subscription, a service or a node can't be made."""
 SOURCE_LINE = re.compile(r',? at \S+:\d+')
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The beginning and the end of a text that is longer than so many characters."""
+    """Return the text, without its middle if it has more than `longest` characters."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -40,13 +38,13 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """The text of an error, without the lines of the middleware's sources."""
+    """Return the text of an error, without the middleware's source lines."""
     text = ' '.join(SOURCE_LINE.sub('', str(error)).split())
-    return cut(text.removesuffix(': invalid allocator'))  # rcl says that of every subscription
+    return cut(text.removesuffix(': invalid allocator'))  # rcl adds that to any error
 
 
 def explanation(error: BaseException) -> str:
-    """A sentence for what is foreseen, otherwise the traceback."""
+    """Return a sentence for expected errors, else the traceback."""
     if isinstance(error, (IkError, *MIDDLEWARE_ERRORS)):
         return sentence(error)
     return cut(''.join(traceback.format_exception(error)), LONGEST_TRACEBACK)

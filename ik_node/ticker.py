@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ticker, which calls the tick and keeps it apart from the callbacks.
+"""The ticker, which runs the ticks in a thread and never at the same time as callbacks.
 
 A rclpy timer would do, but each wake-up of an executor rebuilds its wait set in Python, over all
 entities of the node: at 1 kHz that alone takes about a fifth of a core (`ik bench rate`: the bare
-timer). So the tick has a thread of its own. As long as the executor sleeps, nothing keeps the
-interpreter from it. It wakes for services and parameters. What it runs and the tick exclude each
-other: all callbacks are in one `Gate`, whose lock the tick holds too, so no other code of the node
-needs to think of threads.
+timer). So ticks have a thread of their own, and the executor wakes only for services and
+parameters. Callbacks and ticks exclude each other: all callbacks are in one `Gate`, whose lock the
+tick holds, too. So the rest of the node's code needs no locks.
 
-What can be done before a deadline is: the thread wakes early, by as much as the slowest ticks of
-late have taken (`Lead`), takes messages, takes the step, and sleeps on until the deadline, at
-which only publishing is left. So a goal, which takes long to read and to solve, makes no message
-late. Housekeeping is done after it, when the time to the next one is longest.
+The thread wakes before the deadline, by the duration of the slowest recent ticks (`Lead`). It
+reads messages, takes the step, sleeps until the deadline, and only then publishes. So a goal,
+which takes long to read and to solve, delays no message. Housekeeping follows the message, when
+the time to the next tick is longest.
 
-Under simulated time, which jumps and pauses, the ticks come from a rclpy timer.
+With simulated time, which jumps and pauses, a rclpy timer runs the ticks.
 """
 
 from __future__ import annotations
@@ -34,108 +33,103 @@ from rclpy.node import Node
 from .callback_groups import Forgetting
 from .counters import TickMeter
 
+# [s] sys.setswitchinterval: the longest time that the executor's thread may keep a tick from
+# running.
 SWITCH_INTERVAL = 1e-4
-"""[s] sys.setswitchinterval: the longest time that the executor's thread may keep a tick from
-running.
-"""
 
-LEAST_LEAD = 200_000
-"""[ns] The work of a tick begins at least this long before it is due,"""
+LEAST_LEAD = 200_000  # [ns] a tick begins at least this long before its deadline
+# [ns] A tick begins at most this long before its deadline: longer ticks are exceptions.
 MOST_LEAD = 2_000_000
-"""[ns] at most this long: longer work is an exception that does not come again soon,"""
-LEAD_SHARE = 0.6
-"""and at most this share of the period: housekeeping needs the rest."""
-MARGIN = 100_000
-"""[ns] Time for waking up while the interpreter is busy."""
-FORGETTING = 2_000_000_000
-"""[ns] How long what took long is remembered: goals may come seldom."""
+LEAD_FRACTION = 0.6  # of a period, at most, begins a tick early: housekeeping needs the rest
+MARGIN = 100_000  # [ns] allowance for waking up while the interpreter is busy
+FORGETTING = 2_000_000_000  # [ns] time constant of the slowest tick: goals may come seldom
 
 
 class Worker(Protocol):
-    """The work of a ticker; none of it may take long."""
+    """The methods that a ticker calls; each must return within a part of a period."""
 
     def prepare(self) -> None:
-        """Before a tick: take what came."""
+        """Read messages, before the step."""
 
     def step(self) -> None:
-        """Before its deadline: work out what there is to publish."""
+        """Compute the command, before the deadline."""
 
     def publish(self, due: int) -> int:
-        """At the deadline `due` [ns], of the clock that the ticks follow.
+        """Publish at the deadline `due` [ns], on the clock of the ticks.
 
-        Returns the deadline that it has served, a later one where it took that long.
+        Returns the deadline that was served: a later one if that has passed meanwhile.
         """
 
     def rest(self) -> None:
         """Do housekeeping after a tick."""
 
     def failed(self, text: str) -> None:
-        """One of these raised an exception, whose traceback this is."""
+        """Handle an exception of another method; `text` is its traceback."""
 
 
 class Housekeeping:
-    """Actions that are each due once per so many seconds."""
+    """Periodic actions: pairs of a period [s] and a function."""
 
-    def __init__(self, *chores: tuple[float, Callable[[], object]]) -> None:
-        self._housekeeping_actions = chores
-        self._due = [0.0] * len(chores)
+    def __init__(self, *actions: tuple[float, Callable[[], object]]) -> None:
+        self._actions = actions
+        self._due = [0.0] * len(actions)
 
     def run(self, seconds: float) -> None:
-        """Do what is due, the longest overdue first; begin nothing after so many seconds."""
+        """Run the actions that are due, the longest overdue first; begin none after `seconds`."""
         began = now = time.monotonic()
         while now - began <= seconds:
             i = self._due.index(min(self._due))
             if now < self._due[i]:
                 return
-            period, action = self._housekeeping_actions[i]
+            period, action = self._actions[i]
             self._due[i] = now + period
             action()
             now = time.monotonic()
 
 
 class Gate(Forgetting, MutuallyExclusiveCallbackGroup):
-    """Callbacks of which only one runs at a time, and only while nobody else holds `lock`."""
+    """A callback group that runs one callback at a time, and holds `lock` meanwhile."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lock = threading.RLock()
 
     def beginning_execution(self, entity: Any) -> bool:
-        """See rclpy."""
+        """Acquire the lock for a callback; return False if another callback runs."""
         if not super().beginning_execution(entity):
             return False
         self.lock.acquire()
         return True
 
     def ending_execution(self, entity: Any) -> None:
-        """See rclpy."""
+        """Release the lock after a callback."""
         self.lock.release()
         super().ending_execution(entity)
 
 
 class Lead:
-    """How long before its deadline a tick begins: `ns`, as long as the slowest of late took."""
+    """The time `ns` [ns] from a tick's begin to its deadline: the slowest recent duration."""
 
     def __init__(self, period: int) -> None:
-        self._most = min(MOST_LEAD, round(LEAD_SHARE * period))
-        self._forgotten = period / FORGETTING
+        self._most = min(MOST_LEAD, round(LEAD_FRACTION * period))
+        self._decay = period / FORGETTING
         self._slowest = 0.0
         self.learn(0)
 
     def learn(self, duration: int) -> None:
-        """A tick took so long [ns], without waiting and publishing."""
-        self._slowest = max(duration, self._slowest - self._forgotten * self._slowest)
+        """Update the lead by the duration [ns] of a tick without waiting and publishing."""
+        self._slowest = max(duration, self._slowest - self._decay * self._slowest)
         self.ns = min(max(round(self._slowest) + MARGIN, LEAST_LEAD), self._most)
 
 
 class Ticker:
     """Runs a worker at `rate` [Hz], holding the lock, from a thread of its own, until stopped.
 
-    It holds the lock from the step to its message: nothing changes in between. Deadlines are
-    multiples of the period on the steady clock, so lateness does not add up. A tick is for the
-    last one that has come when it publishes, however late the thread was woken; those before it
-    are skipped, never caught up, and the meter counts them. What the worker raises is handed to
-    its `failed`, and the ticks go on.
+    It holds the lock from the step to its message, so nothing changes in between. Deadlines are
+    multiples of the period on the steady clock, so lateness does not add up. A tick publishes for
+    the last deadline that has passed, however late the thread was woken. Earlier deadlines are
+    skipped, never caught up, and the meter counts them. Exceptions of the worker are passed to
+    its `failed`, and the ticks continue.
     """
 
     def __init__(
@@ -149,11 +143,11 @@ class Ticker:
         threading.Thread(target=self._run, name='ik_node_tick', daemon=True).start()
 
     def stop(self) -> None:
-        """Begin nothing more; called by the holder of the lock."""
+        """Stop the ticks; the caller holds the lock."""
         self._stopped.set()
 
     def _run(self) -> None:
-        _wake_in_time()
+        _reduce_timer_slack()
         while not self._stopped.is_set():
             self._due = self._last_deadline(self._due + self._period)
             _sleep_until(self._due - self._lead.ns)
@@ -163,7 +157,7 @@ class Ticker:
                 self._attempt(self._worker.rest)
 
     def _tick(self) -> None:
-        """All of one tick, and the wait in it."""
+        """Run one tick, including the wait for its deadline."""
         began = time.monotonic_ns()
         self._attempt(self._worker.prepare)
         self._attempt(self._worker.step)
@@ -177,7 +171,7 @@ class Ticker:
         self._meter.tick(self._due, self._period, worked + time.monotonic_ns() - began)
 
     def _attempt(self, action: Callable[[], object]) -> None:
-        """Do it, unless stopped."""
+        """Run an action unless stopped; pass its exception to the worker."""
         if not self._stopped.is_set():
             _guarded(action, self._worker)
 
@@ -186,14 +180,14 @@ class Ticker:
         self._due = self._worker.publish(self._due)
 
     def _last_deadline(self, due: int) -> int:
-        """The last one that has come, but none before `due`."""
+        """Return the last deadline [ns] that has passed, but none before `due`."""
         behind = time.monotonic_ns() - due
         return due + self._period * max(behind // self._period, 0)
 
 
-def _wake_in_time() -> None:
-    """Linux wakes a thread up to 50 us late, together with others; this one is not to wait."""
-    with suppress(OSError):  # elsewhere
+def _reduce_timer_slack() -> None:
+    """Set the timer slack of this thread to 1 ns: by default Linux wakes it up to 50 us late."""
+    with suppress(OSError):  # other systems have no such file
         slack = Path(f'/proc/{threading.get_native_id()}/timerslack_ns')
         slack.write_text('1', encoding='ascii')
 
@@ -210,9 +204,9 @@ def _guarded(action: Callable[[], object], worker: Worker) -> None:
 
 
 class SimulatedTicker:
-    """A ticker by the time on /clock; its rclpy timer decides which ticks are skipped.
+    """A ticker on the time of /clock; its rclpy timer decides which ticks are skipped.
 
-    Housekeeping is left to others: /clock may stand still.
+    It does no housekeeping, since /clock may stand still.
     """
 
     def __init__(
@@ -223,12 +217,12 @@ class SimulatedTicker:
         self._timer = node.create_timer(1.0 / rate, self._run, clock=clock)
 
     def stop(self) -> None:
-        """Begin nothing more, also when called from a callback of this ticker."""
+        """Stop the ticks; may be called from a callback of this ticker."""
         self._stopped = True
         self._node.destroy_timer(self._timer)
 
     def _run(self) -> None:
-        if self._stopped:  # the executor had the timer already
+        if self._stopped:  # the executor had collected the timer before
             return
         started, period = time.monotonic_ns(), self._timer.timer_period_ns
         due = self._clock.now().nanoseconds + self._timer.time_until_next_call() - period

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of an arm that a page shows and steers, behind ROS or in this process.
+"""The protocol of an arm that a page shows and moves, a ROS node or a tracker in this process.
 
-The page knows this protocol and nothing of what is behind it. What it sees of a moment is one
-value, `Moment`; what it asks for are calls that return at once. What came of them is in later
-moments, and in the notices where something was refused.
+The page uses an arm only through this protocol. It reads the state as one value, a `Moment`. Its
+requests are calls that return at once; their effects show in later moments, refusals in notices.
 """
 
 from __future__ import annotations
@@ -27,20 +26,19 @@ class GoalKind(Enum):
 
     POSE = 'pose'
     POSITION = 'position'
-    AXIS = 'axis'
-    """Position, and direction of the z axis."""
+    AXIS = 'axis'  # position, and direction of the z axis
 
 
 @dataclass(frozen=True)
 class Description:
-    """A robot, and what is needed to draw it.
+    """A robot, and the data to draw it.
 
-    urdf : its URDF's text; empty where it comes from motion capture
-    folder : of the URDF file that the user named: meshes are found relative to it. None where the
-        text came by a message, whose mesh names open nothing but what is in `mesh_folders`
-    mesh_folders : named by the user; the packages of package:// are looked for in them
+    urdf : the URDF's text; empty for robots from motion capture
+    folder : the folder of the user's URDF file, for relative paths of meshes; None for a text from
+        a message, which may only open meshes in `mesh_folders`
+    mesh_folders : folders named by the user; packages of package:// are searched there
     up : the axis of the root link that points up, '+z', or '+y' for motion capture
-    cones : limits to draw beside those of the joints; a tracker does not keep them
+    cones : reach limits to draw in addition to joint limits; a tracker does not keep them
     """
 
     robot: Robot
@@ -52,9 +50,11 @@ class Description:
 
 
 class TipState(NamedTuple):
-    """One tip at a moment; the goal (4, 4) in the root link's frame is None where there is none.
+    """The state of a tip.
 
-    `tool` (4, 4) is the tool centre point in the tip link's frame.
+    tool : pose (4, 4) of the tool centre point in the tip link's frame
+    goal : (4, 4) in the root link's frame; None without a goal
+    position_error, orientation_error : [m], [rad] from the goal
     """
 
     link: str
@@ -66,12 +66,14 @@ class TipState(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """An arm at a moment. Arrays are not changed after.
+    """The state of an arm at a moment. Its arrays never change.
 
-    `time` [s] of this machine's monotonic clock; `q` (n,) is what is commanded; `solution` (n,)
-    is where the solver wants the joints, None where that is not known; `code` is that of
-    ~/status ('reached', 'closest', ...), `text` its sentence. `solve_time` [s] and `iterations`
-    are what was needed since the goal came, `condition_number` is 0 where no goal is followed.
+    time : [s] on this machine's monotonic clock
+    q : commanded positions (n,)
+    code, text : code of ~/status ('reached', 'closest', ...), and its sentence
+    solution : the solver's solution (n,); None if unknown
+    solve_time, iterations : [s] and number since the last goal
+    condition_number : of the goals' Jacobian; 0 while no goal is followed
     """
 
     time: float
@@ -87,10 +89,12 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter: what it means, what it is, and what it may be.
+    """A parameter: its value, meaning and range.
 
-    `kind` is bool, int, float, str, tuple (of names) or list (of three numbers); `bounds` are
-    inclusive, `choices` empty where any text will do. A `static` one can't be changed here.
+    kind : bool, int, float, str, tuple (of names) or list (of three numbers)
+    bounds : inclusive
+    choices : the allowed texts; empty for any text
+    static : whether it can't be changed on the page
     """
 
     name: str
@@ -103,50 +107,50 @@ class Setting:
 
 
 class Arm(Protocol):
-    """An arm that follows goals. All may be called from any thread and return at once."""
+    """An arm that follows goals. Its methods may be called from any thread and return at once."""
 
     @property
     def description(self) -> Description | None:
-        """The robot; another object once it is another robot. None while there is none."""
+        """The robot; a new object for each new robot, None while there is no robot."""
 
     @property
     def settings(self) -> Mapping[str, Setting]:
-        """The parameters by name, in an order to show; a new object where one has changed."""
+        """The parameters by name, in the order of display; a new object after each change."""
 
     def look(self) -> Moment | None:
-        """How it is now; None where nothing is known (no robot yet, or the node is gone)."""
+        """Return its state now; None if nothing is known: no robot yet, or the node is gone."""
 
     def take_notices(self) -> Sequence[str]:
         """Return the errors and refusals since the last call, each a sentence."""
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """Give a tip a goal (4, 4), in the root link's frame, for its tool centre point."""
+        """Set a goal (4, 4) in the root link's frame, for the tool centre point of a tip."""
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """Carry a tip on by a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame.
+        """Move a tip at velocities (3,) [m/s] and (3,) [rad/s], in the root link's frame.
 
-        It ends unless it is given again (after 0.1 s by default).
+        The motion ends unless the call is repeated (within 0.1 s by default).
         """
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """Move joints to positions [rad or m] by name; the others keep their goal, or stay."""
+        """Move joints to positions [rad or m], by name; others keep their goals, or stay."""
 
     def home(self) -> None:
-        """Move all joints to where they were in the beginning, or to a home that was set."""
+        """Move all joints to their home positions: those of the start, unless others are set."""
 
     def set_settings(self, values: Mapping[str, Any]) -> None:
         """Change parameters, all of them or none."""
 
     def pause(self, paused: bool) -> None:
-        """Stop and keep the goals; or, with False, go on with them."""
+        """Stop and keep the goals; with False, resume them."""
 
     def reset(self) -> None:
         """Drop the goals."""
 
     def close(self) -> None:
-        """Leave it alone: ends what was started for it."""
+        """Release the arm, and end all threads that were started for it."""
 
 
 def error_text(error: Exception) -> str:
-    """An error as text for people."""
+    """Return the text of an error for users."""
     return str(error) if isinstance(error, IkError) else f'{type(error).__name__}: {error}'

@@ -28,12 +28,11 @@ NO_ROS = (
     "ik_viewer: {missing} can't be imported; source a ROS 2 (source /opt/ros/<distro>/setup.bash) "
     "or install the wheels: pip install '.[fast,ros,viewer]'. Without ROS: ik view ROBOT"
 )
-NICENESS = 5
-"""Niceness of the process: with too little processor time, the node comes first."""
+NICENESS = 5  # of the process: the node has priority if processor time is short
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Show a node until SIGINT or SIGTERM; 0 then, 1 without ROS, 2 for what can't be."""
+    """Show a node until SIGINT or SIGTERM; return 0, or 1 without ROS, or 2 for bad input."""
     ended = ended_by_signals()
     try:
         from .ros.process import own_arguments, running_ros

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that the page of an arm is made of, in this process or behind a node."""
+"""All tabs of the page of an arm."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
 from .reach.panel import ReachMap
 
+# In the order of the tabs.
 ALL_PARTS: tuple[MakePart, ...] = (
     *PARTS,
     CollisionsPanel,
@@ -18,4 +19,3 @@ ALL_PARTS: tuple[MakePart, ...] = (
     ReachMap,
     KeyFramesPanel,
 )
-"""The parts in the order of their tabs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets of solvers as settings of an arm: the options of a paper's method, under their names."""
+"""Presets of solvers, the options of papers, as settings of an arm."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ik_core.solvers import preset_name
 
 from .arm import Setting
 
+# Options that depend on the robot, since they name joints: presets do not change them.
 OF_THE_ROBOT = ('joint_stiffness',)
-"""Options that name joints: they belong to the robot, and a preset keeps them."""
 
 
 def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
-    """Values of all options of a solver with a preset; None: the defaults.
+    """Return the values of all options of a solver with a preset; None for the defaults.
 
     Raises InvalidOption for an unknown solver or preset.
     """
@@ -32,7 +32,7 @@ def preset_settings(solver: str, preset: str | None = None) -> dict[str, Any]:
 
 
 def preset_of(solver: str, settings: Mapping[str, Setting]) -> str | None:
-    """The preset that a solver's options are equal to; None if there is none."""
+    """Return the preset that equals a solver's options, or None."""
     for preset in SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ():
         values = preset_settings(solver, preset)
         known = [settings[name].value == values[name] for name in values if name in settings]

@@ -38,7 +38,7 @@ from .presets import preset_settings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Show a robot until Ctrl-C; the exit code."""
+    """Show a robot until Ctrl-C; return the exit code."""
     arguments = _parser().parse_args(argv)
     try:
         return _run(arguments)
@@ -50,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def start_of(description: Description) -> Array | None:
-    """Where a robot begins (n,): a figure as its file draws it; None: others in their middle."""
+    """Return the initial q (n,): zero for skeletons of motion capture, None for URDFs.
+
+    None stands for the middle of the limits.
+    """
     robot = description.robot
     return None if description.urdf else np.clip(np.zeros(robot.n), robot.lower, robot.upper)
 

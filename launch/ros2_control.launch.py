@@ -48,8 +48,7 @@ ARGUMENTS = [
     ('hardware', 'mock', 'mock; urdf: that of the URDF; running: it runs already'),
     ('controller', 'joint_trajectory_controller', 'name of the JointTrajectoryController'),
 ]
-OWN = ('urdf', 'robot_state_publisher')
-"""Arguments of ik.launch.py that this file sets."""
+OWN = ('urdf', 'robot_state_publisher')  # arguments of ik.launch.py that this file sets
 PASSED_ON = [each for each in runpy.run_path(str(IK_LAUNCH))['ARGUMENTS'] if each[0] not in OWN]
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test case of [Engell2007] Fig. 5: an arm of 5 joints, and a goal that it can't reach.
+"""The test case of [Engell2007] Fig. 5: an arm of 5 joints, and a goal out of reach.
 
-The goal is 25 units from the end effector, and the closest that the arm can come is 2. The source
-prints no lengths, axes or start: `arm5.urdf` has bones of 5 units (one is 0.1 m), so the goal is
-27 units from the root. It lies in the plane that the first joint turns in, where the arm can
-stretch out towards it; elsewhere its first bone can't. Starts are random, within half the joints'
-ranges.
+The goal is 25 units from the end effector, and the least distance that the arm can reach is 2. The
+source prints no lengths, axes or start: `arm5.urdf` has bones of 5 units (one is 0.1 m), so the
+goal is 27 units from the root. It is in the plane in which the first joint turns, since only there
+the arm can stretch towards it. Starts are random, within half the joints' ranges.
 """
 
 from __future__ import annotations
@@ -20,14 +19,13 @@ from ik_core.problem import IkProblem
 from ik_core.robot.robot_sources import load_robot
 from ik_core.tasks import PositionTask
 
-UNIT = 0.1
-"""[m] One unit of the source."""
+UNIT = 0.1  # [m] one unit of the source
+# [units] Distance of the goal from the end effector; least distance; length of the arm.
 AWAY, OPTIMUM, REACH = 25.0, 2.0, 25.0
-"""[units] The goal from the end effector; the least distance; the stretched arm."""
 
 
 def cases(count: int, seed: int = 0) -> Iterator[tuple[IkProblem, Array]]:
-    """The problem, its goal set, and a start (5,), one after the other."""
+    """Yield the problem with its goal set, and a start (5,)."""
     robot, goal = load_robot('arm5'), PositionTask('tip')
     problem, rng = IkProblem(robot, [goal]), np.random.default_rng(seed)
     while count:
@@ -40,9 +38,9 @@ def cases(count: int, seed: int = 0) -> Iterator[tuple[IkProblem, Array]]:
 
 
 def goal_for(tip: Array, side: float) -> Array | None:
-    """The point (3,) [m] with z = 0, AWAY from the tip (3,) [m] and REACH + OPTIMUM from the root.
+    """Return a point (3,) [m], z = 0, AWAY from the tip (3,) and REACH + OPTIMUM from the root.
 
-    There are two, to either side of the tip (1 or -1), or none.
+    There are two, on either side of the tip (1 or -1), or none.
     """
     far, away = UNIT * (REACH + OPTIMUM), UNIT * AWAY
     along = 0.5 * (far**2 + float(tip @ tip) - away**2)
@@ -54,5 +52,5 @@ def goal_for(tip: Array, side: float) -> Array | None:
 
 
 def in_units(cost: float) -> float:
-    """The distance [units] from the goal, for a cost |r|^2 [m^2]."""
+    """Return the distance [units] from the goal, for a cost |r|^2 [m^2]."""
     return math.sqrt(cost) / UNIT

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench buss`: the Y and the double Y that track moving targets, as in [Buss2009] section 8.
+"""`ik bench buss`: the Y and the double Y track moving targets, as in [Buss2009] section 8.
 
-The targets of the end effectors move on sinusoids, within reach or in and out of it, a little in
-each step; in each step the joints are updated once, wherever that leads. Measured are
+The targets of the end effectors move on sinusoids, within reach or in and out of it. In each step
+the targets move a little, and each method makes one update of the joints, better or worse. The
+measurements are
 
 - the tracking error: the mean distance of the end effectors from their targets [m];
-- shaking: the share of steps [%] in which some joint's move differs by more than 0.05 rad from
-  the one in the step before; and the acceleration's energy, the mean square of all such
+- shaking: the percentage of steps in which the move of some joint differs by more than 0.05 rad
+  from that of the previous step; and the acceleration's energy, the mean square of all such
   differences [rad^2];
 - the time of an update, of compiled steps.
 
-The source visually inspected oscillations, and raised the damping constant until they were very
-rare. Here it is the lowest of a sweep with less than 1 % of steps shaking, found for targets that
-move in and out of reach. `solved` is no update but our default solver, which goes to the closest
-point in every step; its time is that of a whole solve.
+The source inspected oscillations visually, and raised the damping constant until they were very
+rare. Here it is the lowest damping of a sweep with less than 1 % of steps shaking, for targets
+that move in and out of reach. `solved` is not an update but the default solver, which goes to the
+closest point in every step; its time is that of a whole solve.
 
-The source does not print how far its targets move. So what it says of oscillation is judged at
-amplitudes from 0.8 to 1.2 m: at all of them the targets of both figures leave their reach and come
-back. The damping of the least error is found to half a percent, since the error is least where
-shaking is about to end.
+The source does not print the amplitudes of its targets. So its claims on oscillation are checked
+at amplitudes from 0.8 to 1.2 m: at all of them the targets of both figures leave their reach and
+come back. The damping of the least error is found to half a percent, since shaking begins close to
+it.
 """
 
 from __future__ import annotations
@@ -46,24 +47,19 @@ from ..problems import per_iteration
 from ..results import Claim, Row, swept
 
 STEPS = 600
-STEP = 0.02
-"""Increment of the sinusoids' argument in each step [rad]."""
+STEP = 0.02  # increment of the sinusoids' argument in each step [rad]
 FIGURES = {'Y': 'buss_y', 'double Y': 'buss_double_y'}
-REST = math.pi / 6.0
-"""Rest angle of every joint [rad]."""
-SIZES = {'in reach': 0.15, 'in and out': 1.0}
-"""Amplitudes of the sinusoids [m]."""
-SHAKE, RARE = 0.05, 1.0
-"""Step that counts as shaking [rad]; percentage of such steps that is rare."""
+REST = math.pi / 6.0  # rest angle of every joint [rad]
+SIZES = {'in reach': 0.15, 'in and out': 1.0}  # amplitudes of the sinusoids [m]
+SHAKE, RARE = 0.05, 1.0  # step that counts as shaking [rad]; percentage of such steps that is rare
+# [m] Amplitudes of targets that move in and out of reach, including that of SIZES.
 AMPLITUDES = (0.8, 0.9, 1.0, 1.1, 1.2)
-"""[m] Amplitudes of targets that move in and out of reach; that of SIZES is one of them."""
 DAMPINGS = tuple(float(d) for d in np.round(np.geomspace(0.05, 2.0, 17), 3))
+# Number of refinements of the sweep around the best damping, and dampings in each.
 ZOOMS, FINER = 3, 9
-"""How often the dampings about the best one are refined, and how many there are then."""
-TRACE = 5
-"""A curve has a row for one step in so many."""
+TRACE = 5  # a curve has a row for one step in this many
+# Presets of damped least squares whose damping is swept.
 SWEPT = {'DLS': 'buss_pure', "DLS'": 'buss_clamped'}
-"""Presets of damped least squares whose damping is to be found."""
 LOW = "DLS, damping of DLS'"
 LEAST = 'DLS, damping of the least error'
 SOLVED, CLAMPED = 'solved', "DLS'"
@@ -81,15 +77,15 @@ OURS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'DLS, ours': (DAMPED, {}),
     'SDLS, ours': ('selectively_damped_least_squares', {}),
 }
+# Methods that are run with the usual and with the alternate Jacobian.
 BOTH_JACOBIANS = ('transpose', 'pseudoinverse', LOW)
-"""Methods that are run with the usual and with the alternate Jacobian."""
 OVER_AMPLITUDES = f'amplitude {AMPLITUDES[0]:g} to {AMPLITUDES[-1]:g} m, damping 0.05 to 2'
+# [us] The source's times of an update of the transpose and of DLS', on a 2.8 GHz Pentium.
 THEIRS = {'Y': (1.1, 2.2), 'double Y': (6.5, 18.5)}
-"""[us] The source's times of an update of the transpose and of DLS', on a 2.8 GHz Pentium."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
-    """Rows of the sweeps of damping, of each method, and of the curves of the figure."""
+    """Return the rows of the sweeps of damping, of all methods, and of the figure's curves."""
     steps = min(max(arguments.count, 100), STEPS)
     found: list[Row] = []
     parts = ('sweep', 'methods', *AMPLITUDES)
@@ -104,7 +100,7 @@ def rows(arguments: argparse.Namespace) -> list[Row]:
 
 
 def sweep_rows(figure: str, steps: int) -> list[Row]:
-    """DLS and DLS' with every damping."""
+    """Return the rows of DLS and DLS' with every damping."""
     return [
         measured(figure, 'in and out', name, DAMPED, {'preset': preset, 'damping': d}, steps)[0]
         | {'part': 'sweep', 'damping': d}
@@ -114,7 +110,7 @@ def sweep_rows(figure: str, steps: int) -> list[Row]:
 
 
 def amplitude_rows(figure: str, size: float, sweeps: Sequence[Row], steps: int) -> list[Row]:
-    """DLS with the damping of the least error; methods with both Jacobians, at an amplitude."""
+    """Return the rows at an amplitude: DLS with the damping of the least error, both Jacobians."""
     low = {'preset': 'buss_pure', 'damping': chosen(sweeps, figure, "DLS'")['damping']}
     methods = {
         **{name: PAPER[name] for name in BOTH_JACOBIANS if name in PAPER},
@@ -134,7 +130,7 @@ def amplitude_rows(figure: str, size: float, sweeps: Sequence[Row], steps: int) 
 
 
 def least_damping(figure: str, size: float, steps: int) -> float:
-    """The damping of DLS with the least tracking error, by finer and finer sweeps."""
+    """Return the damping of DLS with the least tracking error, by refined sweeps."""
     problem, q0 = problem_of(figure)
     starts = [goal.target[9:].copy() for goal in problem.goals]
 
@@ -154,7 +150,7 @@ def least_damping(figure: str, size: float, steps: int) -> float:
 
 
 def method_rows(figure: str, sweeps: Sequence[Row], steps: int) -> list[Row]:
-    """All methods on both motions, and the curves of the source's methods."""
+    """Return the rows of all methods on both motions, and the curves of the source's methods."""
     rows, curves = [], []
     for motion in SIZES:
         for name, (solver, options) in methods_for(figure, sweeps).items():
@@ -178,7 +174,7 @@ def method_rows(figure: str, sweeps: Sequence[Row], steps: int) -> list[Row]:
 def methods_for(
     figure: str, sweeps: Sequence[Row]
 ) -> dict[str, tuple[SolverName, Mapping[str, Any]]]:
-    """The methods, with the dampings that were found for a figure."""
+    """Return the methods, with the dampings that were found for a figure."""
     found = {name: chosen(sweeps, figure, name)['damping'] for name in SWEPT}
     damped: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
         name: (DAMPED, {'preset': preset, 'damping': found[name]})
@@ -195,16 +191,15 @@ def methods_for(
 
 
 def chosen(rows: Sequence[Row], figure: str, name: str) -> Row:
-    """The row of the lowest damping with which shaking is rare; else of the highest."""
+    """Return the row of the lowest damping with which shaking is rare, else of the highest."""
     own = _sweep(rows, figure, name)
     return next((row for row in own if row['shaking_percent'] < RARE), own[-1])
 
 
 class OneUpdate:
-    """A solver's updates of a problem, whose goals may be moved between them (section 2, (i)).
+    """Single updates of a solver, whose goals may move in between (section 2, (i)).
 
-    A solve returns the best point that it has seen; here a method goes where its update leads, be
-    that better or worse.
+    A solve returns its best point; here a method keeps the point of each update, better or worse.
     """
 
     def __init__(self, problem: IkProblem, solver: SolverName, **options: Any) -> None:
@@ -214,7 +209,7 @@ class OneUpdate:
         self._workspace = method.workspace(problem)
 
     def __call__(self, q: Array) -> Array:
-        """q (n,) after one update, as the method makes it."""
+        """Return q (n,) after one update of the method."""
         after = self._workspace.load(q)
         self._workspace.run(1)
         after[self.problem.variables] = self._workspace.search['x']
@@ -230,9 +225,9 @@ def measured(
     steps: int,
     size: float | None = None,
 ) -> tuple[Row, Array]:
-    """A method on a motion: its row, and the error in each step (steps,) [m].
+    """Return the row of a method on a motion, and the error of each step (steps,) [m].
 
-    size [m] : the amplitude of a motion that is none of SIZES
+    size : [m] the amplitude of a motion that is not one of SIZES
     """
     problem, q0 = problem_of(figure)
     times: list[float] = []
@@ -260,7 +255,7 @@ def measured(
 
 
 def problem_of(figure: str) -> tuple[IkProblem, Array]:
-    """A position goal for each end effector, and the rest posture (n,) of the source's program."""
+    """Return a position goal for each end effector, and the rest posture (n,) of the source."""
     robot = load_robot(FIGURES[figure])
     q0 = np.full(robot.n, REST)
     goals = [PositionTask(tip, robot.forward_kinematics(q0, tip)[:3, 3]) for tip in robot.tips()]
@@ -268,7 +263,7 @@ def problem_of(figure: str) -> tuple[IkProblem, Array]:
 
 
 def target_shift(step: int, effector: int, size: float) -> Array:
-    """Shift of an end effector's target since step 0 (3,) [m]."""
+    """Return the displacement (3,) [m] of an end effector's target since step 0."""
     t, phase = STEP * step, float(effector)
     x = np.sin(t + phase) - np.sin(phase)
     y = np.cos(1.3 * t + phase) - np.cos(phase)
@@ -278,7 +273,7 @@ def target_shift(step: int, effector: int, size: float) -> Array:
 def follow(
     problem: IkProblem, q0: Array, update: Callable[[Array], Array], size: float, steps: int
 ) -> tuple[Array, Array]:
-    """The joints (steps, n) that follow the targets, and the mean errors (steps,) [m]."""
+    """Return the joints (steps, n) that follow the targets, and the mean errors (steps,) [m]."""
     starts = [goal.target[9:].copy() for goal in problem.goals]
     joints, errors, q = [], [], q0
     for step in range(steps):
@@ -291,7 +286,7 @@ def follow(
 
 
 def closest(problem: IkProblem, times: list[float]) -> Callable[[Array], Array]:
-    """The closest point from where the joints are; notes the times [s] of the solves."""
+    """Return an update to the closest point; it appends the times [s] of its solves."""
     solver = make_solver(restarts=0)
 
     def update(q: Array) -> Array:
@@ -303,7 +298,7 @@ def closest(problem: IkProblem, times: list[float]) -> Callable[[Array], Array]:
 
 
 def time_of(figure: str, solver: SolverName, options: Mapping[str, Any]) -> float:
-    """Time [s] of an update, with targets far out of reach."""
+    """Return the time [s] of an update, with targets far out of reach."""
     problem, _ = problem_of(figure)
     for goal in problem.goals:
         goal.set_target(position=3.0 * goal.target[9:])
@@ -323,7 +318,7 @@ COLOURS = {
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Claims of the source about its experiments."""
+    """Return the claims of the source about its experiments."""
     near, out = (by_method(rows, motion) for motion in SIZES)
     return [
         *_transpose_claims(near, out),
@@ -339,18 +334,17 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-Methods = Mapping[str, Mapping[str, Row]]
-"""The rows of a motion, by figure and method."""
+Methods = Mapping[str, Mapping[str, Row]]  # the rows of a motion, by figure and method
 
 
 def by_method(rows: Sequence[Row], motion: str) -> Methods:
-    """The rows of a motion."""
+    """Return the rows of a motion, by figure and method."""
     own = [row for row in rows if (row['part'], row['motion']) == ('method', motion)]
     return {f: {row['method']: row for row in own if row['figure'] == f} for f in FIGURES}
 
 
 def _transpose_claims(near: Methods, out: Methods) -> list[Claim]:
-    """Claims on the transpose: how much worse than DLS' and DLS it is, with targets in reach."""
+    """Return the claims on the transpose, compared with DLS' and DLS, for targets in reach."""
     times = {figure: ratio(own, CLAMPED) for figure, own in near.items()}
     said = {
         f: f"{times[f]:.3g} times the error of DLS', out of reach {ratio(own, CLAMPED):.3g}"
@@ -371,7 +365,7 @@ def _transpose_claims(near: Methods, out: Methods) -> list[Claim]:
 
 
 def _worse_claim(near: Methods, out: Methods) -> Claim:
-    """That the transpose is worse on the double Y than on the Y, by several measures."""
+    """Return the claim that the transpose is worse on the double Y, by several measures."""
     measures: dict[str, Callable[[str], float]] = {
         "error over that of DLS', in reach": lambda f: ratio(near[f], CLAMPED),
         "error over that of DLS', out of reach": lambda f: ratio(out[f], CLAMPED),
@@ -398,12 +392,12 @@ def _worse_claim(near: Methods, out: Methods) -> Claim:
 
 
 def ratio(own: Mapping[str, Row], other: str) -> float:
-    """The transpose's error in that of another method."""
+    """Return the transpose's error over that of another method."""
     return float(own['transpose']['error'] / own[other]['error'])
 
 
 def _damping_claims(rows: Sequence[Row], out: Methods) -> list[Claim]:
-    """Claims on the damping constant, and on clamped errors, which allow a lower one."""
+    """Return the claims on the damping constant, and on clamped errors, which allow less."""
     pairs = {f: (own['DLS'], own["DLS'"]) for f, own in out.items()}
     return [
         *(_least_error_claim(rows, figure) for figure in FIGURES),
@@ -425,7 +419,7 @@ def _damping_claims(rows: Sequence[Row], out: Methods) -> list[Claim]:
 
 
 def _least_error_claim(rows: Sequence[Row], figure: str) -> Claim:
-    """Whether DLS shakes where its error is least, at every amplitude."""
+    """Return the claim that DLS shakes at the damping of its least error, at every amplitude."""
     own = [at_amplitude(rows, size)[figure][LEAST] for size in AMPLITUDES]
     said = [
         f'{row["shaking_percent"]:.3g} % at {row["damping"]:.3g} ({size:g} m)'
@@ -442,7 +436,7 @@ def _least_error_claim(rows: Sequence[Row], figure: str) -> Claim:
 
 
 def _alternate_claim(rows: Sequence[Row], name: str) -> Claim:
-    """Whether a method shakes less with the alternate Jacobian, on both figures, everywhere."""
+    """Return the claim that a method shakes less with the alternate Jacobian, on both figures."""
     sizes = [at_amplitude(rows, size) for size in AMPLITUDES]
     pairs = [
         {f: (own[name]['shaking_percent'], own[f'{name}, target']['shaking_percent'])
@@ -462,13 +456,13 @@ def _alternate_claim(rows: Sequence[Row], name: str) -> Claim:
 
 
 def at_amplitude(rows: Sequence[Row], size: float) -> Methods:
-    """The rows of an amplitude, by figure and method."""
+    """Return the rows of an amplitude, by figure and method."""
     own = [row for row in rows if (row['part'], row['motion']) == ('amplitude', f'{size:g} m')]
     return {f: {row['method']: row for row in own if row['figure'] == f} for f in FIGURES}
 
 
 def _time_claim(figure: str, own: Mapping[str, Row]) -> Claim:
-    """The table of times: which is faster; and how many times."""
+    """Return the claim of the table of times: the faster method, and the ratio."""
     slow, quick = own["DLS'"]['us'], own['transpose']['us']
     theirs = THEIRS[figure]
     return Claim(
@@ -501,7 +495,7 @@ def _sweep(rows: Sequence[Row], figure: str, name: str) -> list[Row]:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The figures with their targets (Fig. 1), errors, errors against shaking, and times."""
+    """Draw the figures with their targets (Fig. 1), errors, errors against shaking, and times."""
     figure, out = new_figure(14.0, 6.8), by_method(rows, 'in and out')
     for name, axes in zip(FIGURES, figure.subplots(2, 4), strict=True):
         _draw_shape(axes[0], name)
@@ -513,7 +507,7 @@ def draw(rows: Sequence[Row]) -> Any:
 
 
 def _draw_shape(axes: Any, name: str) -> None:
-    """The figure at rest, seen from the front, and the ways of its targets."""
+    """Draw the figure at rest from the front, and the paths of its targets."""
     problem, q0 = problem_of(name)
     robot = problem.robot
     at = {link: robot.forward_kinematics(q0, link)[:3, 3] for link in robot.link_names}
@@ -529,13 +523,13 @@ def _draw_shape(axes: Any, name: str) -> None:
 
 
 def bones(robot: Robot) -> Iterator[tuple[str, str]]:
-    """(parent, child) of the links of every joint in a shipped robot's file."""
+    """Yield (parent, child) of the links of every joint in a shipped robot's file."""
     for joint in ElementTree.parse(robot_path(robot.name)).getroot().iterfind('joint'):
         yield tuple(joint.find(end).get('link') for end in ('parent', 'child'))  # type: ignore
 
 
 def _draw_errors(axes: Any, rows: Sequence[Row]) -> None:
-    """The tracking error of each step, of targets in and out of reach."""
+    """Draw the tracking error of each step, for targets in and out of reach."""
     for method, colour in COLOURS.items():
         own = [row for row in rows if (row['part'], row['method']) == ('curve', method)]
         axes.plot([r['step'] for r in own], [r['error'] for r in own], color=colour, label=method)
@@ -545,7 +539,7 @@ def _draw_errors(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _draw_dampings(axes: Any, rows: Sequence[Row], figure: str) -> None:
-    """Error and shaking as the damping changes; crosses: the damping that was chosen."""
+    """Draw error and shaking against damping; crosses mark the chosen damping."""
     for name, colour in (('DLS', RED), ("DLS'", GREEN)):
         own, found = _sweep(rows, figure, name), chosen(rows, figure, name)
         x, y = ([row[key] for row in own] for key in ('damping', 'error'))
@@ -562,7 +556,7 @@ def _draw_dampings(axes: Any, rows: Sequence[Row], figure: str) -> None:
 
 
 def _draw_times(axes: Any, own: Mapping[str, Row], figure: str) -> None:
-    """The time of an update of each method; crosses: the source's (table in section 8)."""
+    """Draw the time of an update of each method; crosses mark the source's (section 8)."""
     methods = sorted(COLOURS, key=lambda method: own[method]['us'])
     for method in methods:
         axes.plot(own[method]['us'], method, 'o', color=COLOURS[method])

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench buss_advice`: what [Buss2009] advises in sections 2 and 8, measured.
+"""`ik bench buss_advice`: the advice of [Buss2009] in sections 2 and 8, measured.
 
-Targets move on sinusoids and the joints are updated once in each step, as in `buss`, whose
-figures and measures these are: the mean tracking error, and the percentage of steps that shake.
+Targets move on sinusoids, and the joints are updated once per step, as in `buss`, with its figures
+and measures: the mean tracking error, and the percentage of steps that shake.
 
-- `near`: the alternate Jacobian where links fold back on each other to reach a close target: a
-  planar chain, nearly stretched at first, and targets at shares of its length from the root.
-  `acceleration` is the mean square of the joints' second differences [rad^2]: the motion is
-  jerky where that is 1.5 times as much as with the usual Jacobian.
-- `dmax`: DLS' over Dmax, as a share of a typical link; for each the damping is the lowest of a
-  sweep with which less than 1 % of the steps shake, as in `buss`. Half a link "works well" if the
-  error is within 10 % of the least over all Dmax. The least Dmax is about as far as an end
-  effector's target moves in a step.
-- `single`: the transpose beside DLS' on chains with one end effector, in reach and out of it.
-- `clamp`: ClampMaxAbs on the change of angles, over several methods and clamps: the largest change
+- `near`: the alternate Jacobian for close targets, which links have to fold back to reach: a
+  planar chain, nearly stretched at first, and targets at fractions of its length from the root.
+  `acceleration` is the mean square of the joints' second differences [rad^2]: a motion is jerky if
+  that is 1.5 times as much as with the usual Jacobian.
+- `dmax`: DLS' over Dmax, relative to a typical link. The damping for each is the lowest of a sweep
+  with which less than 1 % of the steps shake, as in `buss`. Half a link "works well" if the error
+  is within 10 % of the least over all Dmax. The least Dmax is about the motion of a target per
+  step.
+- `single`: the transpose and DLS' on chains with one end effector, in reach and out of it.
+- `clamp`: ClampMaxAbs on the change of angles, for several methods and clamps: the largest change
   of an angle in a step, the tracking error and the percentage of steps that shake.
 """
 
@@ -54,13 +54,13 @@ OUT = SIZES['in and out']
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """The rows of all parts. All steps of every motion: a part of one is another motion."""
+    """Yield the rows of all parts, with all steps of every motion."""
     for name, part in bar(list(PARTS.items()), 'buss_advice'):
         yield from ({**dict.fromkeys(COLUMNS, ''), 'part': name, **row} for row in part())
 
 
 def measures(joints: Array, errors: Array) -> Row:
-    """Of the joints (steps, n) and the errors (steps,) [m] of a motion."""
+    """Return the measures of a motion's joints (steps, n) and errors (steps,) [m]."""
     second = np.abs(np.diff(joints, 2, axis=0))
     return {
         'error': float(errors.mean()),
@@ -71,7 +71,7 @@ def measures(joints: Array, errors: Array) -> Row:
 
 
 def tracked(figure: str, size: float, solver: SolverName, **options: Any) -> Row:
-    """The measures of a method on a figure of `buss`, targets with an amplitude [m]."""
+    """Return the measures of a method on a figure of `buss`, with targets of an amplitude [m]."""
     problem, q0 = problem_of(figure)
     return measures(*follow(problem, q0, OneUpdate(problem, solver, **options), size, STEPS))
 
@@ -81,12 +81,11 @@ def tracked(figure: str, size: float, solver: SolverName, **options: Any) -> Row
 
 LINKS, LINK = 4, 0.25
 STARTS, UPDATES = 100, 50
+# Distances of the target from the root, relative to the length of the chain, which has to fold
+# back to reach the close ones.
 CLOSE, FAR = (0.05, 0.1, 0.2, 0.3), (0.7, 0.9)
-"""Distances of the target from the root over the length of the chain, which has to fold back to
-reach the close ones."""
-SHARES = (*CLOSE, 0.5, *FAR)
-JERKY = 1.5
-"""So many times the acceleration is jerky."""
+FRACTIONS = (*CLOSE, 0.5, *FAR)
+JERKY = 1.5  # a motion with this many times the acceleration is jerky
 JACOBIANS: Mapping[str, Mapping[str, Any]] = {'usual': {}, 'alternate': {'jacobian': 'target'}}
 NEAR_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
@@ -97,23 +96,23 @@ NEAR_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
 
 
 def near_rows() -> Iterator[Row]:
-    """A planar chain, nearly stretched at first, on its way to a target: medians over starts."""
-    for share in SHARES:
+    """Yield the rows of a planar chain, nearly stretched at first: medians over starts."""
+    for fraction in FRACTIONS:
         for name, (solver, options) in NEAR_METHODS.items():
             for jacobian, more in JACOBIANS.items():
                 rng = np.random.default_rng(0)
                 found = [
-                    on_the_way(share, rng, solver, {**options, **more}) for _ in range(STARTS)
+                    on_the_way(fraction, rng, solver, {**options, **more}) for _ in range(STARTS)
                 ]
                 medians = {key: float(np.median([one[key] for one in found])) for key in found[0]}
-                yield {'case': jacobian, 'method': name, 'value': share, **medians}
+                yield {'case': jacobian, 'method': name, 'value': fraction, **medians}
 
 
-def on_the_way(share: float, rng: Any, solver: SolverName, options: Mapping[str, Any]) -> Row:
-    """The measures of UPDATES from a random start to a target in a random direction."""
+def on_the_way(fraction: float, rng: Any, solver: SolverName, options: Mapping[str, Any]) -> Row:
+    """Return the measures of UPDATES from a random start to a target in a random direction."""
     robot = linkage(LINKS, 'hinge', lengths=LINK)
     q, angle = rng.uniform(-0.5, 0.5, robot.n), rng.uniform(-np.pi, np.pi)
-    target = share * LINKS * LINK * np.array([np.cos(angle), np.sin(angle), 0.0])
+    target = fraction * LINKS * LINK * np.array([np.cos(angle), np.sin(angle), 0.0])
     problem = IkProblem(robot, [PositionTask('tip', target)], position_tolerance=1e-9)
     update = OneUpdate(problem, solver, **options)
     joints: list[Array] = [q]
@@ -126,26 +125,24 @@ def on_the_way(share: float, rng: Any, solver: SolverName, options: Mapping[str,
 # --- Dmax --------------------------------------------------------------------------------------
 
 
-SOME_AMPLITUDES = (0.8, 1.0, 1.2)
-"""[m] Of targets that move in and out of reach."""
-DMAX = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Over the length of a typical link."""
+SOME_AMPLITUDES = (0.8, 1.0, 1.2)  # [m] of targets that move in and out of reach
+DMAX = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # over the length of a typical link
 HALF = 0.5
 
 
 def dmax_rows() -> Iterator[Row]:
-    """DLS' with every Dmax at several amplitudes, the lowest damping that rarely shakes."""
+    """Yield DLS' with every Dmax and amplitude, at the lowest damping that rarely shakes."""
     for figure in FIGURES:
         link = typical_link(figure)
         for size in SOME_AMPLITUDES:
-            for share in DMAX:
-                damping, found = rarely_shaking(figure, size, share * link)
+            for fraction in DMAX:
+                damping, found = rarely_shaking(figure, size, fraction * link)
                 case = f'{figure}, {size:g} m'
-                yield {'case': case, 'value': share, 'damping': damping, **found}
+                yield {'case': case, 'value': fraction, 'damping': damping, **found}
 
 
 def typical_link(figure: str) -> float:
-    """The median length [m] of the links of a figure, at rest."""
+    """Return the median length [m] of the links of a figure."""
     problem, q0 = problem_of(figure)
     robot = problem.robot
     at = {link: robot.forward_kinematics(q0, link)[:3, 3] for link in robot.link_names}
@@ -154,7 +151,7 @@ def typical_link(figure: str) -> float:
 
 
 def rarely_shaking(figure: str, size: float, dmax: float) -> tuple[float, Row]:
-    """The lowest damping with which shaking is rare, else the highest; and its measures."""
+    """Return the lowest damping with which shaking is rare, else the highest, and its measures."""
     clamped = {'preset': 'buss_clamped', 'max_error': dmax}
     for damping in DAMPINGS:
         found = tracked(figure, size, DAMPED, damping=damping, **clamped)
@@ -166,17 +163,16 @@ def rarely_shaking(figure: str, size: float, dmax: float) -> tuple[float, Row]:
 # --- a single end effector ---------------------------------------------------------------------
 
 
-SIZES_OF_CHAINS = (2, 3, 5, 8)
-"""Numbers of links."""
+SIZES_OF_CHAINS = (2, 3, 5, 8)  # numbers of links
+# Amplitudes relative to the length of the chain; the last one is out of reach.
 WAYS = (0.05, 0.1, 0.2, 1.0)
-"""Amplitudes over the length of the chain; the last one is out of reach."""
+# A method works well if its error is below GOOD times that of DLS', as in `buss`, or below the
+# fraction SMALL of the length.
 GOOD, SMALL = 2.0, 0.01
-"""Two measures of working well: less than so many times the error of DLS', the factor that is poor
-in `buss`; an error of less than this share of the length."""
 
 
 def single_rows() -> Iterator[Row]:
-    """The transpose and DLS' on chains; DLS' with the lowest damping that rarely shakes."""
+    """Yield the transpose and DLS' on chains; DLS' at the lowest damping that rarely shakes."""
     for links in SIZES_OF_CHAINS:
         clamped = {'preset': 'buss_clamped', 'max_error': HALF / links}
         for damping in DAMPINGS:
@@ -191,7 +187,7 @@ def single_rows() -> Iterator[Row]:
 
 
 def chain_tracked(links: int, size: float, solver: SolverName, **options: Any) -> Row:
-    """The measures on a chain of one metre, of joints with two angles, bent at first."""
+    """Return the measures of a chain of 1 m with two angles per joint, bent at first."""
     robot = linkage(links, 'two_angle', lengths=1.0 / links)
     q0 = np.tile([1.0, 0.4], links)
     at = robot.forward_kinematics(q0, 'tip')[:3, 3]
@@ -202,12 +198,9 @@ def chain_tracked(links: int, size: float, solver: SolverName, **options: Any) -
 # --- clamped changes of angles -----------------------------------------------------------------
 
 
-CLAMPS = (0.05, 0.1, 0.2, 0.4, np.inf)
-"""[rad] Most that an angle changes in an update."""
-NO_WORSE = 1.1
-"""An error within this factor is no worse."""
-ALMOST = 0.9
-"""Almost always: in this share of all cases."""
+CLAMPS = (0.05, 0.1, 0.2, 0.4, np.inf)  # [rad] largest change of an angle in an update
+NO_WORSE = 1.1  # errors within this factor count as equal
+ALMOST = 0.9  # 'almost always' means this fraction of all cases
 CLAMPED: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
@@ -217,7 +210,7 @@ CLAMPED: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
 
 
 def clamp_rows() -> Iterator[Row]:
-    """Every method with every clamp, targets in and out of reach."""
+    """Yield every method with every clamp, with targets in and out of reach."""
     for figure in FIGURES:
         for name, (solver, options) in CLAMPED.items():
             for clamp in CLAMPS:
@@ -232,7 +225,7 @@ PARTS = {'near': near_rows, 'dmax': dmax_rows, 'single': single_rows, 'clamp': c
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's advice."""
+    """Return the claims of the source's advice."""
     return [
         *(_near_claim(rows, name) for name in NEAR_METHODS),
         _half_claim(rows),
@@ -249,22 +242,23 @@ def _part(rows: Sequence[Row], part: str) -> list[Row]:
 def _near_claim(rows: Sequence[Row], name: str) -> Claim:
     own = {(r['value'], r['case']): r for r in _part(rows, 'near') if r['method'] == name}
     times = {
-        share: own[share, 'alternate']['acceleration'] / own[share, 'usual']['acceleration']
-        for share in SHARES
+        fraction: own[fraction, 'alternate']['acceleration']
+        / own[fraction, 'usual']['acceleration']
+        for fraction in FRACTIONS
     }
-    said = [f'{times[share]:.2g} at {share:g}' for share in SHARES]
+    said = [f'{times[fraction]:.2g} at {fraction:g}' for fraction in FRACTIONS]
     return swept(
         f'{name}: the alternate Jacobian is jerky where links fold back to a close target (2)',
         'in some configurations',
         f'acceleration over that of the usual Jacobian: {", ".join(said)} of the length',
         CLOSE,
-        [times[share] >= JERKY for share in CLOSE],
+        [times[fraction] >= JERKY for fraction in CLOSE],
         f'targets at {CLOSE[0]:g} to {CLOSE[-1]:g} of the length; criterion: {JERKY:g} times',
     )
 
 
 def _dmax_errors(rows: Sequence[Row], size: float) -> dict[str, dict[float, float]]:
-    """Errors [m] at an amplitude, by figure and Dmax."""
+    """Return the errors [m] at an amplitude, by figure and Dmax."""
     own = _part(rows, 'dmax')
     return {
         f: {r['value']: r['error'] for r in own if r['case'] == f'{f}, {size:g} m'}
@@ -273,7 +267,7 @@ def _dmax_errors(rows: Sequence[Row], size: float) -> dict[str, dict[float, floa
 
 
 def _half_claim(rows: Sequence[Row]) -> Claim:
-    """Half a link beside all other Dmax, on both figures."""
+    """Return the claim on a Dmax of half a link, compared with all others on both figures."""
     sizes = {size: _dmax_errors(rows, size) for size in SOME_AMPLITUDES}
     middle = sizes[SIZES['in and out']]
     said = [
@@ -296,7 +290,7 @@ def _half_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _step_claim(rows: Sequence[Row]) -> Claim:
-    """A Dmax that is no larger than what a target moves in a step."""
+    """Return the claim on a Dmax that is no larger than the motion of a target per step."""
     times = {
         f'{f}, {size:g} m': of[DMAX[0]] / of[HALF]
         for size in SOME_AMPLITUDES
@@ -338,7 +332,7 @@ def _single_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _clamp_claim(rows: Sequence[Row]) -> Claim:
-    """A clamp is good if the error is no worse and the acceleration no higher."""
+    """Return the claim on clamps: the error is no worse and the acceleration no higher."""
     own = {(r['case'], r['method'], r['value']): r for r in _part(rows, 'clamp')}
     good, bad = 0, []
     for (figure, name, clamp), row in own.items():
@@ -367,15 +361,15 @@ COLOURS['double Y'] = PINK
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The alternate Jacobian near and far, Dmax, chains with one end effector, clamps."""
+    """Draw the alternate Jacobian near and far, Dmax, chains with one end effector, and clamps."""
     figure = new_figure(9.5, 7.2)
     [[near, dmax], [single, clamp]] = figure.subplots(2, 2)
     for name in NEAR_METHODS:
         by = {(r['value'], r['case']): r for r in _part(rows, 'near') if r['method'] == name}
         times = [
-            by[s, 'alternate']['acceleration'] / by[s, 'usual']['acceleration'] for s in SHARES
+            by[s, 'alternate']['acceleration'] / by[s, 'usual']['acceleration'] for s in FRACTIONS
         ]
-        near.plot(SHARES, times, marker='.', color=COLOURS[name], label=name)
+        near.plot(FRACTIONS, times, marker='.', color=COLOURS[name], label=name)
     near.axhline(1.0, color='0.6', linewidth=0.8)
     near.set(xlabel='target from the root [share of the length]', yscale='log')
     near.set(ylabel='acceleration, alternate over usual', title='The alternate Jacobian')

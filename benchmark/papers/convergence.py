@@ -2,13 +2,13 @@
 """`ik bench convergence`: the objective after every iteration, as in [Engell2007] Fig. 6.
 
 The arm and the goal are those of `arm_out_of_reach`; the objective is the distance from the goal,
-in the source's units. First its three methods: the Jacobian inverse, CCD and BFGS. Its fail-safes
-of the Jacobian inverse are not described, so that one is the pure method. Then all solvers with
-their defaults. Without restarts.
+in the source's units. The first methods are those of the source: the Jacobian inverse, CCD and
+BFGS. The source does not describe the fail-safes of its Jacobian inverse, so ours is the pure
+method. The others are all solvers with their defaults. None has restarts.
 
-A row is an iteration of a method: the distance in the first case, and over all of them the
-median and the tenth and ninetieth percentiles; in how many cases the objective has risen on the
-way there, and in how many it has come within 1 % of the least distance.
+A row is an iteration of a method: the distance in the first case; the median and the tenth and
+ninetieth percentiles over all cases; the number of cases whose objective has risen so far, and of
+those within 1 % of the least distance.
 """
 
 from __future__ import annotations
@@ -30,24 +30,22 @@ from .arm_out_of_reach import OPTIMUM, cases, in_units
 
 CASES = 50
 ITERATIONS = 1000
+# The iterations with a row.
 STEPS = sorted({*range(21), *np.geomspace(20, ITERATIONS, 30).round().astype(int).tolist()})
-"""The iterations that have a row."""
 CLOSE = 1.01 * OPTIMUM
-FLOOR = 1e-6
-"""[units] No curve goes lower."""
-ROUNDING = 1e-9
-"""Relative: a rise by less is none."""
+FLOOR = 1e-6  # [units] smaller distances are drawn as this
+ROUNDING = 1e-9  # relative: a smaller rise is rounding
 
+# The source's methods: solver and preset.
 PAPER: dict[str, tuple[SolverName, PresetName | None]] = {
     'JI': ('pseudoinverse', 'buss_pure'),
     'CCD': ('cyclic_coordinate_descent', None),
     'BFGS': ('bfgs', 'state_of_the_art'),
 }
-"""The source's methods: solver and preset."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each method and iteration."""
+    """Yield a row for each method and iteration."""
     count = min(arguments.count, CASES)
     methods = [(name, *PAPER[name]) for name in PAPER] + [('ours', s, None) for s in SOLVERS]
     for name, solver, preset in bar(methods, 'convergence'):
@@ -56,7 +54,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def curve(problem: IkProblem, q0: Array, solver: SolverName, preset: PresetName | None) -> Array:
-    """The distance [units] after 0, 1, ... ITERATIONS iterations, the last one held."""
+    """Return the distances [units] after 0, 1, ... ITERATIONS iterations; the last repeats."""
     options: Mapping[str, Any] = {'max_iterations': ITERATIONS, 'restarts': 0}
     method = make_solver(solver, preset=preset, record_history=True, **options)
     first = problem.cost_at(problem.start(q0)[1])
@@ -67,7 +65,7 @@ def curve(problem: IkProblem, q0: Array, solver: SolverName, preset: PresetName 
 
 
 def row_of(name: str, solver: str, curves: Array, step: int) -> Row:
-    """Summary of the curves (cases, ITERATIONS + 1) up to a step."""
+    """Return the summary of the curves (cases, ITERATIONS + 1) up to a step."""
     here, way = curves[:, step], curves[:, : step + 1]
     rose = np.diff(way, axis=1) > ROUNDING * way[:, :-1]
     return {
@@ -85,7 +83,7 @@ def row_of(name: str, solver: str, curves: Array, step: int) -> Row:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's claims about its Fig. 6."""
+    """Return the source's claims about its Fig. 6."""
     last = {r['set'] if r['set'] != 'ours' else r['solver']: r for r in _last(rows)}
     ccd, ji, bfgs = last['CCD'], last['JI'], last['BFGS']
     sweeps = iterations_until_close(rows, 'CCD')
@@ -134,7 +132,7 @@ def _of(row: Row, key: str) -> str:
 
 
 def iterations_until_close(rows: Sequence[Row], name: str, solver: str = '') -> float:
-    """After how many iterations half of the cases have been close; inf where they are not."""
+    """Return the iterations after which half of the cases have been close; inf if never."""
     own = (r for r in rows if r['set'] == name and solver in ('', r['solver']))
     return min((r['iteration'] for r in own if 2 * r['close'] >= r['cases']), default=np.inf)
 
@@ -144,7 +142,7 @@ def _number(iterations: float) -> str:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Left the figure of the source, right how far from the optimum all solvers are."""
+    """Draw the figure of the source, and the distances of all solvers from the optimum."""
     figure = new_figure(9.5, 4.4)
     left, right = figure.subplots(1, 2)
     for name, (solver, _) in PAPER.items():

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench coursework`: what the coursework tried and suspected, [Dorta2014] sections 3 and 3.1.
+"""`ik bench coursework`: methods and conjectures of [Dorta2014], sections 3 and 3.1.
 
 The linkage is that of `ik bench linkage`: three rods of 0.4 m, joined by two angles each.
 
 - `integration`: Eq. 3.9 is a step of Euler's method for dq/dt = v(q), and the source suspects that
-  "Verlet or Runge-Kutta integration methods would work better". A second of that motion takes a
-  number of evaluations of v: Euler's method needs one for a step, Verlet's two, RK4 four. v is
-  the transpose's J'e (times 1/s m^2), the pseudoinverse's J+e (times 1/s), or the normalised
-  direction of section 3.2, 1 rad/s with slow-in and slow-out: with 20 evaluations by Euler's
-  method that is the preset `coursework`. The reference is RK4 with steps of 1.25 ms. Verlet's
-  method is for accelerations; those of dq/dt = v(q) are (dv/dq) v, here by a difference of v
-  along itself. Steps back count until the tip is within 1 cm of the closest point.
-- `derivatives`: the error of Eq. 3.5 and of central differences, Eq. 3.6, over their steps. The
+  "Verlet or Runge-Kutta integration methods would work better". Methods are compared by their
+  evaluations of v per second of motion: Euler's method needs one per step, Verlet's two, RK4 four.
+  v is the transpose's J'e (times 1/s m^2), the pseudoinverse's J+e (times 1/s), or the normalised
+  direction of section 3.2, 1 rad/s with slow-in and slow-out; with 20 evaluations by Euler's
+  method the last one is the preset `coursework`. The reference is RK4 with steps of 1.25 ms.
+  Verlet's method is for accelerations; those of dq/dt = v(q) are (dv/dq) v, computed here by a
+  difference of v along itself. Reversals count until the tip is within 1 cm of the closest point.
+- `derivatives`: the errors of Eq. 3.5 and of central differences, Eq. 3.6, for several steps. The
   truth is a complex step through rotations in extended precision, which uses neither.
 - `stability`: goals within 1 cm after 1000 steps of the presets `coursework` of the transpose and
-  of the pseudoinverse, and steps in which the joints went back, by each derivative.
-  The words before Eq. 3.5 have the vector to "the target end-effector position", its formula that
-  to the end effector: both are measured.
-- `interpolation`: the first attempt: angles of the end position by our default solver, and linear
-  interpolation between the angles; beside it J+e by tiny steps. Linkages of 2 to 6 hinges.
+  of the pseudoinverse, and steps in which the joints went back, for each derivative. The text
+  before Eq. 3.5 uses the vector to "the target end-effector position", its formula that to the end
+  effector: both are measured.
+- `interpolation`: the source's first attempt: angles of the end position by our default solver,
+  and linear interpolation between the angles; compared with J+e by tiny steps. Linkages have 2 to
+  6 hinges.
 """
 
 from __future__ import annotations
@@ -42,41 +43,31 @@ from ..problems import unit_vector
 from ..results import Claim, Row, intervals, swept
 from .linkage import CLOSE, LENGTH, PATIENCE, REACH, RODS, distance, problem_at
 
-Field = Callable[[Array], Array]
-"""The velocity of the joints (n,) [rad/s] at q (n,)."""
+Field = Callable[[Array], Array]  # the velocity of the joints (n,) [rad/s] at q (n,)
 
+# [s] After 5 s the error of J+e is 0.7 % of the initial one.
 DURATIONS = {'transpose': 5.0, 'pseudoinverse': 5.0, 'normalised': 20.0}
-"""[s] The error of J+e is 0.7 % of the first one after 5 s."""
-RATES = (4, 8, 20, 40, 80, 160)
-"""Evaluations of v for a second of motion; 20 is the source's."""
+RATES = (4, 8, 20, 40, 80, 160)  # evaluations of v for a second of motion; 20 is the source's
 OWN_RATE = 20
-EACH = {'Euler': 1, 'Verlet': 2, 'RK4': 4}
-"""Evaluations of v in a step."""
-REFERENCE_STEP = 1.0 / 800.0
-"""[s]"""
+EACH = {'Euler': 1, 'Verlet': 2, 'RK4': 4}  # evaluations of v in a step
+REFERENCE_STEP = 1.0 / 800.0  # [s]
 INSIDE, OUT = 'inside the boundary', 'out of reach'
+# Distances of goals from the root, in lengths of the linkage.
 PLACES = {'in reach': 0.6, INSIDE: 0.999, OUT: 1.2}
-"""Distances of goals from the root, in lengths of the linkage."""
 CASES = 6
-CAUSED = 0.1
-"""What is left of Euler's reversals by other methods, if these are Euler's fault."""
+CAUSED = 0.1  # Euler's method causes reversals if others have at most this fraction of them
+# Fraction of the path with slow-in and slow-out, and least fraction of the speed in it.
 SLOW, LEAST = 0.2, 0.01
-"""The share of the way with slow-in and slow-out, and the least share of the speed in it."""
-RANK = 1e-6
-"""Singular values below this, relative to the largest, are 0 for J+."""
-APART = 1e-4
-"""[s] Step of the difference of v along itself."""
-LOST = 10.0
-"""[m] A difference of paths that is larger counts as this."""
+RANK = 1e-6  # for J+, singular values below this, relative to the largest, are 0
+APART = 1e-4  # [s] step of the difference of v along itself
+LOST = 10.0  # [m] larger differences of paths count as this
 
-DIFFERENCES = tuple(10.0**k for k in range(-12, 1))
-"""h of the central differences [rad]."""
+DIFFERENCES = tuple(10.0**k for k in range(-12, 1))  # h of the central differences [rad]
 FORMULA, WORDS, CENTRAL = 'Eq. 3.5', 'Eq. 3.5, to the target', 'Eq. 3.6'
 POINTS = 100
+# Factor from which on reversals count as fewer: repetitions of one method differ by less.
 FEWER = 0.8
-"""Reversals that are fewer count from this factor on: runs of one method differ by less."""
-MORE = 5.0
-"""[%] Goals that are reached in addition count from this share on."""
+MORE = 5.0  # [%] from this difference on, more goals are reached
 STABILITY_CASES = 60
 METHODS: dict[str, SolverName] = {
     'transpose': 'jacobian_transpose',
@@ -85,12 +76,11 @@ METHODS: dict[str, SolverName] = {
 
 ARMS = (2, 3, 4, 5, 6)
 MOVES, SAMPLES = 50, 50
-AWAY = 0.1
-"""A path is not straight if it leaves the line by this share of its length."""
+AWAY = 0.1  # a path is not straight if it leaves the line by this fraction of its length
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """The rows of all parts."""
+    """Yield the rows of all parts."""
     cases = min(arguments.count, CASES)
     for place, field in bar(
         [(p, f) for p in PLACES for f in DURATIONS], 'coursework, integration'
@@ -104,7 +94,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def row_of(part: str, case: str, method: str, **values: float | str) -> Row:
-    """A row, with the columns of all parts."""
+    """Return a row with the columns of all parts."""
     columns = ('rate', 'step', 'error', 'worst', 'reversals', 'success_percent', 'x', 'y')
     return {'part': part, 'case': case, 'method': method, **dict.fromkeys(columns, ''), **values}
 
@@ -113,11 +103,12 @@ def row_of(part: str, case: str, method: str, **values: float | str) -> Row:
 
 
 def integration_rows(place: str, field: str, cases: int) -> list[Row]:
-    """All methods of integration with all rates of evaluations, and the reference's reversals.
+    """Return rows of all integration methods and rates, and the reference's reversals.
 
-    error, worst : median and largest difference of the tip's path from the reference's [m], at
-        equal times; reversals : median number of steps in which the joints went back, of the
-        reference the larger one of RK4's and of Euler's
+    error, worst : median and largest difference [m] of the tip's path from the reference's, at
+        equal times
+    reversals : median number of steps in which the joints went back; for the reference, the larger
+        one of RK4's and of Euler's
     """
     found: dict[tuple[str, int], list[tuple[float, int]]] = {}
     rng = np.random.default_rng(0)
@@ -153,7 +144,7 @@ def integration_rows(place: str, field: str, cases: int) -> list[Row]:
 
 
 def field_of(name: str, problem: IkProblem, q0: Array) -> Field:
-    """One of DURATIONS, for a motion that begins at q0 (n,)."""
+    """Return the velocity field `name` of DURATIONS, for a motion that begins at q0 (n,)."""
     first = distance(problem, q0)
 
     def transpose(q: Array) -> Array:
@@ -176,9 +167,9 @@ def field_of(name: str, problem: IkProblem, q0: Array) -> Field:
 
 
 def integrated(v: Field, q0: Array, method: str, step: float, duration: float) -> Array:
-    """The joints (steps + 1, n) at times 0, step, ... duration [s].
+    """Return the joints (steps + 1, n) at times 0, step, ... duration [s].
 
-    They stop where they are too far for numbers.
+    They stop before they overflow.
     """
     path = [q0]
     for k in range(round(duration / step)):
@@ -200,7 +191,7 @@ def integrated(v: Field, q0: Array, method: str, step: float, duration: float) -
 
 
 def apart(problem: IkProblem, path: Array, exact: Array) -> float:
-    """The largest distance [m] of the tips of two motions (steps + 1, n) at equal times."""
+    """Return the largest distance [m] of the tips of two motions (steps + 1, n) at equal times."""
     every = (len(exact) - 1) / (len(path) - 1)
     same = exact[np.round(every * np.arange(len(path))).astype(int)]
     return min(
@@ -209,19 +200,19 @@ def apart(problem: IkProblem, path: Array, exact: Array) -> float:
 
 
 def until_close(problem: IkProblem, path: Array, close: float) -> Array:
-    """The part of a motion (steps + 1, n) before the tip is within `close` [m] of its goal."""
+    """Return a motion (steps + 1, n) until the tip is within `close` [m] of its goal."""
     goal = problem.goals[0].transform[:3, 3]
     inside = np.linalg.norm(tips(problem, path) - goal, axis=1) < close
     return path[: int(np.argmax(inside))] if inside.any() else path
 
 
 def tips(problem: IkProblem, path: Array) -> Array:
-    """Positions (steps, 3) [m] of the tip along a motion (steps, n)."""
+    """Return positions (steps, 3) [m] of the tip along a motion (steps, n)."""
     return np.array([problem.robot.forward_kinematics(q, 'tip')[:3, 3] for q in path])
 
 
 def reversals(path: Array) -> int:
-    """The number of steps of a motion (steps + 1, n) in which the joints go back."""
+    """Return the number of steps of a motion (steps + 1, n) in which the joints go back."""
     if len(path) < 3:
         return 0
     steps = np.diff(path, axis=0)
@@ -232,7 +223,7 @@ def reversals(path: Array) -> int:
 
 
 def derivative_rows(points: int) -> list[Row]:
-    """Errors of both derivatives [m/rad], the median and the largest over random points."""
+    """Return the errors of both derivatives [m/rad]: median and largest over random points."""
     rng = np.random.default_rng(0)
     robot = linkage(RODS, 'two_angle', lengths=LENGTH)
     found: dict[float, list[float]] = {h: [] for h in (0.0, *DIFFERENCES)}
@@ -257,7 +248,7 @@ def derivative_rows(points: int) -> list[Row]:
 
 
 def central_differences(robot: Any, q: Array, h: float) -> Array:
-    """Eq. 3.6 for the tip's position, (3, n) [m/rad]."""
+    """Return the Jacobian (3, n) [m/rad] of the tip's position by Eq. 3.6."""
     columns = []
     for j in range(robot.n):
         shift = h * np.eye(robot.n)[j]
@@ -267,9 +258,9 @@ def central_differences(robot: Any, q: Array, h: float) -> Array:
 
 
 def true_jacobian(q: Array) -> Array:
-    """Derivatives (3, n) [m/rad] of the tip's position, by complex steps of 1e-30 rad.
+    """Return the Jacobian (3, n) [m/rad] of the tip's position, by complex steps of 1e-30 rad.
 
-    Through products of R_z R_y and a rod, in extended precision: good to all digits of a float.
+    It multiplies R_z R_y and a rod in extended precision: all digits of a float are right.
     """
     tiny, columns = np.longdouble(1e-30), []
     for j in range(len(q)):
@@ -286,10 +277,11 @@ def true_jacobian(q: Array) -> Array:
 
 
 def stability_rows(place: str, method: str, cases: int) -> list[Row]:
-    """How the steps of a preset end, by each derivative.
+    """Return the ends of the steps of a preset, for each derivative.
 
-    error : median distance from the goals [m]; success_percent : of those within 1 cm; reversals :
-        mean number of steps in which the joints went back
+    error : median distance from the goals [m]
+    success_percent : goals within 1 cm
+    reversals : mean number of steps in which the joints went back
     """
     jacobians = [(FORMULA, 0.0, 'analytic'), (WORDS, 0.0, 'target')]
     jacobians += [(CENTRAL, h, 'central_difference') for h in DIFFERENCES]
@@ -311,7 +303,7 @@ def stability_rows(place: str, method: str, cases: int) -> list[Row]:
 def steps_of(
     place: str, method: str, cases: int, options: dict[str, Any]
 ) -> list[tuple[float, int]]:
-    """Of each case: the distance from its goal [m] after PATIENCE steps, and the reversals."""
+    """Return each case's distance [m] from its goal after PATIENCE steps, and reversals."""
     rng, found = np.random.default_rng(0), []
     solver = make_solver(
         METHODS[method], preset='coursework', max_iterations=10**9, restarts=0, **options
@@ -335,9 +327,9 @@ def steps_of(
 
 
 def interpolation_rows(rods: int, moves: int) -> list[Row]:
-    """How far tips leave the straight line to their goals, as shares of its length.
+    """Return the distances of tips from the straight line to their goals, relative to its length.
 
-    And of the arm with the source's three rods the first path, point by point.
+    For the source's arm of three rods, the first path is added point by point.
     """
     robot, rng = linkage(rods, 'hinge', lengths=REACH / rods), np.random.default_rng(rods)
     found: dict[str, list[float]] = {'interpolated': [], 'pseudoinverse': []}
@@ -377,7 +369,7 @@ def interpolation_rows(rods: int, moves: int) -> list[Row]:
 
 
 def bulge(way: Array, start: Array, goal: Array) -> float:
-    """Largest distance of points (P, 3) from a segment, as a share of the segment's length."""
+    """Return the largest distance of points (P, 3) from a segment, relative to its length."""
     along = goal - start
     share = np.clip((way - start) @ along / (along @ along), 0.0, 1.0)
     off = way - start - share[:, None] * along
@@ -388,7 +380,7 @@ def bulge(way: Array, start: Array, goal: Array) -> float:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the source tried, suspected and preferred."""
+    """Return the claims on what the source tried, suspected and preferred."""
     return [
         _integration_claim(rows, 'RK4', 'Runge-Kutta'),
         _integration_claim(rows, 'Verlet', 'Verlet'),
@@ -401,13 +393,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def of_motion(rows: Sequence[Row], case: str, method: str) -> dict[float, Row]:
-    """The rows of a method of integration in a motion, by rate."""
+    """Return the rows of an integration method in a motion, by rate."""
     wanted = ('integration', case, method)
     return {r['rate']: r for r in rows if (r['part'], r['case'], r['method']) == wanted}
 
 
 def _integration_claim(rows: Sequence[Row], method: str, name: str) -> Claim:
-    """Whether a method's paths are nearer to the reference than Euler's, motion by motion."""
+    """Return the claim that a method's paths are nearer to the reference than Euler's."""
     cases = dict.fromkeys(row['case'] for row in rows if row['part'] == 'integration')
     held: dict[str, list[bool]] = {}
     for case in cases:
@@ -432,7 +424,7 @@ def _integration_claim(rows: Sequence[Row], method: str, name: str) -> Claim:
 
 
 def _exceptions(held: dict[str, list[bool]]) -> str:
-    """The rates at which a claim fails, or holds if these are fewer, by motion."""
+    """Return the rates at which a claim fails, or holds if these are fewer, by motion."""
     most = 2 * sum(map(sum, held.values())) > len(RATES) * len(held)
     named = {
         case: intervals(RATES, [one is not most for one in of])
@@ -445,7 +437,7 @@ def _exceptions(held: dict[str, list[bool]]) -> str:
 
 
 def _cause_claim(rows: Sequence[Row], field: str, place: str) -> Claim:
-    """Whether a motion oscillates by Euler's method only, at all rates at which it does."""
+    """Return the claim that a motion oscillates by Euler's method only."""
     case = f'{field}, {place}'
     euler, runge = (of_motion(rows, case, method) for method in ('Euler', 'RK4'))
     [tiny] = of_motion(rows, case, 'reference').values()
@@ -475,13 +467,13 @@ def _list(rates: Sequence[float]) -> str:
 
 
 def differences(rows: Sequence[Row], part: str, case: str = '') -> dict[float, Row]:
-    """The rows of the central differences, by h."""
+    """Return the rows of the central differences, by h."""
     wanted = (part, case, CENTRAL)
     return {r['step']: r for r in rows if (r['part'], r['case'], r['method']) == wanted}
 
 
 def _accuracy_claim(rows: Sequence[Row]) -> Claim:
-    """Which derivative has the smaller error."""
+    """Return the claim on the derivative with the smaller error."""
     own = differences(rows, 'derivatives')
     [formula] = [r for r in rows if (r['part'], r['method']) == ('derivatives', FORMULA)]
     best = min(own.values(), key=lambda row: row['error'])
@@ -497,7 +489,7 @@ def _accuracy_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _stability_claim(rows: Sequence[Row], method: str, reading: str) -> Claim:
-    """Whether steps reverse less by central differences, or more of them reach their goals."""
+    """Return the claim that central differences have fewer reversals, or reach more goals."""
     held, pairs = [], {}
     for h in DIFFERENCES:
         of = {place: differences(rows, 'stability', f'{method}, {place}')[h] for place in PLACES}
@@ -529,7 +521,7 @@ def _stability_claim(rows: Sequence[Row], method: str, reading: str) -> Claim:
 
 
 def _interpolation_claim(rows: Sequence[Row]) -> Claim:
-    """How far the tip leaves the straight line where angles are interpolated."""
+    """Return the claim that the tip leaves the straight line if angles are interpolated."""
     of = {
         name: [r for r in rows if (r['part'], r['method']) == ('interpolation', name)]
         for name in ('interpolated', 'pseudoinverse')
@@ -553,7 +545,7 @@ COLOURS = {'Euler': RED, 'Verlet': GREEN, 'RK4': BLUE}
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Errors and reversals by integration, errors of derivatives, and an interpolated path."""
+    """Draw errors and reversals by integration, errors of derivatives, an interpolated path."""
     figure = new_figure(9.5, 7.2)
     [[path, back], [error, trace]] = figure.subplots(2, 2)
     _draw_integration(path, rows, 'error', ('transpose, in reach', f'normalised, {INSIDE}'))
@@ -585,7 +577,7 @@ LABELS = {'interpolated': 'interpolated angles', 'pseudoinverse': 'J+e, tiny ste
 
 
 def _draw_integration(axes: Any, rows: Sequence[Row], key: str, cases: Sequence[str]) -> None:
-    """A column of two motions against the rate of evaluations."""
+    """Draw a column of two motions against the rate of evaluations."""
     for case, line in zip(cases, ('o-', 'o:'), strict=True):
         for method, colour in COLOURS.items():
             own = of_motion(rows, case, method)

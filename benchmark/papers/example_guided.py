@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench example_guided`: a throw for figures of other proportions, as [TakKo] Figs. 4 to 6.
+"""`ik bench example_guided`: a throw by skeletons of other proportions, as [TakKo] Figs. 4 to 6.
 
-The throw is CMU's 124_01, every fourth frame, 30 a second. As in the source its paths are not
-scaled. The lengths of the source's Fig. 3 are unreadable, so they are calibrated by its errors at
-beta = 1, 14 and 43 cm: Abnorman-1 has limbs 1.2 and a torso 0.8 times as long as Norman,
-Abnorman-2 0.4 and 1.6 times. The total link length, both for L of section 4.3 and for Table 1, is
-what these errors are over those of the table: 2.92 and 2.53 m. Then two other subjects, with the
-length of their bones between the ends, and with the paths scaled by the length of their chains.
-Hands and feet are the end effectors, all joints the example, kv = ka = 0 and M = 0; the limits,
-which the throw itself breaks, are open but where solvers are compared.
+The throw is CMU's 124_01, every fourth frame, 30 a second. As in the source, paths are not scaled.
+The lengths of the source's Fig. 3 are unreadable, so they are fitted to its errors at beta = 1, 14
+and 43 cm: Abnorman-1 has limbs 1.2 and a torso 0.8 times as long as Norman, Abnorman-2 0.4 and 1.6
+times. The total link length, for L of section 4.3 and for Table 1, is the ratio of these errors to
+those of the table: 2.92 and 2.53 m. Two other subjects follow; their total length is that of the
+bones between the end effectors, and paths are scaled by the length of their chains.
 
-Rows have a kind: `error` for a figure, a solver and a beta: the mean end-effector error, also over
-the total link length; the mean joint error; the mean jerk over that of the example. `start` says
-where frames begin: `warm` where the one before ended, `cold` at rest. `curve`: the shoulder angle
-at a time. `bone`: both ends of a bone in a snapshot.
+Hands and feet are the end effectors, all joints the example, kv = ka = 0 and M = 0. There are no
+limits, which the throw itself violates, except where solvers are compared.
+
+Rows have a kind: `error` for a skeleton, a solver and a beta: the mean end-effector error, also
+relative to the total link length; the mean joint error; the mean jerk relative to that of the
+example. `start` is the start of a frame: `warm` at the end of the previous one, `cold` at rest.
+`curve`: the shoulder angle at a time. `bone`: both ends of a bone in a snapshot.
 """
 
 from __future__ import annotations
@@ -41,44 +42,39 @@ ENDS = ('lhand', 'rhand', 'lfoot', 'rfoot')
 SHOULDER = 'rhumerus/z'
 BETAS = (1.0, 0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 0.0)
 SOLVERS = ('levenberg_marquardt', 'sqp', 'augmented_lagrangian')
+# Bones of an arm or a leg; in files of CMU their names have the prefix l or r.
 LIMBS = ('femur', 'tibia', 'humerus', 'radius')
-"""Bones of an arm or a leg; their names in a file of CMU have an l or an r before."""
 TORSO = ('lowerback', 'upperback', 'thorax')
+# Factors of the lengths of limbs and torso, relative to Norman's.
 ABNORMANS = {'Abnorman-1': (1.2, 0.8), 'Abnorman-2': (0.4, 1.6)}
-"""Limbs and torso, as many times as long as Norman's."""
 SUBJECTS = ('141', 'backflip')
-SNAPSHOTS = (0, 100, 112, 120)
-"""Frames at 30 Hz: standing, and three around the release."""
+SNAPSHOTS = (0, 100, 112, 120)  # frames at 30 Hz: standing, and three around the release
 COLUMNS = """kind figure solver start beta error_m error_over_length joint_error_deg jerk_ratio
 difference_rad time_s angle_rad x1 y1 x2 y2"""
 EMPTY: Row = dict.fromkeys(COLUMNS.split(), '')
 
 
+# The source's average end-effector errors over the total link length, by skeleton and beta.
 TABLE_1 = {
     'Abnorman-1': {1.0: 0.048, 0.5: 0.0017, 1e-5: 1e-14, 0.0: 0.0},
     'Abnorman-2': {1.0: 0.17, 0.5: 0.047, 1e-5: 1e-12, 0.0: 0.0},
 }
-"""Its average end-effector errors over the total link length, by figure and beta."""
+# [m] The total link length of Fig. 5's errors at beta = 1 over those of Table 1.
 LENGTHS = {
     'Abnorman-1': 0.14 / TABLE_1['Abnorman-1'][1.0],
     'Abnorman-2': 0.43 / TABLE_1['Abnorman-2'][1.0],
 }
-"""[m] The total link length of Fig. 5's errors at beta = 1 over those of Table 1."""
-MORE = 1.2
-"""Factor by which a fraction that is said to be larger is larger."""
-SMOOTH = 1.5
-"""A motion with less than so many times the jerk of another one is as smooth."""
-FACTOR = 2.0
-"""A measured number holds within this factor of the source's."""
+MORE = 1.2  # least factor of a fraction that is larger by a claim
+SMOOTH = 1.5  # a motion with less than this many times the jerk of another one is as smooth
+FACTOR = 2.0  # a measured number agrees with the source's within this factor
 COLOURS = (BLACK, BLUE, GREEN, PINK, ORANGE, RED)
+# Colours and line styles by beta, as in Fig. 6.
 CURVES = {0.0: (BLACK, '-'), 1e-5: (BLUE, '--'), 1.0: (RED, ':')}
-"""Colours and line styles by beta, as in Fig. 6."""
-SMALLEST_BETA = 1e-7
-"""Position of beta = 0 on the axis."""
+SMALLEST_BETA = 1e-7  # position of beta = 0 on the axis
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """Rows of all kinds, see the module."""
+    """Yield rows of all kinds."""
     norman, motion = load_mocap(arguments.mocap / CLIP, arguments.mocap / SKELETON)
     throw = Throw(norman, motion[::STEP])
     work = [partial(throw.snapshots, 'Norman', norman, throw.motion)]
@@ -95,7 +91,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 class Throw:
-    """The example: a figure and its motion."""
+    """The example: a skeleton and its motion."""
 
     def __init__(self, norman: Robot, motion: Motion) -> None:
         self.norman, self.motion = norman, motion
@@ -106,18 +102,18 @@ class Throw:
     def imitated(
         self, name: str, figure: Robot, motion: Motion | None = None, **asked: Any
     ) -> RetargetResult:
-        """The throw by another figure."""
+        """Return the throw by another skeleton."""
         asked = {'keep_limits': False, 'length': total_length(name, figure), **asked}
         links = {end: end for end in ENDS}
         return retarget(motion or self.motion, figure, links, source=self.norman, **asked)
 
     def sweep(self, name: str, figure: Robot, **asked: Any) -> list[Row]:
-        """Errors over beta."""
+        """Return the errors for all beta."""
         made = {beta: self.imitated(name, figure, beta=beta, **asked) for beta in BETAS}
         return [self.row(name, figure, beta, result) for beta, result in made.items()]
 
     def row(self, name: str, figure: Robot, beta: float, made: RetargetResult, **more: Any) -> Row:
-        """The errors of one run."""
+        """Return the errors of one retargeting."""
         error = float(made.link_errors.mean())
         angles = [i for i, joint in enumerate(made.joints) if joint in self.joints]
         return {
@@ -135,7 +131,7 @@ class Throw:
         }
 
     def cold(self, name: str, figure: Robot) -> list[Row]:
-        """Each frame by itself, from rest: the E-error alone."""
+        """Return the errors of frames that each start at rest, by the E-error alone."""
         q0 = self.motion.positions[0].copy()
         frames = range(len(self.motion))
         made = [
@@ -155,7 +151,7 @@ class Throw:
         ]
 
     def solvers(self, name: str, figure: Robot) -> list[Row]:
-        """Two betas of Table 1 by several solvers, inside the limits."""
+        """Return two betas of Table 1 by several solvers, inside the limits."""
         rows = []
         for beta in (0.5, 1e-5):
             first: Array | None = None
@@ -169,13 +165,13 @@ class Throw:
         return rows
 
     def pictures(self, name: str, figure: Robot) -> list[Row]:
-        """Shoulder curves for three betas, and snapshots at beta = 1e-5."""
+        """Return shoulder curves for three betas, and snapshots at beta = 1e-5."""
         made = {beta: self.imitated(name, figure, beta=beta) for beta in (0.0, 1e-5, 1.0)}
         rows = [row for beta, one in made.items() for row in self.curve(name, beta, one, 'warm')]
         return [*rows, *self.snapshots(name, figure, made[1e-5].motion)]
 
     def curve(self, name: str, beta: float, made: RetargetResult, start: str) -> list[Row]:
-        """The shoulder angle of one run over time."""
+        """Return the shoulder angle of a retargeting over time."""
         motion = made.motion.unwrapped([SHOULDER])
         angles = motion.positions[:, motion.joint_names.index(SHOULDER)].tolist()
         own = {'kind': 'curve', 'figure': name, 'beta': beta, 'start': start}
@@ -185,7 +181,7 @@ class Throw:
         ]
 
     def snapshots(self, name: str, figure: Robot, motion: Motion) -> list[Row]:
-        """The bones, seen from the side, with the figure in the middle."""
+        """Return the bones seen from the side, with the skeleton in the middle."""
         rows = []
         for frame in SNAPSHOTS:
             found = np.array(bones(figure, motion.positions[frame]))
@@ -200,7 +196,7 @@ class Throw:
 
 
 def proportioned(figure: Robot, limbs: float, torso: float) -> Robot:
-    """A figure whose limbs and torso are this many times as long, with the same joints."""
+    """Return a skeleton with limbs and torso scaled by these factors, with the same joints."""
     factors = {side + bone: limbs for bone in LIMBS for side in 'lr'}
     factors.update(dict.fromkeys(TORSO, torso))
     of_body = [factors.get(name.split('/')[0], 1.0) for name in figure.body_names]
@@ -217,7 +213,7 @@ def proportioned(figure: Robot, limbs: float, torso: float) -> Robot:
 
 
 def figure_length(figure: Robot, links: Sequence[str]) -> float:
-    """The length [m] of all bones between the links of a figure, each counted once."""
+    """Return the length [m] of all bones between the links of a skeleton, each counted once."""
     bodies = {body for link in links for body in figure.body_path(link)}
     places = figure.root_joints[:-1]
     offsets = [figure.geometry[k, 9:12] for k in bodies if figure.tree[k, 2] not in places]
@@ -226,19 +222,19 @@ def figure_length(figure: Robot, links: Sequence[str]) -> float:
 
 
 def total_length(name: str, figure: Robot) -> float:
-    """The total link length [m] of a figure: see the module."""
+    """Return the total link length [m] of a skeleton."""
     return LENGTHS.get(name, figure_length(figure, ENDS))
 
 
 def jerk(motion: Motion, joints: Sequence[str]) -> float:
-    """The mean size of the third differences of joint angles over time [rad/s^3]."""
+    """Return the mean size of the third differences of joint angles over time [rad/s^3]."""
     turning = motion.unwrapped(joints)
     columns = [motion.joint_names.index(joint) for joint in joints]
     return float(np.abs(np.diff(turning.positions[:, columns], 3, axis=0)).mean() * motion.rate**3)
 
 
 def bones(figure: Robot, q: Array) -> list[tuple[Array, Array]]:
-    """The two ends (3,) [m] of every bone of a figure at q (n,)."""
+    """Return the two ends (3,) [m] of every bone of a skeleton at q (n,)."""
     frames = figure.frames(q)
     roots = set(figure.root_joints)
     found = [
@@ -256,7 +252,7 @@ def bones(figure: Robot, q: Array) -> list[tuple[Array, Array]]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's claims."""
+    """Return the source's claims."""
     return [
         *(_table_claim(rows, beta) for beta in (1.0, 0.5, 1e-5, 0.0)),
         _pattern_claim(rows),
@@ -268,7 +264,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _errors(rows: Sequence[Row], figure: str, start: str = 'warm') -> dict[float, Row]:
-    """The errors of a figure by beta."""
+    """Return the errors of a skeleton by beta."""
     own = (figure, start)
     return {
         row['beta']: row
@@ -296,7 +292,7 @@ def _table_claim(rows: Sequence[Row], beta: float) -> Claim:
 
 
 def _where(held: Mapping[str, bool]) -> str:
-    """What a claim holds for, if not for all or none."""
+    """Return the cases for which a claim holds, if not all or none."""
     if all(held.values()) or not any(held.values()):
         return ''
     return '; holds for ' + ', '.join(name for name, holds in held.items() if holds)
@@ -352,7 +348,7 @@ def _smooth_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _drop_claim(rows: Sequence[Row]) -> Claim:
-    """Claim of Fig. 5: beta from 1 to 0.5."""
+    """Return the claim of Fig. 5 on beta from 1 to 0.5."""
     left = []
     for figure in TABLE_1:
         errors = _errors(rows, figure)
@@ -379,7 +375,7 @@ def _solver_claim(rows: Sequence[Row]) -> Claim:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Snapshots (Fig. 4), errors over beta (Fig. 5, Table 1), shoulder curves (Fig. 6)."""
+    """Draw snapshots (Fig. 4), errors over beta (Fig. 5, Table 1), shoulder curves (Fig. 6)."""
     figure = new_figure(11.0, 8.6)
     snapshots, errors, curves = figure.subplots(3, 3, height_ratios=(0.5, 1.0, 1.0))
     for axes, name in zip(snapshots, ('Norman', *TABLE_1), strict=True):
@@ -407,7 +403,7 @@ def _draw_snapshots(axes: Any, name: str, rows: Sequence[Row]) -> None:
 
 
 def _draw_errors(axes: Any, name: str, rows: Sequence[Row]) -> None:
-    """Both errors over beta, each between 0 and 1."""
+    """Draw both errors over beta, each scaled to [0, 1]."""
     errors = _errors(rows, name)
     betas = sorted(errors)
     for key, label, colour, line in (
@@ -459,7 +455,7 @@ def _draw_jerk(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _draw_over_beta(axes: Any, rows: Sequence[Row], key: str) -> None:
-    """A column of the errors over beta, for every figure."""
+    """Draw a column of the errors over beta, for every skeleton."""
     names = dict.fromkeys(row['figure'] for row in rows if row['kind'] == 'error')
     for name, colour in zip(names, COLOURS, strict=True):
         errors = _errors(rows, name)

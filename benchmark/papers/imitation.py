@@ -2,17 +2,18 @@
 """`ik bench imitation`: [TakKo] Fig. 1 and section 3, joint angles copied to other proportions.
 
 The performer is `human`. It moves its joined hands round in front of its chest, a closed loop of
-links (Fig. 1), and writes the letter A with its right fingertips (section 3). Figures of other
+links (Fig. 1), and writes the letter A with its right fingertips (section 3). Skeletons of other
 proportions copy its joint angles, beta = 1, or imitate it by `ik.retargeting.retarget`, which
-weighs both, for several beta. Their limbs and their trunk are LIMBS times as long as the
-performer's: the two at the ends are those of `example_guided`. Paths are not scaled, and the
-pelvis stands still, so goals need not be in reach.
+weighs links and angles, for several beta. Their limbs and trunk are scaled by PROPORTIONS; the
+first and the last one are those of `example_guided`. Paths are not scaled, and the pelvis is
+fixed, so goals need not be in reach.
 
-Rows have a `part`, `hands` or `letter`, a figure and a beta. `gap_m`: the mean distance of the
-hands from each other [m]; `error_m`: that of the end effectors from their paths; `shape_m`: that
-of the letter from the performer's, once it is moved, turned and scaled to fit best; `turn_deg`:
-the mean angle between an end effector's orientation and the performer's. `weight` [m^2/rad^2]: of
-orientations in the E-error, 0 but in rows of TURNING. `path`: the letter as a figure writes it.
+Rows have a `part`, `hands` or `letter`, a skeleton and a beta. `gap_m`: the mean distance between
+the hands [m]; `error_m`: the mean distance of the end effectors from their paths; `shape_m`: that
+of the letter from the performer's, after the best fit by translation, rotation and scale;
+`turn_deg`: the mean angle between the orientations of end effector and performer. `weight`
+[m^2/rad^2]: weight of orientations in the E-error, 0 except in rows of TURNING. `path`: the letter
+as the skeleton writes it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from ik_core.tasks import PositionTask
 from ..results import Claim, Row, swept
 
 STATURE = 1.75
+# Factors of the lengths of limbs and trunk, relative to the performer's.
 PROPORTIONS = {
     'limbs 1.2, trunk 0.8': (1.2, 0.8),
     'limbs 1.1, trunk 0.9': (1.1, 0.9),
@@ -47,31 +49,24 @@ PROPORTIONS = {
     'limbs 0.8, trunk 1.2': (0.8, 1.2),
     'limbs 0.4, trunk 1.6': (0.4, 1.6),
 }
-"""How many times as long as the performer's limbs and trunk are."""
 BETAS = (1.0, 0.5, 1e-2, 1e-5, 0.0)
-TURNING = (1e-3, 1e-2, 1e-1)
-"""[m^2/rad^2] Weights of orientations, at the source's beta."""
-SMALL = 1e-5
-"""The source's beta."""
+TURNING = (1e-3, 1e-2, 1e-1)  # [m^2/rad^2] weights of orientations, at the source's beta
+SMALL = 1e-5  # the source's beta
 ARM = ('collarbone', 'upper_arm', 'forearm', 'hand', 'fingers')
 LIMBS = (*ARM[1:], 'thigh', 'shank', 'foot')
 HANDS = ('left_fingertips', 'right_fingertips')
 FRAMES, PERIOD = 60, 1.0 / 30.0
-JOINED = 0.01
-"""[m] Hands that are farther apart are not joined."""
-TURNED = 1.0
-"""[deg] An orientation follows if it is this near, on average."""
-LEGIBLE = 0.01
-"""[m] A letter is written accurately if it is this near to the path, on average."""
+JOINED = 0.01  # [m] hands that are farther apart are not joined
+TURNED = 1.0  # [deg] an orientation follows if its mean error is below this
+LEGIBLE = 0.01  # [m] a letter is written accurately if its mean error is below this
 
-A_HEIGHT, A_CENTRE = 0.25, (0.5, -0.2, 0.35)
-"""[m] The letter, ahead of the right shoulder."""
+A_HEIGHT, A_CENTRE = 0.25, (0.5, -0.2, 0.35)  # [m] the letter, ahead of the right shoulder
+# Corners of the letter, to its right and up, relative to its height.
 STROKES = ((-0.3, -0.5), (0.0, 0.5), (0.3, -0.5), (0.15, 0.0), (-0.15, 0.0))
-"""Corners of the letter, to its right and up, over its height."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each part, figure and beta."""
+    """Yield a row for each part, skeleton and beta."""
     performer = human(STATURE)
     parts = {'hands': (HANDS, joined_hands()), 'letter': (HANDS[1:], letter())}
     cases = [(part, figure) for part in parts for figure in PROPORTIONS]
@@ -98,7 +93,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def measured(part: str, figure: str, beta: float, found: Array, paths: Array) -> Row:
-    """The errors of end effectors on paths `found`, which should be `paths` (frames, links, 3)."""
+    """Return the errors of paths `found`, which should be `paths` (frames, links, 3)."""
     is_letter = part == 'letter'
     written = found[:, 0, 1:] if is_letter else np.empty((0, 2))
     return {
@@ -115,14 +110,14 @@ def measured(part: str, figure: str, beta: float, found: Array, paths: Array) ->
 
 
 def joined_hands() -> Array:
-    """Paths (FRAMES, 2, 3) [m] of both hands: one point, which goes round before the chest."""
+    """Return the same path (FRAMES, 2, 3) [m] for both hands, a loop in front of the chest."""
     t = np.linspace(0.0, 2.0 * np.pi, FRAMES)
     point = np.stack([0.38 + 0.06 * np.cos(t), 0.12 * np.sin(t), 0.3 + 0.08 * np.sin(2 * t)], 1)
     return np.repeat(point[:, None], 2, axis=1)
 
 
 def letter() -> Array:
-    """The path (FRAMES, 1, 3) [m] of an A in a vertical plane, at an even speed."""
+    """Return the path (FRAMES, 1, 3) [m] of an A in a vertical plane, at constant speed."""
     corners = np.array(STROKES) * A_HEIGHT
     ways = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
     at = np.linspace(0.0, ways[-1], FRAMES)
@@ -131,7 +126,7 @@ def letter() -> Array:
 
 
 def performed(performer: Robot, links: Sequence[str], paths: Array) -> Motion:
-    """The performer's motion with its links on paths (frames, links, 3), by the shortest moves."""
+    """Return the performer's motion with links on paths (frames, links, 3), by least motion."""
     problem = IkProblem(performer, [PositionTask(link) for link in links])
     solver, q, positions = make_solver(restarts=0), bent_arms(performer), []
     for points in paths:
@@ -143,7 +138,7 @@ def performed(performer: Robot, links: Sequence[str], paths: Array) -> Motion:
 
 
 def bent_arms(performer: Robot) -> Array:
-    """Joints (n,) of a person who stands with bent elbows."""
+    """Return q (n,) of a person who stands with bent elbows."""
     q = np.zeros(performer.n)
     for name, index in zip(performer.joint_names, range(performer.n), strict=True):
         if name.endswith('elbow'):
@@ -153,14 +148,14 @@ def bent_arms(performer: Robot) -> Array:
 
 
 def proportioned(limbs: float, trunk: float) -> Robot:
-    """The person with limbs and a trunk so many times as long."""
+    """Return the person with limbs and trunk scaled by these factors."""
     joints = proportioned_joints(limbs, trunk)
     names = [joints[0].parent, *(joint.child for joint in joints)]
     return Robot.from_joints('proportioned', names, joints)
 
 
 def proportioned_joints(limbs: float, trunk: float) -> list[Joint]:
-    """Their joints, parents first."""
+    """Return the joints of such a person, parents first."""
 
     def longer(joint: Joint) -> Joint:
         origin = joint.origin.copy()
@@ -172,9 +167,9 @@ def proportioned_joints(limbs: float, trunk: float) -> list[Joint]:
 
 
 def shape_error(found: Array, path: Array) -> float:
-    """The mean distance [m] of a path (frames, 3) from another one that it is fitted to.
+    """Return the mean distance [m] of a path (frames, 3) from another one, after the best fit.
 
-    It is moved, turned and scaled, for the least sum of squares.
+    Translation, rotation and scale are fitted by least squares.
     """
     a, b = found - found.mean(axis=0), path - path.mean(axis=0)
     u, s, vt = np.linalg.svd(b.T @ a)
@@ -184,7 +179,7 @@ def shape_error(found: Array, path: Array) -> float:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's claims on copied angles, and what is left of their errors."""
+    """Return the source's claims on copied angles, and on the remaining errors."""
     positions = [row for row in rows if not float(row['weight'])]
     hands, written = (
         {(r['figure'], float(r['beta'])): r for r in positions if r['part'] == part}
@@ -231,7 +226,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def oriented(rows: Sequence[Row]) -> Claim:
-    """The three degrees of freedom of an end effector that its path leaves out."""
+    """Return the claim on the end effectors' orientation, which paths do not determine."""
     own = [row for row in rows if float(row['beta']) == SMALL]
     of = {w: [row for row in own if float(row['weight']) == w] for w in (0, *TURNING)}
     turns = {w: [float(row['turn_deg']) for row in found] for w, found in of.items()}
@@ -252,7 +247,7 @@ def oriented(rows: Sequence[Row]) -> Claim:
 
 
 def _over(found: Mapping[tuple[str, float], Row], beta: float, key: str) -> list[float]:
-    """A number of all figures."""
+    """Return a number of all skeletons."""
     return [float(found[figure, beta][key]) for figure in PROPORTIONS]
 
 
@@ -261,14 +256,12 @@ def _cm(lengths: Sequence[float]) -> str:
 
 
 COLOURS = dict(zip(PROPORTIONS, (BLUE, GREEN, ORANGE, PINK, RED), strict=True))
-SMALLEST_BETA = 1e-7
-"""Position of beta = 0 on the axis."""
-FLOOR = 1e-9
-"""[m] No curve goes lower."""
+SMALLEST_BETA = 1e-7  # position of beta = 0 on the axis
+FLOOR = 1e-9  # [m] smaller errors are drawn as this
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The gap between hands, the error of the letter, and the letters of copied angles."""
+    """Draw the gap between hands, the error of the letter, and the letters of copied angles."""
     figure = new_figure(11.0, 4.2)
     gap, error, written = figure.subplots(1, 3)
     for name, colour in COLOURS.items():

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik bench line_search`: [EngellErleben2011] Figs. 7 and 9 to 12, on captured motions.
 
-The hands, feet, pelvis and head of a captured motion are the goals of its own figure, of 62 dof
-with joint limits, which starts in the captured pose, put inside its limits, and goes on from the
-answer before. Clips are AMC files of the CMU database, resampled to 60 frames a second; frames are
-0.05, 0.7 and 1.0 s apart (section 6.2). The source's three methods and ours end at 1 cm, or after
-as many iterations as 15 ms have room for, which are measured before. Errors are the sum of the
-squared errors of the goals, in units of 0.2 m. The other parts: the same with less time; how much
-joints jitter (Fig. 12); the fixed step swept (Fig. 7); the line search and the transpose in as
-many iterations each. `postures` draws the figures of Figs. 4, 7 and 12.
+The goals are the positions of hands, feet, pelvis and head of a captured motion. Its own skeleton
+follows them, with 62 dof and joint limits: it starts in the captured pose, clamped to its limits,
+and each frame starts at the previous answer. Clips are AMC files of the CMU database, resampled to
+60 frames a second; goals are 0.05, 0.7 and 1.0 s apart (section 6.2). The source's three methods
+and ours end at 1 cm, or after the number of iterations that take 15 ms, which is measured before.
+Errors are the sum of the squared errors of the goals, in units of 0.2 m. Other parts are: the same
+with less time; the jitter of joints (Fig. 12); a sweep of the fixed step (Fig. 7); the line search
+and the transpose with equal numbers of iterations. `postures` draws Figs. 4, 7 and 12.
 
 Rows have a `part`, a `case` in it and a method; `median`, `q25`, `q75`, the whiskers `low` and
-`high` and at most OUTLIERS of the values beyond; `count` values. What the parts of the fixed step
-put there stands where they begin.
+`high`, at most OUTLIERS of the values beyond, and the `count` of values. The parts of the fixed
+step use these columns differently (`fixed_step_rows`).
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ from ..results import Claim, Row, swept
 
 @dataclass(frozen=True)
 class Method:
-    """A solver with options. `last`: its last point is the answer, as of the source's methods,
-    and not the best one that it found."""
+    """A solver with options.
+
+    last : whether the answer is the last point, as of the source's methods, and not the best one
+    """
 
     solver: SolverName
     preset: PresetName | None = None
@@ -54,10 +56,11 @@ class Method:
     last: bool = False
 
     def make(self, **options: Any) -> Solver:
-        """The solver, with further options."""
+        """Make the solver, with further options."""
         return make_solver(self.solver, preset=self.preset, **{**self.options, **options})
 
 
+# First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own.
 METHODS: Mapping[str, Method] = {
     'JI': Method('pseudoinverse', 'engell_erleben', last=True),
     'transpose': Method('jacobian_transpose', 'engell_erleben', last=True),
@@ -66,23 +69,17 @@ METHODS: Mapping[str, Method] = {
     'LM': Method('levenberg_marquardt', options={'restarts': 0}),
     'LM, restarts': Method('levenberg_marquardt', options={'closed_form': False}),
 }
-"""First the source's: the SVD Jacobian inverse of Blender, the Jacobian transpose, and its own."""
 
-SLOT = 0.015
-"""Time [s] for a frame (section 6.2)."""
-SPACINGS = (0.05, 0.7, 1.0)
-"""[s] Between frames: Figs. 9, 10 and 11."""
-GOALS, FEWER_GOALS = 1000, 150
-"""Largest numbers of goals for each spacing."""
-SLOTS = (0.00015, 0.0005, 0.0015, 0.005)
-"""[s] Shorter ones, for slower machines."""
-SWEPT = 0.7
-"""[s] The spacing that these have."""
+SLOT = 0.015  # time [s] for a frame (section 6.2)
+SPACINGS = (0.05, 0.7, 1.0)  # [s] between frames: Figs. 9, 10 and 11.
+GOALS, FEWER_GOALS = 1000, 150  # largest numbers of goals for each spacing
+SLOTS = (0.00015, 0.0005, 0.0015, 0.005)  # [s] shorter slots stand for slower machines
+SWEPT = 0.7  # [s] the spacing for these slots
+# Methods compared at equal numbers of iterations, the numbers, and the spacings [s].
 EQUAL, EQUAL_AT = (20, 50, 100, 200, 500, 1000), (0.7, 1.0)
-"""Numbers of iterations that two methods have alike, and spacings [s] at which they do."""
 BOTH = ('line search', 'transpose')
-"""These two methods."""
 
+# Bones' far ends, none of which is a goal, and their names as joints.
 SMOOTH_LINKS = {
     'lhumerus': 'left elbow',
     'rhumerus': 'right elbow',
@@ -97,14 +94,13 @@ SMOOTH_LINKS = {
     'thorax': 'chest',
     'lowerneck': 'neck',
 }
-"""Bones' far ends, none of which is a goal, and their names as joints."""
 
 OUTLIERS = 16
 COLUMNS = ('part', 'case', 'method', 'count', 'median', 'q25', 'q75', 'low', 'high', 'values')
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each method in each case."""
+    """Yield a row for each method in each case."""
     clips = load_clips(arguments.mocap)
     most = min(arguments.count, GOALS)
     fewer = min(most, FEWER_GOALS)
@@ -119,7 +115,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 def error_rows(
     clips: Sequence[Clip], jobs: Sequence[tuple[float, float, int, str]]
 ) -> Iterator[Row]:
-    """The errors for each spacing [s], slot [s], largest number of goals and method."""
+    """Yield the errors for jobs of a spacing [s], slot [s], largest number of goals and method."""
     caps = {name: calibrated(METHODS[name], clips[0]) for name in METHODS}
     for name, t in caps.items():
         yield row('cap', '15 ms', name, count=iterations(SLOT, t), median=1e6 * t)
@@ -128,7 +124,7 @@ def error_rows(
 
 
 def row(part: str, case: str, method: str, count: int = 0, **numbers: float | str) -> Row:
-    """A row with all columns."""
+    """Return a row with all columns."""
     return {
         **dict.fromkeys(COLUMNS, ''),
         'part': part,
@@ -140,14 +136,14 @@ def row(part: str, case: str, method: str, count: int = 0, **numbers: float | st
 
 
 def iterations(slot: float, each: float) -> int:
-    """Number of iterations in a slot [s], to two digits: the clock is no more precise."""
+    """Return the number of iterations in a slot [s], to two digits, as precise as the clock."""
     exact = max(1.0, slot / each)
     digits = 1 - int(np.floor(np.log10(exact)))
     return max(1, int(round(exact, digits)))
 
 
 def calibrated(method: Method, clip: Clip, repeats: int = 5) -> float:
-    """The processor's time [s] for one iteration on the clip's figure, the least measured."""
+    """Return the least CPU time [s] of an iteration on the clip's skeleton."""
     problem = new_problem(clip.robot, clip.links, position_tolerance=1e-9)
     solver = method.make(max_iterations=100)
     frames = np.linspace(0, len(clip.q) - 1, 9).astype(int).tolist()
@@ -165,7 +161,7 @@ def calibrated(method: Method, clip: Clip, repeats: int = 5) -> float:
 def followed(
     clips: Sequence[Clip], spacing: float, slot: float, most: int, name: str, cap: int
 ) -> list[Row]:
-    """The errors of a method over all walks; at the smallest spacing also how it moves."""
+    """Return the errors of a method over all walks; at the smallest spacing also its movement."""
     solver = METHODS[name].make(max_iterations=cap)
     errors, used, moves = [], [], []
     for walk in walks(clips, spacing, most):
@@ -183,9 +179,9 @@ def followed(
 
 
 def equal_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
-    """The line search and the transpose in as many iterations: their medians.
+    """Yield the line search and the transpose with equal numbers of iterations.
 
-    Part 'equal': `high` is the 95 % quantile.
+    In the part 'equal', `high` is the 95 % quantile.
     """
     jobs = [(s, cap, name) for s in EQUAL_AT for cap in EQUAL for name in BOTH]
     for spacing, cap, name in bar(jobs, 'as many iterations'):
@@ -201,7 +197,7 @@ def equal_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
 
 
 def captured(clips: Sequence[Clip], most: int) -> list[Row]:
-    """Movement of the captured motions themselves: the reference."""
+    """Return the movement of the captured motions themselves, as the reference."""
     chosen = walks(clips, SPACINGS[0], most)
     poses = [[walk.clip.q[frame] for frame in walk.frames[1:]] for walk in chosen]
     moves = [movement(walk, own) for walk, own in zip(chosen, poses, strict=True)]
@@ -209,9 +205,10 @@ def captured(clips: Sequence[Clip], most: int) -> list[Row]:
 
 
 def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
-    """Movement of links without goals over poses (n,) of a walk, and distance from the captured.
+    """Return the movement of links without goals over poses (n,), and errors of their positions.
 
-    The movement |x(k+1) - 2 x(k) + x(k-1)| (frames, links) and the distance are in [cm].
+    The movement |x(k+1) - 2 x(k) + x(k-1)| and the distance from the captured positions are
+    (frames, links) [cm].
     """
     robot, links = walk.clip.robot, list(walk.clip.between)
     here = link_paths(robot, poses, links)
@@ -223,7 +220,7 @@ def movement(walk: Walk, poses: Sequence[Array]) -> tuple[Array, Array]:
 def by_joint(
     name: str, joints: Mapping[str, str], moves: Sequence[tuple[Array, Array]]
 ) -> list[Row]:
-    """Parts 'jitter', whose `median` is a root mean square, and 'pose': a joint as the case."""
+    """Return parts 'jitter', whose `median` is a root mean square, and 'pose', by joint."""
     bends, distances = (np.concatenate(tables) for tables in zip(*moves, strict=True))
     made = []
     for joint, bend, distance in zip(joints.values(), bends.T, distances.T, strict=True):
@@ -234,7 +231,7 @@ def by_joint(
 
 
 def box(values: Sequence[float] | Array) -> Row:
-    """Numbers of a box plot; whiskers end at the last value within 1.5 times the box."""
+    """Return the numbers of a box plot; whiskers end within 1.5 times the box."""
     ordered = np.sort(np.asarray(values, float))
     q25, median, q75 = np.percentile(ordered, [25, 50, 75]).tolist()
     reach = 1.5 * (q75 - q25)
@@ -255,23 +252,24 @@ def box(values: Sequence[float] | Array) -> Row:
 # --- captured goals ------------------------------------------------------------------------------
 
 
-RATE = 60.0
-"""Rate [Hz] of the frames used."""
+RATE = 60.0  # rate [Hz] of the frames used
+# Rates [Hz] of clips other than CMU's usual 120; their files do not have it.
 RATES = {'backflip': 60.0, '141_01': 60.0}
-"""Rates [Hz] of clips that are not at CMU's usual 120, which their files do not say."""
 
 PELVIS = 'root'
 GOAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head', PELVIS)
-UNIT = 0.2
-"""[m] One unit of the source: its 0.05 are 1 cm (section 6.2)."""
+UNIT = 0.2  # [m] one unit of the source: its 0.05 are 1 cm (section 6.2)
 TOLERANCE = 0.05 * UNIT
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A figure, what it did, q (frames, n) at RATE, and its goals (frames, goals, 3) [m].
+    """A skeleton, its captured motion, and its goals.
 
-    `links` have goals; those `between` have none, here with the names of their joints.
+    q : (frames, n) at RATE
+    goals : (frames, goals, 3) [m]
+    links : the links with goals
+    between : links without goals, with the names of their joints
     """
 
     name: str
@@ -282,7 +280,7 @@ class Clip:
     between: Mapping[str, str] = field(default_factory=lambda: SMOOTH_LINKS)
 
     def start(self, frame: int) -> Array:
-        """The captured pose (n,) inside the limits, its angles taken to the nearest turn."""
+        """Return the captured pose (n,), shifted by whole turns and clamped to the limits."""
         lower, upper, q = self.robot.lower, self.robot.upper, self.q[frame]
         limited = np.isfinite(lower) & np.isfinite(upper)
         low, high = np.where(limited, [lower, upper], q)
@@ -292,14 +290,14 @@ class Clip:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Frames of a clip that a figure goes through one after the other; in the first it starts."""
+    """Frames of a clip that a skeleton follows in order; it starts in the first one."""
 
     clip: Clip
     frames: range
 
 
 def load_clips(folder: Path) -> list[Clip]:
-    """All AMC clips in a folder. Raises InvalidOption where there is none, MocapError."""
+    """Return all AMC clips in a folder. Raises InvalidOption if there is none, MocapError."""
     paths = sorted(folder.glob('*.amc'))
     if not paths:
         raise InvalidOption(f'motion capture: there is no AMC file in {folder.name!r}')
@@ -307,16 +305,16 @@ def load_clips(folder: Path) -> list[Clip]:
 
 
 def load_clip(path: Path) -> Clip:
-    """A clip at RATE. Raises MocapError."""
+    """Return a clip at RATE. Raises MocapError."""
     robot, motion = load_mocap(path, rate=RATES.get(path.stem))
     q = motion.resampled(1.0 / RATE).positions_of(robot)
     return Clip(path.stem, robot, q, link_paths(robot, q, GOAL_LINKS))
 
 
 def walks(clips: Sequence[Clip], spacing: float, most: int) -> list[Walk]:
-    """Walks whose frames are `spacing` [s] apart, from all phase offsets of all clips.
+    """Return walks whose frames are `spacing` [s] apart, from all phase offsets of all clips.
 
-    Where that is more than so many goals, every second offset, or every third, ...
+    If they have more than `most` goals, only every second offset, or every third, ... is used.
     """
     step = round(spacing * RATE)
     every = [Walk(c, range(o, len(c.q), step)) for c in clips for o in range(step)]
@@ -326,7 +324,7 @@ def walks(clips: Sequence[Clip], spacing: float, most: int) -> list[Walk]:
 
 
 def new_problem(robot: Robot, links: Sequence[str] = GOAL_LINKS, **options: Any) -> IkProblem:
-    """The problem of the links' positions, reached within 1 cm each."""
+    """Return the problem of the links' positions, each to 1 cm."""
     options = {'position_tolerance': TOLERANCE, **options}
     return IkProblem(robot, [PositionTask(link) for link in links], **options)
 
@@ -338,7 +336,7 @@ def set_goals(problem: IkProblem, goals: Array) -> None:
 
 
 def follow(walk: Walk, solver: Solver, last: bool) -> Iterator[tuple[Array, float, int]]:
-    """After each goal of a walk: q (n,), the sum of squared errors [units^2], the iterations."""
+    """Yield for each goal of a walk: q (n,), sum of squared errors [units^2], iterations."""
     problem = new_problem(walk.clip.robot, walk.clip.links)
     q = walk.clip.start(walk.frames[0])
     for frame in walk.frames[1:]:
@@ -348,7 +346,7 @@ def follow(walk: Walk, solver: Solver, last: bool) -> Iterator[tuple[Array, floa
 
 
 def solve(solver: Solver, problem: IkProblem, q0: Array, last: bool) -> tuple[Array, int]:
-    """The answer (n,) from q0, or the last point, and the iterations."""
+    """Return the answer (n,) from q0, or the last point, and the iterations."""
     search = solver.begin(problem, q0)
     search.run()
     result = search.result()
@@ -362,7 +360,7 @@ def solve(solver: Solver, problem: IkProblem, q0: Array, last: bool) -> tuple[Ar
 
 
 def squared_error(problem: IkProblem, q: Array) -> float:
-    """The sum of the goals' squared errors [units^2] at q (n,)."""
+    """Return the sum of the goals' squared errors [units^2] at q (n,)."""
     return float((problem.errors(q)[0] ** 2).sum()) / UNIT**2
 
 
@@ -371,30 +369,25 @@ def squared_error(problem: IkProblem, q: Array) -> float:
 
 FIXED_STEPS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1)
 THEIRS, TOO_LONG = 0.005, 0.05
-TAU = 2.0 / UNIT**2
-"""Length of one unit of the source's step: its gradient has a factor of 2."""
-FRAMES = 3
-"""Number of frames at RATE: 0.05 s."""
-DESCENT = 300
-"""Iterations from each start."""
+TAU = 2.0 / UNIT**2  # length of one unit of the source's step: its gradient has a factor of 2
+FRAMES = 3  # number of frames at RATE: 0.05 s
+DESCENT = 300  # iterations from each start
 TRACED = 40
-LARGEST = 1e6
-"""[units^2] Errors are cut off here: what diverges with a free root knows no end."""
-SAME = 0.01
-"""Two costs whose difference is this share of another one are as good as the same."""
+LARGEST = 1e6  # [units^2] larger errors count as this: with a free root, divergence has no bound
+SAME = 0.01  # costs are equal if their difference is below this fraction of that to a third one
 
 
 def fixed_step_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
-    """The fixed step of the Jacobian transpose, swept: section 6.1 and Fig. 7.
+    """Yield a sweep of the fixed step of the Jacobian transpose: section 6.1 and Fig. 7.
 
-    Steps are in the source's units: its 0.005 is tau = 0.25 per m^2 (see `jacobian_transpose`).
-    With six goals and a root that is free, and as in Fig. 7 with five goals and the pelvis held,
-    each frame starts in the captured pose 0.05 s before. A method converges only below 2 / s^2, s
-    the largest singular value of the Jacobian.
+    Steps are in the source's units: its 0.005 is tau = 0.25 per m^2 (`jacobian_transpose`). There
+    are six goals and a free root, or, as in Fig. 7, five goals and a fixed pelvis. Each frame
+    starts in the captured pose 0.05 s before. A method converges only below 2 / s^2, with the
+    largest singular value s of the Jacobian.
 
-    Part 'step free' or 'step held', a step as the case: `median`, `q25`, `q75` of the last errors;
-    `low` the share of the frames that end farther away than they began, `high` the share that
-    flips between two poses. Part 'bound': 2 / s^2. Part 'trace': the errors of one frame.
+    Parts 'step free' and 'step held' have a step as the case: `median`, `q25`, `q75` of the last
+    errors, `low` the fraction of frames that end farther away than they began, `high` the fraction
+    that flips between two poses. Part 'bound': 2 / s^2. Part 'trace': the errors of one frame.
     """
     yield bound(clips, most)
     for held in (False, True):
@@ -406,7 +399,7 @@ def fixed_step_rows(clips: Sequence[Clip], most: int) -> Iterator[Row]:
 
 
 def cases(clips: Sequence[Clip], held: bool, most: int) -> list[tuple[IkProblem, Array, Array]]:
-    """(problem, start (n,), goals) for frames all over the clips."""
+    """Return (problem, start (n,), goals) of frames distributed over the clips."""
     links = [link for link in GOAL_LINKS if link != PELVIS or not held]
     every = [(clip, frame) for clip in clips for frame in range(FRAMES, len(clip.q))]
     made = []
@@ -424,7 +417,7 @@ def cases(clips: Sequence[Clip], held: bool, most: int) -> list[tuple[IkProblem,
 
 
 def descent(problem: IkProblem, start: Array, goals: Array, step: float) -> Array:
-    """The squared error [units^2] at the start and after every iteration."""
+    """Return the squared error [units^2] at the start and after every iteration."""
     options: dict[str, Any] = {
         'step_length': TAU * step,
         'max_iterations': DESCENT,
@@ -439,7 +432,7 @@ def descent(problem: IkProblem, start: Array, goals: Array, step: float) -> Arra
 
 
 def flips(errors: Array) -> bool:
-    """Whether the last errors are of two poses in turn."""
+    """Return whether the last errors alternate between two poses."""
     if len(errors) < DESCENT:
         return False
     a, b, c = errors[-3:].tolist()
@@ -447,7 +440,7 @@ def flips(errors: Array) -> bool:
 
 
 def step_row(part: str, step: float, traces: Sequence[Array]) -> Row:
-    """The row of a step."""
+    """Return the row of a step."""
     last = np.minimum([errors[-1] for errors in traces], LARGEST)
     q25, median, q75 = np.percentile(last, [25, 50, 75]).tolist()
     away = np.mean([errors[-1] > errors[0] for errors in traces])
@@ -457,13 +450,13 @@ def step_row(part: str, step: float, traces: Sequence[Array]) -> Row:
 
 
 def trace(step: float, traces: Sequence[Array]) -> Row:
-    """The first errors of the frame in the middle."""
+    """Return the first errors of the frame in the middle."""
     values = ' '.join(f'{error:.4g}' for error in traces[len(traces) // 2][:TRACED])
     return row('trace', f'{step:g}', 'transpose', 1, values=values)
 
 
 def bound(clips: Sequence[Clip], most: int) -> Row:
-    """2 / s^2 at the starts, with a free root, in the source's units."""
+    """Return the row of 2 / s^2 at the starts, with a free root, in the source's units."""
     bounds = []
     for problem, start, goals in cases(clips, False, most):
         set_goals(problem, goals)
@@ -478,19 +471,17 @@ def bound(clips: Sequence[Clip], most: int) -> Row:
 
 
 FIGURES = {'0.05 s': 'Fig. 9', '0.7 s': 'Fig. 10', '1 s': 'Fig. 11'}
+# At this spacing medians differ by about MUCH, so the verdict depends on the iterations in 15 ms.
 CLOSE_CALL = '0.05 s'
-"""Where the medians differ by about MUCH, and so by the iterations that 15 ms have room for."""
-MUCH = 2.0
-"""Much lower is by this factor."""
+MUCH = 2.0  # factor of 'much lower'
+# Factors from which on problems begin weakly, and numbers are significantly larger.
 WEAKLY, SIGNIFICANTLY = 1.2, 1.1
-"""Factors by which problems begin weakly, and by which a number is significantly larger."""
 THEIR_OUTLIER = 80.0
-TOLD = 200
-"""The number of iterations for which errors are told."""
+TOLD = 200  # the text of a claim has the errors for this number of iterations
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's claims, figure by figure."""
+    """Return the source's claims, figure by figure."""
     return [
         *(against_inverse(rows, case) for case in FIGURES),
         *improved(rows),
@@ -510,23 +501,23 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def value(rows: Sequence[Row], part: str, case: str, method: str, key: str = 'median') -> float:
-    """A number of a row."""
+    """Return a number of a row."""
     found = (r for r in rows if (r['part'], r['case'], r['method']) == (part, case, method))
     return float(next(found)[key])
 
 
 def total(rows: Sequence[Row], part: str, method: str) -> list[float]:
-    """The medians of a method in all cases of a part."""
+    """Return the medians of a method in all cases of a part."""
     return [float(r['median']) for r in rows if (r['part'], r['method']) == (part, method)]
 
 
 def medians(rows: Sequence[Row], method: str) -> list[float]:
-    """Medians of the errors at the three spacings."""
+    """Return the medians of the errors at the three spacings."""
     return [value(rows, 'error', case, method) for case in FIGURES]
 
 
 def against_inverse(rows: Sequence[Row], case: str) -> Claim:
-    """One of the three box plots."""
+    """Return the claim of one of the three box plots."""
     ours, inverse = (value(rows, 'error', case, m) for m in ('line search', 'JI'))
     box, wide = (
         value(rows, 'error', case, m, 'q75') - value(rows, 'error', case, m, 'q25')
@@ -543,7 +534,7 @@ def against_inverse(rows: Sequence[Row], case: str) -> Claim:
 
 
 def improved(rows: Sequence[Row]) -> list[Claim]:
-    """The line search beside the fixed step: in as many iterations, and in the same time."""
+    """Return claims on the line search and the fixed step, at equal iterations and equal time."""
     equal = {cap: [_pair(rows, 'equal', f'{s:g} s, {cap}') for s in EQUAL_AT] for cap in EQUAL}
     tails = {
         cap: [_pair(rows, 'equal', f'{s:g} s, {cap}', 'high') for s in EQUAL_AT] for cap in EQUAL
@@ -576,7 +567,7 @@ def improved(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _pair(rows: Sequence[Row], part: str, case: str, key: str = 'median') -> tuple[float, float]:
-    """A number of the line search and of the transpose."""
+    """Return a number of the line search and of the transpose."""
     return value(rows, part, case, 'line search', key), value(rows, part, case, 'transpose', key)
 
 
@@ -586,7 +577,7 @@ def _against(pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def troubled(rows: Sequence[Row]) -> list[Claim]:
-    """The transpose where frames are far apart: where its whisker ends, and its outliers."""
+    """Return claims on the transpose for frames far apart: its whisker and outliers."""
     high = [value(rows, 'error', case, 'transpose', 'high') for case in FIGURES]
     found = [r for r in rows if (r['part'], r['method']) == ('error', 'transpose')]
     largest = [max([float(v) for v in str(r['values']).split()] or [0.0]) for r in found]
@@ -613,7 +604,7 @@ def troubled(rows: Sequence[Row]) -> list[Claim]:
 
 
 def interactive(rows: Sequence[Row]) -> Claim:
-    """Claim: 15 ms are enough for interaction."""
+    """Return the claim that 15 ms are enough for interaction."""
     caps = {r['method']: r for r in rows if r['part'] == 'cap'}
     texts, most = [], 0.0
     for name, cap in caps.items():
@@ -630,7 +621,7 @@ def interactive(rows: Sequence[Row]) -> Claim:
 
 
 def longest_step(rows: Sequence[Row]) -> Claim:
-    """The transpose's step length."""
+    """Return the claim on the transpose's step length."""
     low, median, high = (
         value(rows, 'bound', '2 / s^2', 'transpose', key) for key in ('low', 'median', 'high')
     )
@@ -645,7 +636,7 @@ def longest_step(rows: Sequence[Row]) -> Claim:
 
 
 def flipping_step(rows: Sequence[Row]) -> Claim:
-    """Claim on a step of 0.05."""
+    """Return the claim on a step of 0.05."""
     flips, away = (share(rows, 'held', TOO_LONG, key) for key in ('high', 'low'))
     return Claim(
         'with a step of 0.05 the figure flips between two poses (Fig. 7)',
@@ -657,12 +648,12 @@ def flipping_step(rows: Sequence[Row]) -> Claim:
 
 
 def share(rows: Sequence[Row], root: str, step: float, key: str = 'low') -> float:
-    """Percentage of frames that a step leaves farther away, or flipping."""
+    """Return the percentage of frames that a step leaves farther away, or flipping."""
     return 100.0 * value(rows, f'step {root}', f'{step:g}', 'transpose', key)
 
 
 def smooth(rows: Sequence[Row]) -> Claim:
-    """Jitter, as the root mean square over all joints."""
+    """Return the claim on jitter, the root mean square over all joints."""
     names = ('JI', 'line search', 'LM', 'LM, restarts', 'captured')
     rms = {name: float(np.sqrt(np.mean(np.square(total(rows, 'jitter', name))))) for name in names}
     return Claim(
@@ -674,7 +665,7 @@ def smooth(rows: Sequence[Row]) -> Claim:
 
 
 def like_the_reference(rows: Sequence[Row]) -> Claim:
-    """Distance of joints without a goal from the captured ones."""
+    """Return the claim on the distance of joints without a goal from the captured ones."""
     names = ('JI', 'transpose', 'line search', 'LM', 'LM, restarts')
     away = {name: float(np.mean(total(rows, 'pose', name))) for name in names}
     times = away['JI'] / away['line search']
@@ -690,7 +681,7 @@ def like_the_reference(rows: Sequence[Row]) -> Claim:
 
 
 def listed(numbers: Sequence[float]) -> str:
-    """Three numbers, as '0.1, 0.2, 0.3'."""
+    """Return numbers as text: '0.1, 0.2, 0.3'."""
     return ', '.join(f'{number:.2g}' for number in numbers)
 
 
@@ -706,12 +697,11 @@ COLOURS = {
     'LM, restarts': GREEN,
     'captured': GREY,
 }
-FLOOR = 1e-5
-"""[units^2] No box goes lower: far inside the 1 cm at which methods stop."""
+FLOOR = 1e-5  # [units^2] smaller errors are drawn as this, far below the tolerance of 1 cm
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """All parts; the boxes are blue, medians and crosses red, as the source's."""
+    """Draw all parts, in the source's colours: blue boxes, red medians and crosses."""
     figure = new_figure(12.5, 7.6)
     above, below = figure.subfigures(2, 1, height_ratios=(1.0, 1.05))
     draw_errors(above.subplots(1, len(FIGURES), sharey=True), rows)
@@ -723,7 +713,7 @@ def draw(rows: Sequence[Row]) -> Any:
 
 
 def draw_errors(panels: Sequence[Any], rows: Sequence[Row]) -> None:
-    """As Figs. 9, 10 and 11."""
+    """Draw Figs. 9, 10 and 11."""
     for number, (axes, case) in enumerate(zip(panels, FIGURES, strict=True), 9):
         boxes(axes, [row for row in chosen(rows, 'error') if row['case'] == case])
         axes.set_title(f'As Fig. {number}: frames {case} apart')
@@ -731,17 +721,17 @@ def draw_errors(panels: Sequence[Any], rows: Sequence[Row]) -> None:
 
 
 def chosen(rows: Sequence[Row], *parts: str) -> list[Row]:
-    """The rows of some parts."""
+    """Return the rows of some parts."""
     return [row for row in rows if row['part'] in parts]
 
 
 def numbers(row: Row) -> list[float]:
-    """The values that a row keeps."""
+    """Return the values in a row."""
     return [float(word) for word in str(row['values']).split()]
 
 
 def boxes(axes: Any, rows: Sequence[Row]) -> None:
-    """Box plots of the methods, in blue and red, as the source's."""
+    """Draw box plots of the methods, in blue and red, as the source's."""
     stats = [
         {
             'label': row['method'].replace(', ', '\n'),
@@ -775,7 +765,7 @@ def log_axis(axis: Any, ticks: Sequence[float]) -> None:
 
 
 def budgets(axes: Any, rows: Sequence[Row]) -> None:
-    """The median with less time for a frame."""
+    """Draw the median error against the time for a frame."""
     whole = [row for row in chosen(rows, 'error') if row['case'] == '0.7 s']
     own = [*chosen(rows, 'slot'), *({**row, 'case': '15 ms'} for row in whole)]
     for name, colour in COLOURS.items():
@@ -789,9 +779,7 @@ def budgets(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def steps(axes: Any, rows: Sequence[Row]) -> None:
-    """Figure: fraction of frames that a fixed step of the transpose leaves farther away, or
-    flipping.
-    """
+    """Draw the fraction of frames that a fixed step leaves farther away, or flipping."""
     lines = [
         ('step free', 'low', RED, '-', 'ends farther away'),
         ('step held', 'low', ORANGE, '-', 'the same, pelvis held'),
@@ -820,7 +808,7 @@ def steps(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def jitter(axes: Any, rows: Sequence[Row]) -> None:
-    """Figure: root mean square jump of the joints that have no goal."""
+    """Draw the root mean square jump of the joints without a goal."""
     own = chosen(rows, 'jitter')
     joints = list(dict.fromkeys(row['case'] for row in own))
     for name, colour in COLOURS.items():

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench linkage`: a linkage of rods that goes to goals, as in the coursework [Dorta2014].
+"""`ik bench linkage`: a linkage of rods moves to goals, as in the coursework [Dorta2014].
 
-Three rods of 0.4 m, joined by two angles each (R_z R_y, `ik linkage 3 --joint two_angle`). The
-method of the source is the transpose with differences, normalised columns, steps of a given length
-that grow and shrink in proportion to the way (Fig. 3.4), one in each tick: the preset `coursework`
-of `jacobian_transpose`. Ours is the tracker: the default solver finds where to go, the joints go
-there within limits of velocity and acceleration.
+Three rods of 0.4 m are joined by two angles each (R_z R_y, `ik linkage 3 --joint two_angle`). The
+method of the source is the transpose with differences, normalised columns, and one step per tick,
+whose length grows and shrinks in proportion to the distance (Fig. 3.4): the preset `coursework` of
+`jacobian_transpose`. Ours is the tracker: the default solver finds the joint positions, and the
+joints move there within limits of velocity and acceleration.
 
-- `motion`: a goal that is moved on the way, with the trace of the end effector;
-- `weights`: how much of the way the first joint goes, as its alpha grows (section 3.1.1);
-- `boundary`: goals at a share of the length; how often joints reverse before the end effector is
-  within 1 cm, in the median over random starts and directions;
-- `stretched`: goals on the stretched chain, which is bent by so little in every angle; ticks
-  until the end effector is within 1 cm.
+- `motion`: a goal that changes during the motion, with the trace of the end effector;
+- `weights`: the fraction of the motion of all angles made by the first joint, as its alpha grows
+  (section 3.1.1);
+- `boundary`: goals at a fraction of the length; the number of reversals before the end effector is
+  within 1 cm, as a median over random starts and directions;
+- `stretched`: goals on the stretched chain, which is slightly bent in every angle; ticks until the
+  end effector is within 1 cm.
 """
 
 from __future__ import annotations
@@ -39,45 +40,40 @@ from ..results import Claim, Row, exponent
 
 RODS, LENGTH = 3, 0.4
 REACH = RODS * LENGTH
-RATE = 60.0
-"""Rate [Hz] of the ticks."""
-VELOCITY, ACCELERATION = 1.5, 4.0
-"""[rad/s], [rad/s^2] Of the tracker's joints."""
-CLOSE = 0.01
-"""[m] Within which a goal counts as reached."""
+RATE = 60.0  # [Hz] of ticks
+VELOCITY, ACCELERATION = 1.5, 4.0  # [rad/s], [rad/s^2] limits of the tracker
+CLOSE = 0.01  # [m] tolerance of reached goals
 STARTS = 20
 TICKS, PATIENCE = 240, 1000
-SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+FRACTIONS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+# Angles [rad] of all joints of the nearly stretched chain.
 BENDS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-"""Angles [rad] of all joints of the nearly stretched chain."""
 BENT = 1e-3
-ON_CHAIN = (0.4, 0.6, 0.8, 1.0)
-"""Distances [m] of goals from the root."""
+ON_CHAIN = (0.4, 0.6, 0.8, 1.0)  # distances [m] of goals from the root
 STIFFNESS = (1.0, 3.0, 10.0)
 GOALS = ((0.3, 0.7, 0.4), (-0.6, 0.4, -0.2))
-CHANGE = 30
-"""The tick in which the goal is moved."""
+CHANGE = 30  # the tick in which the goal changes
 START = (0.6, -0.5, 0.5, 0.6, -0.4, 0.3)
 
 LINEAR = 'ours, linear'
+# The latter with its own speed profile, and LINEAR as the former's.
 METHODS = ('coursework', 'ours')
-"""The latter with its own speed profile, and LINEAR as the former's."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """The rows of all parts."""
+    """Yield the rows of all parts."""
     starts = min(arguments.count, STARTS)
     for method in (*METHODS, LINEAR):
         yield from (*way_rows(method, 1), *way_rows(method, len(GOALS)))
     yield from map(weight_row, STIFFNESS)
-    for share in bar(SHARES, 'linkage, boundary'):
-        yield from (boundary_row(method, share, starts) for method in METHODS)
+    for fraction in bar(FRACTIONS, 'linkage, boundary'):
+        yield from (boundary_row(method, fraction, starts) for method in METHODS)
     for bend in bar(BENDS, 'linkage, stretched'):
         yield from (stretched_row(method, bend) for method in METHODS)
 
 
 class Coursework:
-    """The source's steps, one in each tick; begun anew where the goal is moved."""
+    """The source's steps, one per tick; they restart when the goal changes."""
 
     def __init__(self, problem: IkProblem, q: Array, **options: Any) -> None:
         solver = make_solver(
@@ -88,12 +84,12 @@ class Coursework:
         self.aim()
 
     def aim(self) -> None:
-        """The goal was moved."""
+        """Restart towards the changed goal."""
         self._workspace.load(self.q)
         self._workspace.run(0)
 
     def tick(self) -> Array:
-        """The joints (n,) after another tick."""
+        """Return the joints (n,) after another tick."""
         self._workspace.loop(self._workspace.search.address, 1)  # no search, which leaves saddles
         self.q = self.q.copy()
         self.q[self._problem.variables] = self._workspace.search['x']
@@ -101,7 +97,7 @@ class Coursework:
 
 
 class Tracked:
-    """The tracker's ticks."""
+    """The ticks of a tracker."""
 
     def __init__(self, problem: IkProblem, q: Array, speed_profile: SpeedProfile) -> None:
         limits = MotionLimits.of(problem.robot, velocity=VELOCITY, acceleration=ACCELERATION)
@@ -111,41 +107,41 @@ class Tracked:
         self.aim()
 
     def aim(self) -> None:
-        """The goal was moved."""
+        """Set the changed goal."""
         self._tracker.set_goal(0, self._problem.goals[0].transform, 0.0)
 
     def tick(self) -> Array:
-        """The joints (n,) after another tick."""
+        """Return the joints (n,) after another tick."""
         self.q = self._tracker.tick(0.0).q.copy()
         return self.q
 
 
 def mover(method: str, problem: IkProblem, q: Array) -> Coursework | Tracked:
-    """Function that moves the joints from q (n,) to the problem's goal."""
+    """Return the mover of the joints from q (n,) to the problem's goal."""
     if method == 'coursework':
         return Coursework(problem, q)
     return Tracked(problem, q, 'linear' if method == LINEAR else 'square_root')
 
 
 def problem_at(goal: Sequence[float] | Array) -> IkProblem:
-    """A position goal [m] for the tip of the linkage."""
+    """Return a position goal [m] for the tip of the linkage."""
     robot = linkage(RODS, 'two_angle', lengths=LENGTH)
     return IkProblem(robot, [PositionTask('tip', goal)], position_tolerance=1e-6)
 
 
 def distance(problem: IkProblem, q: Array) -> float:
-    """Distance from the goal [m] at q (n,)."""
+    """Return the distance [m] from the goal at q (n,)."""
     return float(problem.evaluate(q).position_errors[0])
 
 
 def row_of(part: str, method: str, **values: Any) -> Row:
-    """A row, with the columns of all parts."""
+    """Return a row with the columns of all parts."""
     columns = ('case', 'tick', 'x', 'y', 'z', 'way', 'speed', 'distance', 'reversals', 'ticks')
     return {'part': part, 'method': method, **dict.fromkeys(columns, ''), **values}
 
 
 def way_rows(method: str, goals: int) -> list[Row]:
-    """Each tick on the way to so many goals, one after the other."""
+    """Return a row for each tick of the motion to `goals` goals, one after another."""
     problem, q = problem_at(GOALS[0]), np.array(START)
     move, way, rows = mover(method, problem, q), 0.0, []
     for tick in range(TICKS):
@@ -163,7 +159,7 @@ def way_rows(method: str, goals: int) -> list[Row]:
 
 
 def weight_row(alpha: float) -> Row:
-    """Fraction of all angles' travel made by the first joint, with this alpha for both."""
+    """Return the row of the first joint's fraction of all motion, with this alpha."""
     problem, q = problem_at(GOALS[0]), np.array(START)
     stiffness = dict.fromkeys(problem.robot.joint_names[:2], alpha)
     move, gone = Coursework(problem, q, joint_stiffness=stiffness), np.zeros(problem.robot.n)
@@ -175,25 +171,27 @@ def weight_row(alpha: float) -> Row:
     return row_of('weights', 'coursework', case=alpha, way=float(gone[:2].sum() / gone.sum()))
 
 
-def boundary_row(method: str, share: float, starts: int) -> Row:
-    """Goals at a share of the length: ticks and reversals until the end effector is close."""
+def boundary_row(method: str, fraction: float, starts: int) -> Row:
+    """Return the row of goals at a fraction of the length: ticks and reversals until close."""
     rng, found = np.random.default_rng(0), []
     for _ in range(starts):
         q = rng.uniform(-0.8, 0.8, 2 * RODS)
-        found.append(ticks_until_close(method, problem_at(share * REACH * unit_vector(rng)), q))
+        found.append(ticks_until_close(method, problem_at(fraction * REACH * unit_vector(rng)), q))
     ticks, reversals = np.median(found, axis=0)
-    return row_of('boundary', method, case=share, ticks=float(ticks), reversals=float(reversals))
+    return row_of(
+        'boundary', method, case=fraction, ticks=float(ticks), reversals=float(reversals)
+    )
 
 
 def stretched_row(method: str, bend: float) -> Row:
-    """Goals on the chain, stretched but for a little: ticks until the end effector is close."""
+    """Return the row of goals on the nearly stretched chain: ticks until close."""
     q = np.full(2 * RODS, bend)
     found = [ticks_until_close(method, problem_at((x, 0.0, 0.0)), q) for x in ON_CHAIN]
     return row_of('stretched', method, case=bend, ticks=float(np.median(found, axis=0)[0]))
 
 
 def ticks_until_close(method: str, problem: IkProblem, q: Array) -> tuple[int, int]:
-    """The ticks, at most PATIENCE; in how many of them the joints went back."""
+    """Return the ticks, at most PATIENCE, and the number of them in which the joints went back."""
     move, reversals, before = mover(method, problem, q), 0, np.zeros(len(q))
     for tick in range(1, PATIENCE + 1):
         step = move.tick() - q
@@ -206,12 +204,12 @@ def ticks_until_close(method: str, problem: IkProblem, q: Array) -> tuple[int, i
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Claims of the source about its linkage and its two weaknesses (section 4)."""
+    """Return the claims of the source about its linkage and its two weaknesses (section 4)."""
     edge = {(r['method'], r['case']): r for r in rows if r['part'] == 'boundary'}
     still = {(r['method'], r['case']): r for r in rows if r['part'] == 'stretched'}
     shares = [row['way'] for row in rows if row['part'] == 'weights']
     last = {m: way_of(rows, m, '2 goals')[-1]['distance'] for m in (*METHODS, LINEAR)}
-    near, far = SHARES[-1], SHARES[0]
+    near, far = FRACTIONS[-1], FRACTIONS[0]
     theirs, ours, linear = (growth(way_of(rows, m, '1 goals')) for m in (*METHODS, LINEAR))
     return [
         Claim(
@@ -232,7 +230,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             'weights make some joints more flexible than others (3.1.1)',
             'they do',
             'the first joint does '
-            + ', '.join(f'{100 * share:.0f} %' for share in shares)
+            + ', '.join(f'{100 * fraction:.0f} %' for fraction in shares)
             + f' of the turning for alpha {", ".join(f"{alpha:g}" for alpha in STIFFNESS)}',
             shares == sorted(shares, reverse=True) and shares[-1] < shares[0],
         ),
@@ -257,15 +255,15 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def way_of(rows: Sequence[Row], method: str, case: str) -> list[Row]:
-    """The ticks of a method on the way to its goals."""
+    """Return the ticks of a method on the way to its goals."""
     return [r for r in rows if (r['part'], r['method'], r['case']) == ('motion', method, case)]
 
 
 def growth(way: Sequence[Row]) -> float:
-    """The exponent of the speed in the way gone, while the speed is between 10 and 90 %.
+    """Return the exponent of speed over distance travelled, for 10 to 90 % of the top speed.
 
-    The way is the error mended for the source's steps, which are in proportion to that, and else
-    that of the joints.
+    The distance is the reduction of the error for the source's steps, which are in proportion to
+    it, and else the motion of the joints.
     """
     speeds = np.array([row['speed'] for row in way])
     gone = mended(way) if way[0]['method'] == 'coursework' else [row['way'] for row in way]
@@ -275,7 +273,7 @@ def growth(way: Sequence[Row]) -> float:
 
 
 def mended(way: Sequence[Row]) -> list[float]:
-    """Distance [m] by which the end effector is nearer than at first, after each tick."""
+    """Return the reduction [m] of the end effector's distance from its goal after each tick."""
     first = distance(problem_at(GOALS[0]), np.array(START))
     return [first - row['distance'] for row in way]
 
@@ -285,7 +283,7 @@ def _ticks(row: Row) -> str:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The trace (Fig. 1.1), speeds against the way (Fig. 3.4), and the two weaknesses."""
+    """Draw the trace (Fig. 1.1), speeds over distance (Fig. 3.4), and the two weaknesses."""
     figure = new_figure(9.5, 7.2)
     [[trace, speed], [edge, still]] = figure.subplots(2, 2)
     _draw_trace(trace, rows)
@@ -313,7 +311,7 @@ COLOURS = {'coursework': ORANGE, 'ours': BLUE, LINEAR: GREEN}
 
 
 def _draw_trace(axes: Any, rows: Sequence[Row]) -> None:
-    """The way of the end effector to a goal that is moved, from above."""
+    """Draw the path of the end effector to a goal that changes, from above."""
     for method in METHODS:
         own = way_of(rows, method, '2 goals')
         axes.plot(
@@ -329,12 +327,12 @@ def _draw_trace(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _draw_speeds(axes: Any, rows: Sequence[Row]) -> None:
-    """Speed against the way gone, both in shares of the largest."""
+    """Draw speed over distance travelled, both relative to the largest."""
     for method in (*METHODS, LINEAR):
         own = way_of(rows, method, '1 goals')
         gone = mended(own) if method == 'coursework' else [row['way'] for row in own]
         speeds = np.array([row['speed'] for row in own])
-        share = np.array([0.0, *gone[:-1]]) / max(gone)
-        axes.plot(share, speeds / speeds.max(), color=COLOURS[method], label=method)
+        fraction = np.array([0.0, *gone[:-1]]) / max(gone)
+        axes.plot(fraction, speeds / speeds.max(), color=COLOURS[method], label=method)
     axes.set(xlabel='share of the way', ylabel="share of the joints' top speed")
     axes.set_title('Slow-in and slow-out, as Fig. 3.4')

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench optimality`: what [EngellErleben2011] says of other ways to its minimum, measured.
+"""`ik bench optimality`: claims of [EngellErleben2011] on other ways to its minimum, measured.
 
-The figure is `human`: 71 angles, all with limits, and positions as goals for its hands, feet and
-head, as in section 6. A goal is where a random posture has them, which is near a random start: in
-each angle by a share SPREADS of its range, and inside the limits, or, for goals that need not be
-in reach, up to that share beyond them. Starts and postures have angles at their limits, as
-a person's have.
+The skeleton is `human`: 71 angles, all with limits, and positions as goals for hands, feet and
+head, as in section 6. Goals are those of a random posture near a random start: each angle differs
+by a fraction SPREADS of its range (1 sigma). The posture is inside the limits, or, for goals that
+need not be in reach, not clamped to them. Starts and postures have angles at their limits, as
+people have.
 
 - `method`: section 7 suggests to write the first-order conditions as complementarity
 
@@ -14,14 +14,14 @@ a person's have.
   and these as equations: by the minimum map x - mid(l, u, x - f'(x)), or by Fischer and
   Burmeister's function phi(x - l, phi(u - x, -f'(x))) = 0, phi(a, b) = sqrt(a^2 + b^2) - a - b.
   Newton's method with the exact Hessian or with J'J, damped, with a line search on the sum of
-  squares of the equations, stands beside the projected line search and the default solver. They
-  reach a goal if all end effectors are within 1 cm, or, where goals need not be in reach, if the
-  cost is at most LEAST times the lowest that a method found.
-- `direction`: how many directions descend once they are clipped to the limits (section 4): of
-  the gradient, of Newton's method with J'J + eps I, and of BFGS, at postures with angles at their
-  limits, of the figure and of two arms.
-- `splitting`: a sweep of Gauss and Seidel's method over the normal equations J'J dx = J'e beside
-  a sweep of cyclic coordinate descent, for goals at several distances (section 3).
+  squares of the equations, is compared with the projected line search and the default solver. A
+  goal is reached if all end effectors are within 1 cm, or, for goals that need not be in reach, if
+  the cost is at most LEAST times the lowest of all methods.
+- `direction`: the percentage of directions that descend after clipping to the limits (section 4):
+  of the gradient, of Newton's method with J'J + eps I, and of BFGS, at postures with angles at
+  their limits, of the skeleton and of two arms.
+- `splitting`: a sweep of Gauss and Seidel's method over the normal equations J'J dx = J'e,
+  compared with a sweep of cyclic coordinate descent, for goals at several distances (section 3).
 - `newton`: [Dorta2014] 4.1 would try Newton's method with second derivatives. Iterations of
   damped Newton steps with the exact Hessian and with J'J, on goals in and out of reach.
 """
@@ -49,17 +49,15 @@ from ..problems import aim, any_q, unit_vector
 from ..results import Claim, Row, exponent, swept
 
 GOALS = 100
+# Difference of the goal's posture from the start (1 sigma), as a fraction of an angle's range.
 SPREADS = (0.02, 0.05, 0.1, 0.2)
-"""Shares of an angle's range by which the goal's posture differs from the start (1 sigma)."""
 KINDS = ('in reach', 'beyond limits')
-TOLERANCE = 0.01
-"""[m] Within which a goal counts as reached: the source's 0.05 units."""
+TOLERANCE = 0.01  # [m] of reached goals: the source's 0.05 units
 LEAST = 1.01
+# Most iterations of Newton's method on equations, and of the other methods.
 ITERATIONS, PROJECTED = 100, 2000
-"""Most iterations of Newton's method on equations, and of the other methods."""
 DAMPING = 0.01
-SOLVED = 1e-9
-"""The norm of the equations that ends a search."""
+SOLVED = 1e-9  # a search ends below this norm of the equations
 
 PROJECTED_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'line search': ('projected_gradient', {'preset': 'tau_one'}),
@@ -74,7 +72,7 @@ COLUMNS = ('part', 'case', 'method', 'spread', 'count', 'reached', 'iterations',
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """The rows of all parts."""
+    """Yield the rows of all parts."""
     count = min(arguments.count, GOALS)
     for kind, spread in bar([(k, s) for k in KINDS for s in SPREADS], 'optimality'):
         yield from method_rows(kind, spread, count)
@@ -84,7 +82,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def row(part: str, case: str, method: str, **values: Any) -> Row:
-    """A row with all columns."""
+    """Return a row with all columns."""
     return {**dict.fromkeys(COLUMNS, ''), 'part': part, 'case': case, 'method': method, **values}
 
 
@@ -92,10 +90,10 @@ def row(part: str, case: str, method: str, **values: Any) -> Row:
 
 
 def derivatives(problem: IkProblem, q: Array, exact: bool) -> tuple[Array, Array]:
-    """Half the cost's gradient J'r (n,), and half its Hessian (n, n), or J'J.
+    """Return half the cost's gradient J'r (n,), and half its Hessian, or J'J, (n, n), at q (n,).
 
-    Of position goals without weights, on a robot without mimic joints, at q (n,). A joint i turns
-    the column of any joint j below it: d J_j / d q_i = w_i x J_j.
+    It is for position goals without weights, on a robot without mimic joints. A joint i turns the
+    column of any joint j below it: d J_j / d q_i = w_i x J_j.
     """
     at, robot = problem.evaluate(q), problem.robot
     hessian = at.jacobian.T @ at.jacobian
@@ -111,7 +109,7 @@ def derivatives(problem: IkProblem, q: Array, exact: bool) -> tuple[Array, Array
 def minimum_map(
     x: Array, g: Array, hessian: Array, lower: Array, upper: Array
 ) -> tuple[Array, Array]:
-    """x - mid(l, u, x - g) (n,) and its generalised Jacobian (n, n)."""
+    """Return x - mid(l, u, x - g) (n,) and its generalised Jacobian (n, n)."""
     moved = x - g
     held = (moved <= lower) | (moved >= upper)
     values = x - np.clip(moved, lower, upper)
@@ -121,7 +119,7 @@ def minimum_map(
 def fischer_burmeister(
     x: Array, g: Array, hessian: Array, lower: Array, upper: Array
 ) -> tuple[Array, Array]:
-    """phi(x - l, phi(u - x, -g)) (n,) and an element of its generalised Jacobian (n, n)."""
+    """Return phi(x - l, phi(u - x, -g)) (n,) and an element of its generalised Jacobian (n, n)."""
     above, by_above, by_slope = phi(upper - x, -g)
     values, by_below, by_inner = phi(x - lower, above)
     # d phi(u - x, -g) = -by_above dx - by_slope H dx
@@ -130,7 +128,7 @@ def fischer_burmeister(
 
 
 def phi(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """sqrt(a^2 + b^2) - a - b, and its derivatives by a and by b; at 0 those along a = b."""
+    """Return sqrt(a^2 + b^2) - a - b, and its derivatives by a, by b; at 0 those along a = b."""
     length = np.hypot(a, b)
     safe = np.where(length > 0.0, length, 1.0)
     along = np.sqrt(0.5)
@@ -148,10 +146,10 @@ SYSTEMS: Mapping[str, Callable[..., tuple[Array, Array]]] = {
 def newton_on_equations(
     problem: IkProblem, q0: Array, system: str, exact: bool
 ) -> tuple[Array, int]:
-    """The last point (n,), put inside the limits, and the iterations.
+    """Return the last point (n,), clamped to the limits, and the iterations.
 
-    A step is Levenberg and Marquardt's, with the norm of the equations as damping but at most
-    0.01, halved until the sum of squares falls; where no step of that does, its gradient's.
+    A step is Levenberg and Marquardt's, damped by the norm of the equations but at most 0.01, and
+    halved until the sum of squares falls; if that fails, a step along the gradient.
     """
     robot, x = problem.robot, q0.copy()
     lower, upper = robot.lower, robot.upper
@@ -192,17 +190,17 @@ def newton_on_equations(
 
 
 def new_problem(robot: Robot) -> IkProblem:
-    """Position goals for all tips."""
+    """Return position goals for all tips."""
     return IkProblem(robot, [PositionTask(t) for t in robot.tips()], position_tolerance=TOLERANCE)
 
 
 def posture(robot: Robot, about: Array, share: float, rng: Any) -> Array:
-    """Angles (n,) about others, by a share of their ranges: not yet inside the limits."""
+    """Return angles (n,) around `about`, with sigma a fraction of their ranges; not clamped."""
     return np.asarray(about + share * (robot.upper - robot.lower) * rng.normal(size=robot.n))
 
 
 def cases(robot: Robot, kind: str, spread: float, count: int) -> Iterator[tuple[Array, Array]]:
-    """Starts (n,) inside the limits, and postures (n,) for goals."""
+    """Yield starts (n,) inside the limits, and postures (n,) for goals."""
     rng = np.random.default_rng(0)
     for _ in range(count):
         start = np.clip(posture(robot, np.zeros(robot.n), 0.3, rng), robot.lower, robot.upper)
@@ -211,7 +209,7 @@ def cases(robot: Robot, kind: str, spread: float, count: int) -> Iterator[tuple[
 
 
 def method_rows(kind: str, spread: float, count: int) -> list[Row]:
-    """All methods on the goals of a kind."""
+    """Return the rows of all methods on the goals of a kind."""
     robot = human()
     problem = new_problem(robot)
     names = [*PROJECTED_METHODS, *(f'{s}, {h}' for s in EQUATIONS for h in HESSIANS)]
@@ -256,22 +254,18 @@ def method_rows(kind: str, spread: float, count: int) -> list[Row]:
 # --- directions --------------------------------------------------------------------------------
 
 
-ARMS = ('ur5e', 'iiwa14')
-"""Their goals are poses."""
+ARMS = ('ur5e', 'iiwa14')  # their goals are poses
 ROBOTS = ('human', *ARMS)
-AT_LIMITS = 0.4
-"""The share of angles that are at a limit."""
-EPSILONS = (1e-6, 1e-4, 1e-2)
-"""[m^2] What is added to the diagonal of J'J."""
-UPDATES = 10
-"""Iterations of the projected gradient over which BFGS learns its model."""
+AT_LIMITS = 0.4  # fraction of angles at a limit
+EPSILONS = (1e-6, 1e-4, 1e-2)  # [m^2] added to the diagonal of J'J
+UPDATES = 10  # iterations of the projected gradient that update BFGS's model
 
 
 def direction_rows(count: int) -> Iterator[Row]:
-    """How many directions rise once they are clipped: `value` [%].
+    """Yield the percentage `value` of directions that rise after clipping to the limits.
 
-    `reached`: the percentage of directions, once clipped, along which some step lowers the cost.
-    Counted are postures where a limit clips the direction.
+    `reached`: the percentage of clipped directions along which some step lowers the cost. Only
+    postures at which a limit clips the direction count.
     """
     for name in bar(ROBOTS, 'directions'):
         robot = load_robot(name)
@@ -292,14 +286,14 @@ def direction_rows(count: int) -> Iterator[Row]:
 
 
 def at_limits(robot: Robot, rng: Any) -> Array:
-    """A random posture (n,) with a share AT_LIMITS of its angles at a limit."""
+    """Return a random posture (n,) with about AT_LIMITS of its angles at a limit."""
     q = rng.uniform(robot.lower, robot.upper)
     end = np.where(rng.random(robot.n) < 0.5, robot.lower, robot.upper)
     return np.asarray(np.where(rng.random(robot.n) < AT_LIMITS, end, q))
 
 
 def models(problem: IkProblem, q: Array) -> Iterator[tuple[str, Array, Array]]:
-    """Names of methods, their models (n, n) of half the Hessian, and where (n,) they have them."""
+    """Yield methods: name, model (n, n) of half the Hessian, and the point (n,) of the model."""
     jacobian = problem.evaluate(q).jacobian
     square = jacobian.T @ jacobian
     yield 'gradient', np.eye(len(q)), q
@@ -309,9 +303,9 @@ def models(problem: IkProblem, q: Array) -> Iterator[tuple[str, Array, Array]]:
 
 
 def learned(problem: IkProblem, q: Array) -> tuple[Array, Array]:
-    """The model of BFGS (n, n), from J'J + 0.01 I, after UPDATES projected line searches from q.
+    """Return BFGS's model (n, n) after UPDATES projected line searches from q, and their end (n,).
 
-    And where they end (n,). A step along which the slope does not grow teaches nothing.
+    It starts at J'J + 0.01 I. A step along which the slope does not grow gives no update.
     """
     robot = problem.robot
     at = problem.evaluate(q)
@@ -334,9 +328,9 @@ def learned(problem: IkProblem, q: Array) -> tuple[Array, Array]:
 
 
 def clipped(problem: IkProblem, model: Array, q: Array) -> tuple[bool, bool] | None:
-    """Whether -B^-1 g, clipped to the limits at q (n,), rises, and whether a step of it descends.
+    """Return whether -B^-1 g, clipped to the limits at q (n,), rises, and whether a step descends.
 
-    None if no limit clips it, or nothing is left to do.
+    Returns None if no limit clips it, or if it vanishes.
     """
     robot = problem.robot
     at = problem.evaluate(q)
@@ -356,15 +350,14 @@ def clipped(problem: IkProblem, model: Array, q: Array) -> tuple[bool, bool] | N
 # --- matrix splitting --------------------------------------------------------------------------
 
 
-AWAY = (1e-1, 1e-2, 1e-3, 1e-4)
-"""[m] Distances of goals from the tip."""
+AWAY = (1e-1, 1e-2, 1e-3, 1e-4)  # [m] distances of goals from the tip
 
 
 def splitting_rows(count: int) -> Iterator[Row]:
-    """How far a sweep of CCD ends from one of Gauss-Seidel, over its length: the median `value`.
+    """Yield the distance of a CCD sweep from a Gauss-Seidel sweep over its length: `value`.
 
-    `spread` is the distance of the goal [m]. Postures are inside the limits by more than a sweep
-    moves.
+    It is a median; `spread` is the distance of the goal [m]. Postures are farther inside the
+    limits than a sweep moves.
     """
     for name in ROBOTS:
         robot = load_robot(name)
@@ -387,7 +380,7 @@ def splitting_rows(count: int) -> Iterator[Row]:
 
 
 def gauss_seidel_sweep(problem: IkProblem, q: Array) -> Array:
-    """dx (n,) after a sweep over J'J dx = J'e at q (n,), from 0, from the tip to the base."""
+    """Return dx (n,) after a sweep over J'J dx = J'e at q (n,), from 0, from tip to base."""
     at = problem.evaluate(q)
     left, dx = -at.residual, np.zeros(problem.robot.n)
     for j, column in zip(reversed(problem.variables), at.jacobian.T[::-1], strict=True):
@@ -400,17 +393,15 @@ def gauss_seidel_sweep(problem: IkProblem, q: Array) -> Array:
 # --- Newton's method with second derivatives ---------------------------------------------------
 
 
-FLAT = 1e-10
-"""The norm of half the gradient, free of limits, that ends Newton's method."""
-REACHES = (0.7, 1.1, 1.5)
-"""Distances of goals from the root, over the length of the arm."""
+FLAT = 1e-10  # Newton's method ends below this norm of half the gradient
+REACHES = (0.7, 1.1, 1.5)  # distances of goals from the root, relative to the length of the arm
 
 
 def newton_rows(count: int) -> Iterator[Row]:
-    """Iterations of damped Newton steps to a flat gradient, with both Hessians: the median.
+    """Yield the median iterations of damped Newton steps to a flat gradient, with both Hessians.
 
-    On an arm of seven links without limits, from random starts; `spread` is the distance of the
-    goal over the length of the arm. `value`: iterations of the default solver, without restarts.
+    The arm has seven links without limits, and random starts; `spread` is the distance of the goal
+    over the length of the arm. `value`: iterations of the default solver, without restarts.
     """
     arm = linkage(7, 'ball', lengths=0.2)
     problem = IkProblem(arm, [PositionTask('tip')], position_tolerance=1e-12)
@@ -439,10 +430,10 @@ def newton_rows(count: int) -> Iterator[Row]:
 
 
 def newton_steps(problem: IkProblem, q: Array, exact: bool) -> tuple[int, float]:
-    """Iterations until the gradient is flat, and the distance [m] from the goal there.
+    """Return the iterations until the gradient is flat, and the distance [m] from the goal there.
 
-    The damping is divided by 4 after a step that lowers the cost and multiplied by 4 after one
-    that does not; the exact Hessian is made positive definite by its eigenvalues' sizes.
+    The damping is divided by 4 after a step that lowers the cost, and multiplied by 4 after any
+    other. The exact Hessian is made positive definite by the absolute values of its eigenvalues.
     """
     damping, cost, iteration = 0.1, problem.evaluate(q).cost, 0
     while iteration < PROJECTED:
@@ -467,7 +458,7 @@ def newton_steps(problem: IkProblem, q: Array, exact: bool) -> tuple[int, float]
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Claims on other ways to the minimum."""
+    """Return the claims on other ways to the minimum."""
     return [
         *(_equation_claim(rows, system) for system in EQUATIONS),
         _direction_claim(rows),
@@ -482,7 +473,7 @@ def _part(rows: Sequence[Row], part: str) -> list[Row]:
 
 
 def _equation_claim(rows: Sequence[Row], system: str) -> Claim:
-    """Whether equations need fewer iterations than the line search and reach as many goals."""
+    """Return the claim that equations need fewer iterations and reach as many goals."""
     own = {(r['case'], r['spread'], r['method']): r for r in _part(rows, 'method')}
     names = [f'{system}, {hessian}' for hessian in HESSIANS]
 
@@ -545,7 +536,7 @@ def _gradient_claim(rows: Sequence[Row]) -> Claim:
 
 
 def _splitting_claim(rows: Sequence[Row]) -> Claim:
-    """Equal to first order: the difference, over the sweep, falls with the distance."""
+    """Return the claim of equality to first order: the relative difference falls with distance."""
     parts = {name: [r for r in _part(rows, 'splitting') if r['case'] == name] for name in ROBOTS}
     slopes = [
         exponent([r['spread'] for r in own[1:]], [r['value'] for r in own[1:]])
@@ -593,7 +584,7 @@ COLOURS = {
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Iterations and goals reached over their distance; sweeps; Newton's iterations."""
+    """Draw iterations and goals reached over their distance; sweeps; Newton's iterations."""
     figure = new_figure(11.0, 6.4)
     above, below = figure.subplots(2, 3)
     for kind, axes in zip(KINDS, (above, below), strict=True):

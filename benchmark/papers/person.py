@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench person`: [EngellErleben2011] Figs. 3, 6, 9 to 12 on the shipped human figure.
+"""`ik bench person`: [EngellErleben2011] Figs. 3, 6, 9 to 12 on the shipped human skeleton.
 
-The procedure of `line_search` without captured motions: the figure has 71 angles, all with limits,
-as the source's, and its pelvis is held. It follows the fingertips, feet and head of its own
-motions, which are made by inverse kinematics from keys (`ik human --motion`) and repeated to ten
-seconds where they are cycles. The reference of Fig. 12 is that motion. The pictures of Figs. 3 and
-6 are its running cycle and its jump, with the goals in red.
+The procedure is that of `line_search` without captured motions: the skeleton has 71 angles, all
+with limits, as the source's, and its pelvis is fixed. It follows the fingertips, feet and head of
+its own motions, which are made by inverse kinematics from key frames (`ik human --motion`); cycles
+are repeated to ten seconds. The reference of Fig. 12 is that motion. The pictures of Figs. 3 and 6
+are its running cycle and its jump, with the goals in red.
 """
 
 from __future__ import annotations
@@ -44,23 +44,20 @@ from .line_search import (
 )
 
 LINKS = ('left_fingertips', 'right_fingertips', 'left_foot', 'right_foot', 'head')
+# Links without goals, with the names of their joints.
 BETWEEN = {
     f'{side}_{link}': f'{side} {joint}'
     for side in ('left', 'right')
     for link, joint in (('forearm', 'elbow'), ('hand', 'wrist'), ('upper_arm', 'shoulder'),
                         ('shank', 'knee'))
 } | {'thoracic_3_link': 'chest', 'cervical_1_link': 'neck'}  # fmt: skip
-"""Links without goals, by the names of their joints."""
-PHASES, TURNED = 11, -25.0
-"""Pictures of a cycle, and by how much [deg] they are seen from ahead."""
-FINE = 240.0
-"""Frame rate [Hz] of the drawn motions."""
-LONG = 10.0
-"""[s] Length of repeated cycles."""
+PHASES, TURNED = 11, -25.0  # pictures of a cycle; [deg] angle of view from the side
+FINE = 240.0  # [Hz] frame rate of the drawn motions
+LONG = 10.0  # [s] duration of repeated cycles
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each method in each case."""
+    """Yield a row for each method in each case."""
     clips = [clip_of(name) for name in MOTIONS]
     most = min(arguments.count, GOALS)
     yield from error_rows(clips, [(s, SLOT, most, name) for s in SPACINGS for name in METHODS])
@@ -70,9 +67,9 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def pictures(number: str, name: str, phases: Array | None = None) -> Iterator[Row]:
-    """Postures of a motion at these fractions of its cycle, or at its key frames.
+    """Yield postures of a motion at fractions of its cycle, or at its key frames.
 
-    Parts 'pose' and 'goal', as of `postures`.
+    The parts are 'pose' and 'goal', as in `postures`.
     """
     frames = human_motion(name)
     at = frames.times if phases is None else phases * frames.times[-1]
@@ -89,7 +86,7 @@ def pictures(number: str, name: str, phases: Array | None = None) -> Iterator[Ro
 
 
 def clip_of(name: str) -> Clip:
-    """A motion of the figure, in the frame of its pelvis."""
+    """Return a motion of the skeleton as a clip, in the frame of its pelvis."""
     robot, motion = human(), human_motion(name).motion(RATE)
     q = motion.positions_of(robot)
     if MOTIONS[name]:
@@ -98,7 +95,7 @@ def clip_of(name: str) -> Clip:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's claims on Figs. 9 to 12."""
+    """Return the source's claims on Figs. 9 to 12."""
     return [
         *(against_inverse(rows, case) for case in FIGURES),
         interactive(rows),
@@ -108,7 +105,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The run of Fig. 3, the jump of Fig. 6, the boxes of Figs. 9 to 11, the jitter of Fig. 12."""
+    """Draw Figs. 3 (run), 6 (jump), 9 to 11 (boxes) and 12 (jitter)."""
     figure = new_figure(12.5, 10.5)
     running, jumping, above, below = figure.subfigures(4, 1, height_ratios=(0.6, 0.7, 1.0, 1.0))
     for part, number in ((running, '3'), (jumping, '6')):

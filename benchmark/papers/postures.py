@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as figures of people.
+"""`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as skeletons.
 
-A goal is dragged along the limits (Fig. 4): the upper body of a captured figure, with 16 degrees
-of freedom as there: two in the lower back, and in each arm the clavicle, the shoulder, the elbow
-and the wrist. One hand has to stay, the goal of the other one rises by 1 cm at a time, from below
-the reach of the arm to above it, along each of LINES. Where the posture follows, no link moves
-much farther than the goal; a flip is a move of FLIP and more. A method has as many iterations as
-`line_search` gives it, the line search also each of CAPS.
+A goal is dragged along the limits (Fig. 4): the upper body of a captured skeleton, with 16 dof as
+there: two in the lower back, and in each arm those of clavicle, shoulder, elbow and wrist. One
+hand has a fixed goal; that of the other hand rises by 1 cm at a time, from below the reach of the
+arm to above it, along each of LINES. While the posture follows, no link moves much farther than
+the goal; a flip is a move of at least FLIP. A method has as many iterations as in `line_search`;
+the line search also has each of CAPS.
 
-The leg of `human` goes to five extreme positions (Fig. 5), with its limits and without. The other
-figures have goals of captured motions as in `line_search`: a posture other than the captured one
+The leg of `human` moves to five extreme positions (Fig. 5), with its limits and without. The other
+figures have goals of captured motions, as in `line_search`: a posture other than the captured one
 that reaches the same goals (Fig. 2), two postures between which a fixed step of 0.05 flips (Fig.
-7), and nine frames, 0.05 s apart, about the largest jitter of the Jacobian inverse (Fig. 12).
+7), and nine frames, 0.05 s apart, around the largest jitter of the Jacobian inverse (Fig. 12).
 
 Rows have a `part`, a `case` in it and a method:
-
 - drag : a line; `count` the flips, `median` the largest move of a link in one step [cm], `high`
   the error at the end [cm], `values` the largest moves of all steps [cm]
 - drag capped : a cap; `count` the flips on all lines
-- away : a joint, and what is free; `median` its distance from the captured one [cm], over `count`
-  frames
+- away : a joint, and the free joints; `median` its distance from the captured one [cm], over
+  `count` frames
 - leg : a goal of the leg; `median` the error [cm], `high` the change of the joints without limits
   [deg]
-- pose : a picture of a figure; `values` its bones, x1 y1 x2 y2 [m]
+- pose : a picture of a skeleton; `values` its bones, x1 y1 x2 y2 [m]
 - goal : likewise its goals, x y
 """
 
@@ -50,14 +49,12 @@ from .example_guided import bones
 from .line_search import COLOURS, DESCENT, METHODS, SLOT, TAU, TOO_LONG, Clip, Walk, solve
 
 COLUMNS = ('part', 'case', 'method', 'count', 'median', 'high', 'values')
-CLIP = '124_01'
-"""The clip whose figure has a goal dragged, where it is there."""
-GYMNASTICS = 'backflip'
-"""The clip of Figs. 2, 7 and 12, where it is there."""
+CLIP = '124_01'  # the clip whose skeleton has a goal dragged, if the folder has it
+GYMNASTICS = 'backflip'  # the clip of Figs. 2, 7 and 12, if the folder has it
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each part, case and method."""
+    """Yield a row for each part, case and method."""
     clips = {clip.name: clip for clip in line_search.load_clips(arguments.mocap)}
     first = next(iter(clips.values()))
     yield from leg_rows()
@@ -69,17 +66,17 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def row(part: str, case: str, method: str = '', **numbers: float | str) -> Row:
-    """A row with all columns."""
+    """Return a row with all columns."""
     return {**dict.fromkeys(COLUMNS, ''), 'part': part, 'case': case, 'method': method, **numbers}
 
 
 def pose(case: str, method: str, robot: Robot, q: Array, side: Array) -> Row:
-    """The bones of a robot at q (n,), seen along `side`."""
+    """Return the row of a robot's bones at q (n,), projected on `side` (2, 3)."""
     return row('pose', case, method, values=flat(np.array(bones(robot, q)) @ side.T))
 
 
 def goals(case: str, points: Array, side: Array) -> Row:
-    """Goals (goals, 3) [m], seen along `side`."""
+    """Return the row of goals (goals, 3) [m], projected on `side` (2, 3)."""
     return row('goal', case, values=flat(points @ side.T))
 
 
@@ -88,16 +85,14 @@ def flat(points: Array) -> str:
 
 
 def seen(ahead: Sequence[float], up: Sequence[float], turned: float) -> Array:
-    """The directions (2, 3) to the right and up of a picture, a turn [deg] from the side."""
+    """Return the directions (2, 3) to the right and up of a picture, turned [deg] from aside."""
     aside, angle = np.cross(up, ahead), np.radians(turned)
     return np.stack([np.cos(angle) * np.array(ahead) - np.sin(angle) * aside, up])
 
 
-CAPTURED = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 35.0)
-"""Captured figures look along z, with y up."""
+CAPTURED = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 35.0)  # captured figures look along z, with y up
 FRONT = seen((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 90.0)
-UPRIGHT = seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), 35.0)
-"""`human` looks along x, with z up."""
+UPRIGHT = seen((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), 35.0)  # `human` looks along x, with z up
 
 
 # --- Fig. 4 --------------------------------------------------------------------------------------
@@ -108,28 +103,23 @@ ARM = ('clavicle', 'humerus', 'radius', 'wrist')
 LINKS = ('lhumerus', 'rhumerus', 'lradius', 'rradius', 'lwrist', 'rwrist')
 
 RISE = 0.01
-HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)
-"""Heights [m] of the goal over the shoulder."""
+HEIGHTS = np.arange(-0.75, 0.75 + 1e-9, RISE)  # [m] heights of the goal above the shoulder
+# [m] Offsets of the lines: outside of the shoulder, and in front of it.
 LINES = ((0.1, 0.25), (0.0, 0.4), (0.2, 0.3), (-0.1, 0.3), (0.3, 0.2), (-0.2, 0.1), (0.1, 0.0))
-"""Offsets [m] outside of the shoulder and in front of it."""
+# [m] The other hand's goal: outside of its shoulder, above it, in front of it.
 HELD = (0.1, -0.2, 0.3)
-"""[m] The other hand's goal: outside of its shoulder, over it, in front of it."""
-SETTLE = 5
-"""Steps at the beginning that don't count: the arm goes there from its place at rest."""
-PRECISE = 0.001
-"""[m] A tenth of what the goal moves, so that every step is one."""
-FLIP = 0.1
-"""[m] Ten times what the goal moves."""
+SETTLE = 5  # the first steps do not count: the arm comes from its rest posture
+PRECISE = 0.001  # [m] a tenth of the goal's step, so that every step needs a solve
+FLIP = 0.1  # [m] ten times the goal's step
+# Iterations for each step of the goal; more than 1000 change nothing.
 CAPS = (3, 10, 30, 100, 300, 1000, 3000)
-"""Numbers of iterations for each step of the goal; from 1000 on no more change anything."""
-DRAWN = ('JI', 'line search')
-"""Methods whose postures on the first line are drawn."""
+DRAWN = ('JI', 'line search')  # methods whose postures on the first line are drawn
+# Drawn steps, relative to the flip, which is between the third and the fourth picture.
 PICTURES = (-12, -4, 0, 1, 9)
-"""Steps before and after the flip that are drawn, as there: between the third and the fourth."""
 
 
 def dragged_rows(robot: Robot, calibrated: Clip) -> Iterator[Row]:
-    """The parts of Fig. 4; the caps of iterations are those of a clip."""
+    """Yield the parts of Fig. 4; the caps of iterations are calibrated on a clip."""
     flipped = 0
     for name in bar(list(METHODS), 'dragged goal'):
         method = METHODS[name]
@@ -153,7 +143,7 @@ def dragged_rows(robot: Robot, calibrated: Clip) -> Iterator[Row]:
 def drag(
     robot: Robot, solver: Solver, last: bool, outside: float, before: float
 ) -> tuple[list[Array], float]:
-    """The posture (n,) for each of HEIGHTS, and the error [m] at the end."""
+    """Return the posture (n,) for each of HEIGHTS, and the error [m] at the end."""
     problem, q = upper_body(robot), np.clip(np.zeros(robot.n), robot.lower, robot.upper)
     left, right = dragged_to(robot, outside, before)
     problem.goals[0].set_target(position=left)
@@ -166,20 +156,20 @@ def drag(
 
 
 def dragged_to(robot: Robot, outside: float, before: float) -> tuple[Array, Array]:
-    """The goal (3,) of the hand that stays, and those (heights, 3) of the other one [m]."""
+    """Return the fixed goal (3,) of one hand, and the goals (heights, 3) of the other one [m]."""
     rest = np.clip(np.zeros(robot.n), robot.lower, robot.upper)
     ((left, shoulder),) = link_paths(robot, [rest], ['lclavicle', 'rclavicle'])
     return left + HELD, shoulder + np.array([[-outside, height, before] for height in HEIGHTS])
 
 
 def largest_moves(robot: Robot, postures: Sequence[Array]) -> Array:
-    """The largest move of a link [m] in each step after SETTLE."""
+    """Return the largest move of a link [m] in each step after SETTLE."""
     ways = np.diff(link_paths(robot, postures[SETTLE:], LINKS), axis=0)
     return np.linalg.norm(ways, axis=2).max(axis=1)
 
 
 def drag_row(line: tuple[float, float], name: str, moves: Array, error: float) -> Row:
-    """The row of a method on a line."""
+    """Return the row of a method on a line."""
     return row(
         'drag',
         f'{line[0]:g} {line[1]:g}',
@@ -194,7 +184,7 @@ def drag_row(line: tuple[float, float], name: str, moves: Array, error: float) -
 def drag_pictures(
     robot: Robot, line: tuple[float, float], name: str, postures: Sequence[Array], at: int
 ) -> Iterator[Row]:
-    """Postures about step `at`, with their goals."""
+    """Yield postures around step `at`, with their goals."""
     held, points = dragged_to(robot, *line)
     for number, step in enumerate(PICTURES):
         k, case = min(max(at + step, 0), len(postures) - 1), f'4 {number}'
@@ -205,7 +195,7 @@ def drag_pictures(
 def upper_body(
     robot: Robot, links: Sequence[str] = ('lwrist', 'rwrist'), back: Sequence[str] = BACK
 ) -> IkProblem:
-    """Both wrists, or these links, as goals, the 16 joints free, or fewer of the back."""
+    """Return the problem of both wrists, or these links, with the arms and the back free."""
     own = {side + bone for side in 'lr' for bone in ARM}
     free = [j for j in robot.joint_names if j in back or j.split('/')[0] in own]
     frozen = [j for j in robot.joint_names if j not in free]
@@ -217,6 +207,7 @@ def upper_body(
 
 
 HEEL = 'left_heel'
+# Goals [m] of the heel from the hip: ahead, to the left and up.
 LEG = {
     'forward and up': (0.75, 0.1, 0.35),
     'out to the side': (0.1, 0.85, 0.0),
@@ -224,17 +215,14 @@ LEG = {
     'across the other leg': (0.1, -0.55, -0.6),
     'heel to the back': (-0.25, 0.0, 0.05),
 }
-"""Goals [m] of the heel from the hip: ahead, to the left and up."""
-THIRD = 2
-"""The one that is in reach without limits."""
+THIRD = 2  # the goal that is in reach without limits
 REACHED = 0.01
-OTHER = 5.0
-"""[deg] Joints that differ by more are another posture."""
+OTHER = 5.0  # [deg] a posture with larger differences of joints is another one
 ROUNDS = 5000
 
 
 def leg_rows() -> Iterator[Row]:
-    """The leg at its goals, by the line search, with limits and without."""
+    """Yield the leg at its goals, by the line search, with limits and without."""
     robot, rest = human(), np.zeros(human().n)
     frozen = [name for name in robot.joint_names if not name.startswith(LEG_JOINTS)]
     hip = robot.forward_kinematics(rest, 'left_hip/y_link')[:3, 3]
@@ -267,31 +255,27 @@ LEG_JOINTS = ('left_hip', 'left_knee', 'left_ankle')
 # --- captured motions ----------------------------------------------------------------------------
 
 
-JUMP = 0.7
-"""[s] Between the frames of Fig. 2, one of the source's spacings."""
-CLOSE = 0.05
-"""[s] Between those of Fig. 12."""
+JUMP = 0.7  # [s] between the frames of Fig. 2, one of the source's spacings.
+CLOSE = 0.05  # [s] between those of Fig. 12.
 FRAMES = 9
 SHOWN = ('JI', 'line search')
 HANDS = ('lhand', 'rhand')
+# Bones whose ends are the joints named in the caption of Fig. 2.
 REDUNDANT = {'lradius': 'wrist', 'lhumerus': 'elbow', 'lclavicle': 'shoulder'}
-"""The joints that the caption of Fig. 2 names, at the ends of these bones."""
-SPARSE = 3
-"""Every third frame of the clip is a goal of Fig. 2."""
+SPARSE = 3  # every third frame of the clip is a goal of Fig. 2
+# Joints of the back that are free in Fig. 2; the picture has the arms alone.
 FREE: Mapping[str, Sequence[str]] = {'the arms': (), 'the arms and the back': BACK}
-"""Joints that are free in Fig. 2; the arms alone are drawn."""
-LARGER = 1.5
-"""A large difference is so many times a small one."""
+LARGER = 1.5  # a large difference is at least this many times a small one
 
 
 def redundant_rows(clip: Clip) -> Iterator[Row]:
-    """Fig. 2: arms, with and without the back, reach for the captured hands from JUMP before."""
+    """Yield Fig. 2: arms, with and without the back, reach for the hands captured JUMP later."""
     for free, back in FREE.items():
         yield from reaching_rows(clip, free, back)
 
 
 def reaching_rows(clip: Clip, free: str, back: Sequence[str]) -> Iterator[Row]:
-    """The rows of arms and these joints of the back."""
+    """Yield the rows of the arms and these joints of the back."""
     robot, solver = clip.robot, METHODS['line search'].make(max_iterations=ROUNDS)
     problem = upper_body(robot, HANDS, back)
     step, variables = round(JUMP * line_search.RATE), problem.variables
@@ -317,7 +301,7 @@ def reaching_rows(clip: Clip, free: str, back: Sequence[str]) -> Iterator[Row]:
 
 
 def flipping_rows(clip: Clip) -> Iterator[Row]:
-    """Fig. 7: the last two postures of a descent that flips, and the one that is asked for."""
+    """Yield Fig. 7: the last two postures of a descent that flips, and the captured one."""
     links = [link for link in line_search.GOAL_LINKS if link != line_search.PELVIS]
     swings = []
     for problem, start, points in line_search.cases([clip], True, line_search.FEWER_GOALS):
@@ -342,7 +326,7 @@ def flipping_rows(clip: Clip) -> Iterator[Row]:
 
 
 def animated_rows(clip: Clip) -> Iterator[Row]:
-    """Fig. 12: FRAMES frames of both methods and of the captured motion."""
+    """Yield Fig. 12: FRAMES frames of both methods and of the captured motion."""
     walk = line_search.walks([clip], CLOSE, len(clip.q))[0]
     found = {}
     for name in SHOWN:
@@ -363,7 +347,7 @@ def animated_rows(clip: Clip) -> Iterator[Row]:
 
 
 def _most_jitter(walk: Walk, postures: Sequence[Array]) -> int:
-    """The first of FRAMES frames with the largest second differences."""
+    """Return the first of the FRAMES frames with the largest second differences."""
     bends = line_search.movement(walk, postures)[0].max(axis=1)
     sums = np.convolve(bends, np.ones(FRAMES - 2), 'valid')
     return int(sums.argmax())
@@ -373,12 +357,12 @@ def _most_jitter(walk: Walk, postures: Sequence[Array]) -> int:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's captions."""
+    """Return the claims of the source's captions."""
     return [*dragged(rows), *at_limits(rows), redundant(rows)]
 
 
 def dragged(rows: Sequence[Row]) -> list[Claim]:
-    """Fig. 4, for theirs and for ours."""
+    """Return the claims of Fig. 4, for the source's methods and ours."""
     drags = [r for r in rows if r['part'] == 'drag']
     lines = len({r['case'] for r in drags})
     flips = {r['method']: 0 for r in drags}
@@ -406,7 +390,7 @@ def dragged(rows: Sequence[Row]) -> list[Claim]:
 
 
 def at_limits(rows: Sequence[Row]) -> list[Claim]:
-    """Fig. 5: the third goal, and the last two postures."""
+    """Return the claims of Fig. 5: the third goal, and the last two postures."""
     legs = {(r['case'], r['method']): r for r in rows if r['part'] == 'leg'}
     names = list(LEG)
     errors = {m: float(legs[names[THIRD], m]['median']) for m in ('limits', 'none')}
@@ -429,7 +413,7 @@ def at_limits(rows: Sequence[Row]) -> list[Claim]:
 
 
 def redundant(rows: Sequence[Row]) -> Claim:
-    """Fig. 2: which joints differ."""
+    """Return the claim of Fig. 2: which joints differ."""
     away = {(r['method'], r['case']): float(r['median']) for r in rows if r['part'] == 'away'}
     told, held = [], []
     for free in FREE:
@@ -449,6 +433,7 @@ def redundant(rows: Sequence[Row]) -> Claim:
 # --- the figure ----------------------------------------------------------------------------------
 
 
+# Colour and width of a skeleton's bones.
 LOOKS: Mapping[str, tuple[str, float]] = {
     'captured': (GREY, 2.5),
     'none': (GREY, 1.0),
@@ -459,11 +444,10 @@ LOOKS: Mapping[str, tuple[str, float]] = {
     'flip 2': (ORANGE, 1.2),
     'desired': (BLUE, 2.0),
 }
-"""Colour and width of a figure's bones."""
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The figures in the order of the source's; the lines of Fig. 4 below."""
+    """Draw the figures in the source's order, and below the lines of Fig. 4."""
     figure = new_figure(12.5, 13.0)
     top, fourth, lines, twelfth = figure.subfigures(4, 1, height_ratios=(1.1, 1.2, 0.9, 1.5))
     panels = top.subplots(1, 2 + len(LEG))
@@ -489,7 +473,7 @@ def draw(rows: Sequence[Row]) -> Any:
 
 
 def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | None = None) -> None:
-    """The figures and goals of a picture, or one method's."""
+    """Draw the skeletons and goals of a picture, or those of one method."""
     for one in rows:
         if one['case'] != case or (only and one['method'] not in ('', only)):
             continue
@@ -507,7 +491,7 @@ def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | No
 
 
 def moved(axes: Any, rows: Sequence[Row], line: str) -> None:
-    """The largest move of a link while the goal goes up by one step, on a line."""
+    """Draw the largest move of a link for each step of the goal on a line."""
     for one in rows:
         if one['part'] == 'drag' and one['case'] == line:
             moves = np.array(str(one['values']).split(), float)

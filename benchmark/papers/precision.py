@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench precision`: how near to a goal out of reach methods end, as in [Engell2007] 3.3.3.
+"""`ik bench precision`: the final errors for a goal out of reach, as in [Engell2007] 3.3.3.
 
-The arm and the goals are those of `arm_out_of_reach`, distances are in the source's units. A
-method ends where an iteration moves no joint by more than a threshold, relative to the largest.
-The source does not print its threshold, nor the starts of its cases: so the threshold is swept
-from 0.1, a tenth of the largest joint, to 1e-6, where nothing moves any more, and ten seeds make
-the starts. That is done for two of its three methods and, as the third, for the Jacobian inverse
-of [Dorta2014], whose halved errors may be like the fail-safes that the source has but does not
-describe. Then, of one seed, the Jacobian inverse without them, and all solvers, which end as they
-do by default. Without restarts.
+The arm and the goals are those of `arm_out_of_reach`; distances are in the source's units. A
+method ends when an iteration moves no joint by more than a threshold, relative to the largest
+joint. The source prints neither its threshold nor the starts of its cases: so the threshold is
+swept from 0.1 to 1e-6, where nothing moves any more, and ten seeds make the starts. That is done
+for two of its three methods, and as the third for the Jacobian inverse of [Dorta2014], whose
+halved errors may be similar to the source's fail-safes, which it does not describe. The pure
+Jacobian inverse, and all solvers with their default end, follow for one seed. None has restarts.
 
-A row is a method with a threshold and a seed: over all cases the distance of its last point, and
-that of the nearest one on its way, which is what a solver returns. A claim holds at a threshold
-where it does for every seed.
+A row is a method with a threshold and a seed: over all cases, the distance of its last point, and
+that of its nearest point, which a solver returns. A claim holds at a threshold if it holds for
+every seed.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ THRESHOLDS = tuple(sorted({0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01, *FINE}, reve
 SEEDS = range(10)
 COARSE, TIGHT = 0.03, 1e-6
 MOST_ITERATIONS = 2000
-FARTHER = 1.01
-"""A distance that is larger by less than this factor is the same."""
+FARTHER = 1.01  # distances within this factor are equal
 
 METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'JI': ('pseudoinverse', {'preset': 'buss_pure'}),
@@ -48,12 +46,12 @@ METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
     'CCD': ('cyclic_coordinate_descent', {}),
     'BFGS': ('bfgs', {'preset': 'state_of_the_art'}),
 }
+# The source's table: distance from the goal [units].
 THEIRS = {'JI, halved': 5.853667, 'CCD': 3.368891, 'BFGS': 2.534875}
-"""The source's table: distance from the goal [units]."""
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each method and threshold, and for each solver."""
+    """Yield a row for each method and threshold, and for each solver."""
     count = min(arguments.count, CASES)
     for threshold in bar(THRESHOLDS, 'precision'):
         for name, (solver, options) in METHODS.items():
@@ -69,7 +67,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 def row_of(
     name: str, solver: str, threshold: float | str, method: Solver, count: int, seed: int = 0
 ) -> Row:
-    """Final errors of a method over its cases."""
+    """Return the final errors of a method over its cases."""
     ends = np.array([end(*case, method) for case in cases(count, seed)])
     last, nearest, iterations = ends.T
     return {
@@ -87,14 +85,14 @@ def row_of(
 
 
 def end(problem: IkProblem, q0: Array, method: Solver) -> tuple[float, float, int]:
-    """The distances [units] of the last and of the nearest point, and the iterations."""
+    """Return the distances [units] of the last and the nearest point, and the iterations."""
     result = method.solve(problem, q0)
     last = result.history[-1] if result.history else result.cost
     return in_units(last), in_units(result.cost), result.iterations
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The source's table, and what it says of it."""
+    """Return the claims of the source's table and text."""
     tight = at(rows, TIGHT)
     ours = next(row for row in rows if row['solver'] == 'levenberg_marquardt')
     return [
@@ -117,7 +115,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _claim_of(rows: Sequence[Row], name: str) -> Claim:
-    """A line of the table: where the medians of all seeds are within 10 % of theirs."""
+    """Return a line of the table: thresholds at which all seeds' medians are within 10 %."""
     near = {
         t: [abs(row[name]['median'] - THEIRS[name]) < 0.1 * THEIRS[name] for row in by_seed]
         for t, by_seed in by_threshold(rows).items()
@@ -135,7 +133,7 @@ def _claim_of(rows: Sequence[Row], name: str) -> Claim:
 
 
 def _claim_of_order(rows: Sequence[Row]) -> Claim:
-    """The order of the three methods, each farther away than the one before by 1 % at least."""
+    """Return the claim on the order of the three methods, each at least 1 % farther away."""
     names = ('BFGS', 'CCD', 'JI, halved')
     ordered = {
         t: [
@@ -159,7 +157,7 @@ def _claim_of_order(rows: Sequence[Row]) -> Claim:
 def _over_thresholds(
     claim: str, theirs: str, ours: str, held: Mapping[float, Sequence[bool]]
 ) -> Claim:
-    """A claim over all thresholds and seeds; what is true for some seeds alone is named, too."""
+    """Return a claim over all thresholds and seeds; thresholds of some seeds are named."""
     values = sorted(held)
     some = [
         f'{sum(held[t])} of {len(held[t])} seeds at {t:g}'
@@ -174,21 +172,21 @@ def _over_thresholds(
 
 
 def by_threshold(rows: Sequence[Row]) -> dict[float, list[dict[str, Row]]]:
-    """The rows of each threshold, of every seed by method."""
+    """Return the rows of each threshold, for every seed by method."""
     thresholds = sorted({row['threshold'] for row in rows if row['threshold'] != ''})
     seeds = sorted({row['seed'] for row in rows})
     return {t: [at(rows, t, seed) for seed in seeds] for t in thresholds}
 
 
 def at(rows: Sequence[Row], threshold: float, seed: int = 0) -> dict[str, Row]:
-    """The rows of a threshold and a seed, by method."""
+    """Return the rows of a threshold and a seed, by method."""
     return {
         row['method']: row for row in rows if (row['threshold'], row['seed']) == (threshold, seed)
     }
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """The distance against the threshold; the source's numbers are the lines across."""
+    """Draw distance against threshold; horizontal lines are the source's numbers."""
     figure = new_figure(7.0, 4.4)
     axes = figure.subplots()
     for name, (solver, _) in METHODS.items():

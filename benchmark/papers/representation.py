@@ -3,18 +3,18 @@
 
 Chains of revolute joints with random offsets, about their z axes or about any, are computed with
 the rotation of each joint as a unit quaternion, as a (3, 3) matrix, or within a homogeneous (4, 4)
-matrix whose products are those of full matrices. All three are compiled alike, each joint with its
-own formulas: a turn by half-angles for quaternions, by Rodrigues's formula for matrices.
+matrix with products of full matrices. All three are compiled alike, each with its own formulas: a
+rotation by half-angles for quaternions, by Rodrigues's formula for matrices.
 
 - transforms : the absolute transformations of all joints
 - jacobian : these, the columns of the Jacobian, and J'e, a step of the Jacobian transpose
 - sweep : these, and a sweep of cyclic coordinate descent, which turns the end effector about every
   joint; [Engell2007] computes it with quaternions
 
-Rows: a task, the axes (`z` or `any`), the number of joints and a representation; `time_ns` for a
-joint, the least of REPEATS; `ratio`: the median over pairs in turns of this time over that of (3,
-3) matrices; `error`: the largest error of the result beside long doubles, over the length of the
-chain for transforms.
+Rows: a task, the axes (`z` or `any`), the number of joints and a representation; `time_ns` per
+joint, the least of REPEATS; `ratio`: the median over pairs in turns of this time over that of
+(3, 3) matrices; `error`: the largest error of the result compared with long doubles, relative to
+the length of the chain for transforms.
 """
 
 from __future__ import annotations
@@ -33,24 +33,20 @@ from ik_core.progress import bar
 
 from ..results import Claim, Row
 
-SIZES = (6, 20, 71, 100)
-"""Numbers of joints; 71 as the figure of [EngellErleben2011]."""
+SIZES = (6, 20, 71, 100)  # numbers of joints; 71 as the skeleton of [EngellErleben2011]
 AXES = ('z', 'any')
 TASKS = ('transforms', 'jacobian', 'sweep')
 QUATERNION, MATRIX, HOMOGENEOUS = 'quaternion', 'matrix (3, 3)', 'matrix (4, 4)'
-REPEATS, JOINTS = 41, 30_000
-"""Measurements of each kind, in turns, and joints that each computes."""
-LESS = 0.95
-"""Less expensive takes at most so many times as long."""
-SAME = 1e-12
-"""Jacobians that differ by less are the same."""
+REPEATS, JOINTS = 41, 30_000  # measurements of each kind, in turns; joints computed in each
+LESS = 0.95  # 'less expensive' takes at most this fraction of the time
+SAME = 1e-12  # Jacobians with smaller differences are equal
 
 
 Call = Callable[[int], tuple[Array, Array]]
 
 
 class Chain(NamedTuple):
-    """Offsets (n, 4, 4) and axes (n, 3) of the joints, all angles (n,) and a goal (3,)."""
+    """A chain: offsets (n, 4, 4) and axes (n, 3) of joints, all angles (n,), a goal (3,)."""
 
     offsets: Array
     axes: Array
@@ -59,7 +55,7 @@ class Chain(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """How to pack a transform (4, 4), and the formulas by their names in the kernels below.
+    """The packing of a transform (4, 4), and the formulas by their names in the kernels below.
 
     `turn_z` and `axis_z` are for joints about their z axes.
     """
@@ -74,7 +70,7 @@ class Representation(NamedTuple):
     spin: Any
 
     def kernel(self, task: str, axes: str) -> Callable[..., None]:
-        """The kernel of a task."""
+        """Return the kernel of a task."""
         formulas = {**self._asdict()}
         if axes == 'z':
             formulas.update(turn=self.turn_z, axis_of=self.axis_z)
@@ -87,7 +83,7 @@ class Representation(NamedTuple):
 
 
 def chain(joints: int, axes: str) -> Chain:
-    """A random chain of a metre."""
+    """Return a random chain of 1 m."""
     rng = np.random.default_rng(joints)
     offsets = np.tile(np.eye(4), (joints, 1, 1))
     for offset in offsets:
@@ -103,7 +99,7 @@ def chain(joints: int, axes: str) -> Chain:
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each task, kind of axes, number of joints and representation."""
+    """Yield a row for each task, kind of axes, number of joints and representation."""
     cases = [(task, axes, joints) for task in TASKS for axes in AXES for joints in SIZES]
     for task, axes, joints in bar(cases, 'representation'):
         own = chain(joints, axes)
@@ -124,7 +120,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def call(of: Representation, task: str, axes: str, own: Chain) -> Call:
-    """Return a call that runs the task so many times: positions and results, (n, 3) each."""
+    """Return a function that runs the task `count` times: positions and results, (n, 3) each."""
     offsets = np.array([of.packed(offset) for offset in own.offsets])
     frames, task_run = np.empty_like(offsets), of.kernel(task, axes)
     places, result = np.zeros((2, len(own.q), 3))
@@ -137,7 +133,7 @@ def call(of: Representation, task: str, axes: str, own: Chain) -> Call:
 
 
 def in_turns(calls: dict[str, Callable[[int], Any]], joints: int) -> dict[str, Array]:
-    """The times (REPEATS,) [s] of a call, measured in turns."""
+    """Return the times (REPEATS,) [s] of each call, measured in turns."""
     count = 2 * max(1, JOINTS // joints // 2)  # the first angle is as it was
     times = {name: np.empty(REPEATS) for name in calls}
     for k in range(REPEATS):
@@ -149,13 +145,13 @@ def in_turns(calls: dict[str, Callable[[int], Any]], joints: int) -> dict[str, A
 
 
 def error(task: str, found: tuple[Array, Array], exact: tuple[Array, Array]) -> float:
-    """The largest error: of the joints' positions, or of what the task makes."""
+    """Return the largest error: of the joints' positions, or of the result of the task."""
     which = 0 if task == 'transforms' else 1
     return float(np.abs(found[which] - exact[which]).max())
 
 
 def reference(task: str, own: Chain) -> tuple[Array, Array]:
-    """The positions (n, 3) of the joints and the task's result, in long doubles."""
+    """Return the positions (n, 3) of the joints and the task's result, in long doubles."""
     wide = np.longdouble
     pose, positions, axes = np.eye(4, dtype=wide), [], []
     for offset, axis, angle in zip(own.offsets, own.axes, own.q, strict=True):
@@ -178,7 +174,7 @@ def reference(task: str, own: Chain) -> tuple[Array, Array]:
 
 
 def rodrigues(axis: Array, angle: Any) -> Array:
-    """The rotation matrix (3, 3) of a turn about a unit vector."""
+    """Return the rotation matrix (3, 3) about a unit vector."""
     x, y, z = axis
     cross = np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]])
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
@@ -198,7 +194,7 @@ task_kernel: Any = None
 
 @kernel
 def repeated(count, q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The task so many times, the first angle changing its sign."""
+    """Run the task `count` times; the first angle changes its sign each time."""
     for _ in range(count):
         q[0] = -q[0]
         task_kernel(q, offsets, axes, goal, frames, places, result)
@@ -206,7 +202,7 @@ def repeated(count, q, offsets, axes, goal, frames, places, result):  # type: ig
 
 @kernel
 def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The absolute transformations of all joints, and their positions."""
+    """Write the absolute transformations of all joints, and their positions."""
     for k in range(len(q)):
         if k == 0:
             for i in range(frames.shape[1]):
@@ -219,7 +215,7 @@ def transforms(q, offsets, axes, goal, frames, places, result):  # type: ignore[
 
 @kernel
 def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The columns of the Jacobian of the last joint's position."""
+    """Write the columns of the Jacobian of the last joint's position."""
     transforms(q, offsets, axes, goal, frames, places, result)
     tip = places[-1]
     for k in range(len(q)):
@@ -230,7 +226,7 @@ def jacobian(q, offsets, axes, goal, frames, places, result):  # type: ignore[no
 
 @kernel
 def sweep(q, offsets, axes, goal, frames, places, result):  # type: ignore[no-untyped-def]
-    """The end effector after each turn of a sweep, from the last joint to the first."""
+    """Write the end effector after each turn of a sweep, from the last joint to the first."""
     transforms(q, offsets, axes, goal, frames, places, result)
     tip = places[-1]
     u, v, w = tip[0], tip[1], tip[2]
@@ -254,7 +250,7 @@ KERNELS = {'transforms': transforms, 'jacobian': jacobian, 'sweep': sweep}
 
 @kernel
 def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
-    """The rows of Rodrigues's matrix."""
+    """Return the rows of Rodrigues's matrix."""
     s, c = np.sin(angle), np.cos(angle)
     t = 1.0 - c
     return (
@@ -266,7 +262,7 @@ def turn_matrix(x, y, z, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
-    """A vector turned about an axis."""
+    """Return a vector turned about an axis."""
     (m00, m01, m02), (m10, m11, m12), (m20, m21, m22) = turn_matrix(x, y, z, angle)
     return (
         m00 * a + m01 * b + m02 * c,
@@ -277,19 +273,19 @@ def spin_by_matrix(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
 
 @kernel
 def matrix_place(a):  # type: ignore[no-untyped-def]
-    """The position."""
+    """Return the position."""
     return a[3], a[7], a[11]
 
 
 @kernel
 def matrix_axis_z(a, axis):  # type: ignore[no-untyped-def]
-    """The z axis."""
+    """Return the z axis."""
     return a[2], a[6], a[10]
 
 
 @kernel
 def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
-    """An axis in the root's frame."""
+    """Return an axis in the root's frame."""
     x, y, z = axis[0], axis[1], axis[2]
     return (
         a[0] * x + a[1] * y + a[2] * z,
@@ -300,7 +296,7 @@ def matrix_axis(a, axis):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_rows(a, b, out):  # type: ignore[no-untyped-def]
-    """The product, without the fourth row."""
+    """Write the product, without the fourth row."""
     for i in range(0, 12, 4):
         x, y, z = a[i], a[i + 1], a[i + 2]
         for j in range(4):
@@ -330,7 +326,7 @@ def turn_rows_z(a, axis, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_all(a, b, out):  # type: ignore[no-untyped-def]
-    """The whole product."""
+    """Write the whole product."""
     for i in range(0, 16, 4):
         w, x, y, z = a[i], a[i + 1], a[i + 2], a[i + 3]
         for j in range(4):
@@ -353,7 +349,7 @@ def turn_all(a, axis, angle):  # type: ignore[no-untyped-def]
 
 @kernel
 def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
-    """The vector (a, b, c) turned by a unit quaternion: v + w t + u x t, t = 2 u x v."""
+    """Return (a, b, c) turned by a unit quaternion: v + w t + u x t, t = 2 u x v."""
     f, g, h = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
     return (
         a + w * f + y * h - z * g,
@@ -364,33 +360,33 @@ def turned(x, y, z, w, a, b, c):  # type: ignore[no-untyped-def]
 
 @kernel
 def spin_by_quaternion(x, y, z, angle, a, b, c):  # type: ignore[no-untyped-def]
-    """A vector turned about an axis."""
+    """Return a vector turned about an axis."""
     s = np.sin(0.5 * angle)
     return turned(s * x, s * y, s * z, np.cos(0.5 * angle), a, b, c)
 
 
 @kernel
 def quaternion_place(a):  # type: ignore[no-untyped-def]
-    """The position."""
+    """Return the position."""
     return a[4], a[5], a[6]
 
 
 @kernel
 def quaternion_axis_z(a, axis):  # type: ignore[no-untyped-def]
-    """The z axis in the root's frame."""
+    """Return the z axis in the root's frame."""
     x, y, z, w = a[0], a[1], a[2], a[3]
     return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
 @kernel
 def quaternion_axis(a, axis):  # type: ignore[no-untyped-def]
-    """An axis in the root's frame."""
+    """Return an axis in the root's frame."""
     return turned(a[0], a[1], a[2], a[3], axis[0], axis[1], axis[2])
 
 
 @kernel
 def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
-    """The product of a's quaternion and another one."""
+    """Write the product of a's quaternion and another one."""
     e, f, g, h = a[0], a[1], a[2], a[3]
     out[0] = h * x + e * w + f * z - g * y
     out[1] = h * y - e * z + f * w + g * x
@@ -400,7 +396,7 @@ def product(a, x, y, z, w, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def compose_quaternions(a, b, out):  # type: ignore[no-untyped-def]
-    """A frame in another one."""
+    """Write the product of two frames."""
     product(a, b[0], b[1], b[2], b[3], out)
     x, y, z = turned(a[0], a[1], a[2], a[3], b[4], b[5], b[6])
     out[4], out[5], out[6] = a[4] + x, a[5] + y, a[6] + z
@@ -422,17 +418,17 @@ def turn_quaternion_z(a, axis, angle):  # type: ignore[no-untyped-def]
 
 
 def rows_of(transform: Array) -> Array:
-    """A transform (4, 4) as its first three rows (12,)."""
+    """Return a transform (4, 4) as its first three rows (12,)."""
     return transform[:3].ravel()
 
 
 def all_rows(transform: Array) -> Array:
-    """A transform (4, 4) as (16,)."""
+    """Return a transform (4, 4) as (16,)."""
     return transform.ravel()
 
 
 def packed_quaternion(transform: Array) -> Array:
-    """A transform (4, 4) as (7,)."""
+    """Return a transform (4, 4) as (7,): quaternion xyzw, position."""
     return np.concatenate([quaternion_from_matrix(transform[:3, :3]), transform[:3, 3]])
 
 
@@ -474,7 +470,7 @@ REPRESENTATIONS = {
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The appendix's claims, and the comparison that [Engell2007] begins."""
+    """Return the appendix's claims, and those of the comparison in [Engell2007]."""
     return [
         independent(rows),
         *(cheaper(rows, 'transforms', other) for other in (HOMOGENEOUS, MATRIX)),
@@ -483,7 +479,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def independent(rows: Sequence[Row]) -> Claim:
-    """The Jacobian by quaternions."""
+    """Return the claim that the Jacobian does not depend on the representation."""
     own = [float(r['error']) for r in rows if r['task'] == 'jacobian']
     return Claim(
         'the Jacobian does not depend on how coordinates are represented (appendix)',
@@ -495,7 +491,7 @@ def independent(rows: Sequence[Row]) -> Claim:
 
 
 def cheaper(rows: Sequence[Row], task: str, other: str) -> Claim:
-    """The time of quaternions over that of matrices."""
+    """Return the claim on the time of quaternions, compared with matrices."""
     told, held, cases = [], [], []
     for axes in AXES:
         found = {
@@ -533,7 +529,7 @@ TITLES = {
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Times a joint against the number of joints."""
+    """Draw the times per joint against the number of joints."""
     figure = new_figure(10.0, 3.4)
     for axes, task in zip(figure.subplots(1, 3), TASKS, strict=True):
         for name, colour in COLOURS.items():

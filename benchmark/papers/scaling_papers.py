@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench scaling_papers`: what more joints cost, as in [Engell2007] Figs. 8 to 10.
+"""`ik bench scaling_papers`: the cost of more joints, as in [Engell2007] Figs. 8 to 10.
 
-On the figure of its Fig. 7, five chains of 2 to 6 joints (`chains5.urdf`), and on chains of up to
-100 joints in one metre, a position goal for the tip of one chain. The three methods of the source
-and our default, each without restarts. The Jacobian inverse has our clamps, which keep it from
-diverging as the fail-safes of the source do, which are not described.
+On the arm of its Fig. 7, five chains of 2 to 6 joints (`chains5.urdf`), and on chains of up to 100
+joints in 1 m, the tip of one chain has a position goal. The methods are the source's three and our
+default, without restarts. The Jacobian inverse has our clamps, which prevent divergence like the
+source's fail-safes, which it does not describe.
 
-- Time per iteration (Fig. 8): of compiled steps, goals out of reach, so that no search ends: how
-  much longer a solve of 12 iterations takes than one of 2, the median over random starts.
-- Iterations (Fig. 9) and time (Fig. 10) until the goal is reached to 0.1 mm, from random starts
-  to the positions of random configurations, over the goals that all four reach; how many of all
-  goals a method reaches stands beside it.
+- Time per iteration (Fig. 8): of compiled steps, with goals out of reach, so that no search ends:
+  the difference of solves of 12 and of 2 iterations, the median over random starts.
+- Iterations (Fig. 9) and time (Fig. 10) until the goal is reached to 0.1 mm, from random starts to
+  the positions of random configurations, over the goals that all four methods reach; the number of
+  goals that a method reaches is given, too.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from ..results import Claim, Row, exponent
 from ..robots import chain
 
 SOLVES = 200
-TOLERANCE = 1e-4
-"""[m] Within which a goal counts as reached."""
+TOLERANCE = 1e-4  # [m] of reached goals
 FIVE = (2, 3, 4, 5, 6)
 LONGER = (5, 10, 20, 40, 60, 80, 100)
-LARGE = 10
-"""Exponents are fitted from so many joints on."""
+LARGE = 10  # exponents are fitted from this number of joints on
 LIMITED = {'max_iterations': 5000, 'restarts': 0}
 
 METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
@@ -51,7 +49,7 @@ METHODS: dict[str, tuple[SolverName, Mapping[str, Any]]] = {
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each chain and method."""
+    """Yield a row for each chain and method."""
     solves = min(arguments.count, SOLVES)
     cases = [('chains5', n) for n in FIVE] + [('chain', n) for n in LONGER]
     for figure, joints in bar(cases, 'scaling_papers'):
@@ -59,7 +57,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def problem_of(figure: str, joints: int) -> IkProblem:
-    """A goal for the tip of the chain of so many joints."""
+    """Return a goal for the tip of the chain with this number of joints."""
     robot, tip = load_robot('chains5'), f'chain_{joints}_tip'
     if figure == 'chain':
         robot, tip = chain(joints), 'tip'
@@ -67,7 +65,7 @@ def problem_of(figure: str, joints: int) -> IkProblem:
 
 
 def rows_of(figure: str, joints: int, solves: int) -> list[Row]:
-    """All methods on one chain."""
+    """Return the rows of all methods on one chain."""
     problem = problem_of(figure, joints)
     methods = {name: make_solver(s, **{**o, **LIMITED}) for name, (s, o) in METHODS.items()}
     found = {name: solves_of(method, problem, solves) for name, method in methods.items()}
@@ -87,7 +85,7 @@ def rows_of(figure: str, joints: int, solves: int) -> list[Row]:
 
 
 def means(solves: Array) -> dict[str, float | str]:
-    """Means of solves (S, 3) as in `solves_of`; empty cells where there are none."""
+    """Return the means of solves (S, 3) of `solves_of`; empty cells if there are none."""
     if not len(solves):
         return dict.fromkeys(('iterations', 'median_iterations', 'ms'), '')
     return {
@@ -98,7 +96,7 @@ def means(solves: Array) -> dict[str, float | str]:
 
 
 def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
-    """(solves, 3) Of each: 1 where it reached its goal, else 0; iterations; time [s]."""
+    """Return (solves, 3): 1 if the goal was reached, else 0; iterations; time [s]."""
     rng, found = np.random.default_rng(0), []
     for _ in range(solves):
         aim(problem, any_q(problem, rng))
@@ -108,7 +106,7 @@ def solves_of(method: Solver, problem: IkProblem, solves: int) -> Array:
 
 
 def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float:
-    """Time [s] per iteration for goals three times as far away as the tip reaches."""
+    """Return the time [s] per iteration, for goals three times as far away as the tip reaches."""
     rng, goal, times = np.random.default_rng(1), problem.goals[0], []
     for _ in range(solves):
         q0 = any_q(problem, rng)
@@ -119,14 +117,14 @@ def time_per_iteration(method: Solver, problem: IkProblem, solves: int) -> float
 
 
 def stretched(problem: IkProblem) -> Array:
-    """Position (3,) [m] of the tip at q = 0, where these chains are stretched out."""
+    """Return the position (3,) [m] of the tip at q = 0, where these chains are stretched out."""
     robot = problem.robot
     tip = robot.forward_kinematics(np.zeros(robot.n), problem.goals[0].link)
     return np.asarray(tip[:3, 3])
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Claims of the source in its Figs. 8 to 10."""
+    """Return the claims of the source's Figs. 8 to 10."""
     of_time = [_growth(rows, 'JI', 2.0), _growth(rows, 'BFGS', 2.0), _growth(rows, 'CCD', 1.0)]
     ends = [row for row in rows if row['figure'] == 'chains5' and row['joints'] in (3, 6)]
     if not all(row['reached_by_all'] for row in ends):
@@ -136,7 +134,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
-    """Claims on goals that are reached."""
+    """Return the claims on goals that are reached."""
     six = {row['method']: row for row in rows if (row['figure'], row['joints']) == ('chains5', 6)}
     theirs = [name for name in METHODS if name != 'ours']
     by_count, by_time = (sorted(theirs, key=lambda m: six[m][key]) for key in ('iterations', 'ms'))
@@ -163,7 +161,7 @@ def _convergence_claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _growth(rows: Sequence[Row], name: str, theirs: float) -> Claim:
-    """Growth of the time of an iteration with the number of joints."""
+    """Return the claim on the growth of the time per iteration with the joints."""
     own = [row for row in rows if row['method'] == name]
     large = [r for r in own if r['figure'] == 'chain' and r['joints'] >= LARGE]
     few = [r for r in own if r['figure'] == 'chains5' and r['joints'] > 2]
@@ -182,7 +180,7 @@ def _growth(rows: Sequence[Row], name: str, theirs: float) -> Claim:
 
 
 def _trend(rows: Sequence[Row], name: str, key: str, theirs: str) -> Claim:
-    """Whether iterations rise or fall from 3 to 6 joints."""
+    """Return the claim that iterations rise or fall from 3 to 6 joints."""
     own = {r['joints']: r for r in rows if (r['figure'], r['method']) == ('chains5', name)}
     first, last = own[3][key], own[6][key]
     return Claim(
@@ -194,7 +192,7 @@ def _trend(rows: Sequence[Row], name: str, key: str, theirs: str) -> Claim:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Figs. 8, 9 and 10 beside each other; below, for chains of up to 100 joints."""
+    """Draw Figs. 8, 9 and 10 side by side; below, for chains of up to 100 joints."""
     figure = new_figure(10.0, 5.6)
     columns = (
         ('us_per_iteration', 'time per iteration [µs]', 'Fig. 8'),

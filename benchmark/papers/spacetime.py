@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench spacetime`: [TakKo] 4.4, imitation by frames beside spacetime constraints, Eq. 6.
+"""`ik bench spacetime`: [TakKo] 4.4, imitation by frames and by spacetime constraints, Eq. 6.
 
 The right arm of `human` reaches out along a line and comes back. An arm LIMBS times as long has to
-follow the path of its fingertips, which at the turn are `stretch` times its whole length away:
-near 1 its Jacobian is singular. Three methods copy the performer's joint angles m_src as well as
-they can:
+follow the path of its fingertips, whose far end is at `stretch` times its whole length: near 1 its
+Jacobian is singular. Three methods copy the performer's joint angles m_src as closely as possible:
 
-- frames : `ik.retargeting.retarget` with beta = 1e-5, each frame on its own
-- hard : at each frame the angles nearest to m_src with the end effector on its path; Newton's
+- frames : `ik.retargeting.retarget` with beta = 1e-5, each frame separately
+- hard : at each frame the angles closest to m_src with the end effector on its path; Newton's
   method on both conditions, by the pseudoinverse
 - spacetime : Eq. 6 for the whole motion at once, with the end effector on its path at each frame;
   m - m_src is a cubic B-spline with a knot at every third frame, as in [Gleicher1997]
 
 Rows: a method, a stretch, the number of frames; `error_m`: largest distance from the path [m];
 `angle_rad`: root mean square of m - m_src; `jerk`: mean third difference of the joint angles over
-that of m_src; `time_ms` for a frame.
+that of m_src; `time_ms` per frame.
 """
 
 from __future__ import annotations
@@ -43,28 +42,22 @@ from .imitation import ARM, SMALL, performed, proportioned_joints
 
 LIMBS = 0.9
 STRETCHES = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
-BENT = 0.5
-"""Stretch at both ends of the way."""
-DIRECTION = (0.8, -0.4, -0.45)
-"""Of the line from the shoulder, ahead, to the right and down."""
+BENT = 0.5  # arm extension (fraction of its length) at the start and the end of the path
+DIRECTION = (0.8, -0.4, -0.45)  # of the line from the shoulder: ahead, to the right and down
 FRAMES, MORE_FRAMES = 60, 240
-KNOTS = 3
-"""Frames from knot to knot."""
+KNOTS = 3  # frames from knot to knot
 TIP = 'right_fingertips'
+# Most Gauss-Newton steps; weight [1/m] of end effectors relative to joint angles.
 ROUNDS, WEIGHT = 60, 1e3
-"""Of Gauss and Newton; weight [1/m] of an end effector beside joint angles."""
-CLOSE = 1e-6
-"""[rad] A round that changes no angle by more is the last."""
+CLOSE = 1e-6  # [rad] the steps end when no angle changes by more
 JERKY = 2.0
-NEGLIGIBLE = 0.01
-"""[m]"""
+NEGLIGIBLE = 0.01  # [m]
 FIDELITY, MUCH = 0.9, 5.0
-FLOOR = 1e-9
-"""No curve goes lower."""
+FLOOR = 1e-9  # smaller values are drawn as this
 
 
 def arm(limbs: float) -> Robot:
-    """The right arm from its shoulder on, its parts so many times as long."""
+    """Return the right arm from the shoulder on, with its parts scaled."""
     joints = arm_joints(limbs)
     return Robot.from_joints('arm', [joints[0].parent, *(j.child for j in joints)], joints)
 
@@ -75,7 +68,7 @@ def arm_joints(limbs: float) -> list[Joint]:
 
 
 def reach(stretch: float, frames: int) -> Array:
-    """The path (frames, 1, 3) [m] out to a share of the other arm's length and back."""
+    """Return the path (frames, 1, 3) [m] out to a fraction of the other arm's length and back."""
     joints = arm_joints(LIMBS)
     length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints[1:])
     share = BENT + (stretch - BENT) * np.sin(np.linspace(0.0, np.pi, frames)) ** 2
@@ -84,14 +77,14 @@ def reach(stretch: float, frames: int) -> Array:
 
 
 def by_frames(other: Robot, motion: Motion, paths: Array) -> Array:
-    """The source's way, with a small beta."""
+    """Return the motion (frames, n) of the source's method, with a small beta."""
     links = {TIP: TIP}
     made = retarget(motion, other, links, source=arm(1.0), beta=SMALL, keep_limits=False)
     return made.motion.positions
 
 
 def by_projection(other: Robot, motion: Motion, paths: Array) -> Array:
-    """The nearest angles on the path, frame by frame."""
+    """Return the closest angles (frames, n) on the path, frame by frame."""
     found = motion.positions.copy()
     for q, source, point in zip(found, motion.positions, paths[:, 0], strict=True):
         for _ in range(ROUNDS):
@@ -106,7 +99,7 @@ def by_projection(other: Robot, motion: Motion, paths: Array) -> Array:
 
 
 def by_spacetime(other: Robot, motion: Motion, paths: Array) -> Array:
-    """Eq. 6 with splines: the method of Gauss and Newton with sparse equations."""
+    """Return the motion (frames, n) of Eq. 6 with splines, by sparse Gauss-Newton steps."""
     frames, n = motion.positions.shape
     basis = kron(splines(frames), identity(n), format='csr')
     weights, found = np.zeros(basis.shape[1]), motion.positions
@@ -124,7 +117,7 @@ def by_spacetime(other: Robot, motion: Motion, paths: Array) -> Array:
 
 
 def splines(frames: int) -> Any:
-    """The values (frames, knots) of cubic B-splines, sparse."""
+    """Return the values (frames, knots) of cubic B-splines, sparse."""
     inner = np.arange(0.0, frames - 1 + KNOTS, KNOTS)
     more = KNOTS * np.arange(1, 4)
     knots = np.concatenate([inner[0] - more[::-1], inner, inner[-1] + more])
@@ -140,7 +133,7 @@ METHODS: dict[str, Method] = {
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """A row for each stretch, number of frames and method."""
+    """Yield a row for each stretch, number of frames and method."""
     other = arm(LIMBS)
     cases = [(stretch, FRAMES) for stretch in STRETCHES] + [(STRETCHES[0], MORE_FRAMES)]
     for stretch, frames in bar(cases, 'spacetime'):
@@ -164,12 +157,12 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def jerk(positions: Array) -> float:
-    """The mean absolute third difference of joint angles (frames, n)."""
+    """Return the mean absolute third difference of joint angles (frames, n)."""
     return float(np.abs(np.diff(positions, n=3, axis=0)).mean())
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The three advantages that section 4.4 names."""
+    """Return the claims on the three advantages that section 4.4 names."""
     short = [row for row in rows if row['frames'] == FRAMES]
     of = {(row['method'], float(row['stretch'])): row for row in short}
     far = STRETCHES[2:]
@@ -235,7 +228,7 @@ LABELS = {'frames': 'frames, beta = 1e-5', 'hard': 'hard constraints', 'spacetim
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Jerk, error, difference of angles and time against the stretch."""
+    """Draw jerk, error, difference of angles and time against the stretch."""
     figure = new_figure(11.0, 3.6)
     panels = {
         'jerk': ("jerk over the performer's", 'Near the stretched arm'),

@@ -19,7 +19,7 @@ from ik_viewer.arm import Description, GoalKind
 from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
-from ik_viewer.page.server import start_server
+from ik_viewer.page.server import PANEL, start_server
 
 from .browser import Hand, View, drawn, look_from, open_tab, wait_for
 from .stepped import SteppedArm
@@ -27,7 +27,7 @@ from .stepped import SteppedArm
 FRAME_RATE = 16.0
 LAP = 5.0
 """Period [s] of the mouse's closed path: the film loops."""
-WIDTH, HEIGHT, PANEL = 640, 400, 384
+WIDTH, HEIGHT = 640, 400
 QUALITY, EFFORT = 82, 6
 LOOK_AT, VIEW = (0.33, 0.0, 0.44), (0.75, -1.25, 0.40)
 """Target of the camera, and its offset from there [m]."""

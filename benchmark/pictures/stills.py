@@ -39,7 +39,7 @@ QUALITY, EFFORT = 86, 6
 Camera = tuple[Sequence[float], Sequence[float]]
 """A point to look at, and from where, seen from there [m]."""
 ENOUGH = 200
-"""Updates of the slowest in a race."""
+"""Updates of the slowest method in a comparison."""
 AT_THE_TOP = 66
 """A frame of the jump."""
 FRAME_RATE = 30.0
@@ -173,20 +173,20 @@ def two_tips(chromium: Any, description: Description, path: Path) -> None:
 
 
 def stretched(chromium: Any, description: Description, path: Path) -> None:
-    """Solvers that race from the stretched arm, after some seconds."""
+    """Draw solvers compared on the stretched arm, after some seconds."""
     with still(chromium, description) as it:
         it.click('Compare', 'tab')
         it.tab.get_by_text('Curves', exact=True).first.click()  # to make room
         it.click('Stretched arm')
         compare = it.page.part(Compare)
-        it.until(lambda: is_ahead(compare), 'the race')
+        it.until(lambda: is_ahead(compare), 'the comparison')
         it.save(path)
 
 
 def is_ahead(compare: Compare) -> bool:
-    """Whether a race is so far that one sees who is ahead."""
-    race = compare.race
-    return race is not None and max(each.iterations for each in race.standings) > ENOUGH
+    """Return whether a comparison shows which method is ahead."""
+    comparison = compare.comparison
+    return comparison is not None and max(each.iterations for each in comparison.states) > ENOUGH
 
 
 def reach(chromium: Any, description: Description, path: Path) -> None:
@@ -217,7 +217,7 @@ def following(chromium: Any, description: Description, path: Path) -> None:
         it.click('Move the targets')
         it.next_frame()
         panel = it.page.part(MovingTargets)
-        it.until(lambda: panel.followers[0].standing.iterations > KEPT, 'the targets')
+        it.until(lambda: panel.followers[0].state.iterations > KEPT, 'the targets')
         it.save(path)
 
 

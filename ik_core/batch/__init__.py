@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many solves at once: many targets, the best of several solutions, all solutions.
+"""Many solves: many targets at once, the best of several solutions, all solutions.
 
 These modules may import solvers, never `tracking`.
 """

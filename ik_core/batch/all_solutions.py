@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All solutions of a problem that has finitely many, such as a pose for an arm of six joints.
+"""All solutions of a problem with finitely many solutions, such as a pose for a six-joint arm.
 
-Where the chain has a closed form (`ik_core.closed_form`), that is the answer: all solutions there
-are, so that none is a proof that the goals are out of reach.
+If the chain has a closed form (`ik_core.closed_form`), that gives all solutions; if it gives none,
+the goals are proved to be out of reach.
 
-Elsewhere searches start all over the joint space, evenly, each with restarts, so each ends in a
-solution unless there is none; what they find is collected modulo whole turns. A solution that
-draws the share p of the starts is missed by k searches with the probability (1 - p)^k. So the
-search ends after LEAST searches at the earliest, and when every solution has been found REPEATS
-times: one that draws half as many starts as the rarest of those is then missed with a probability
-of about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
+Otherwise searches start evenly spread over the joint space, each with restarts, so each ends in a
+solution if there is one; solutions are collected modulo whole turns. A solution that attracts the
+fraction p of the starts is missed by k searches with the probability (1 - p)^k. So the search ends
+after at least LEAST searches, once every solution has been found REPEATS times: a solution that
+attracts half as many starts as the rarest of these has then been missed with a probability of
+about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
 
-What a search finds, to the tolerances, belongs to a known solution where it is nearer to it than
-a second solution can be: within a share of the smallest singular value there, since Newton's
-method converges to one from all around (Kantorovich). All else is first followed to TIGHT, or as
-near as it gets: near a singularity postures far apart are within the tolerances of one and the
-same solution. What stays a near miss is a solution of its own if it is within the problem's
-tolerances, and no straight path within them leads to a better one. So few joints, which reach
-hardly any goal exactly, have all their branches.
+The end of a search, within the tolerances, is counted for a known solution if it is nearer to it
+than a second solution can be: within NEWTON times the relative smallest singular value there,
+since Newton's method converges to the solution from all around (Kantorovich). All other ends are
+first refined to TIGHT, or as far as possible: near a singularity distant postures are within the
+tolerances of one solution. An end that remains inexact (a near miss) is a solution of its own if
+it is within the problem's tolerances and no straight path within them leads to a better one. So
+problems with few joints, which reach hardly any goal exactly, have all their branches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
-from ..closed_form.forms import ClosedForm
+from ..closed_form.closed_form import ClosedForm
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -50,40 +50,31 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 LEAST = 128
-MORE = 64
-"""Searches between two looks at what was found, after the first LEAST."""
+MORE = 64  # searches between two checks of the stopping rule, after the first LEAST
 REPEATS = 12
-TIGHT = 1e-11
-"""Solutions are followed to this position [m] and orientation [rad], or as near as they get."""
-EXACT = 1e-9
-"""Errors [m, rad] of a solution; above, it is a near miss."""
-BETWEEN = tuple(k / 8 for k in range(1, 8))
-"""Where a path between two configurations is looked at."""
-SAME = 1e-4
-"""Solutions no further apart in any joint are the same [rad or m]."""
-NEWTON = 0.03
-"""The share of the smallest singular value (of the largest) within which a solution is alone."""
-SINGULAR = 1e-6
-"""Smallest singular value of a regular Jacobian, as a share of the largest."""
-NEARLY_SINGULAR = 1e-5
-"""Singular values are computed where their bound is below this share."""
-MOST_SINGULAR = 16
-"""This many solutions that were found only once, all singular, count as a continuum."""
-MOST_LOST = 0.01
-"""Share of searches whose end could not be followed to a solution, so near to a singularity."""
+TIGHT = 1e-11  # solutions are refined to this position [m] and orientation [rad], if possible
+EXACT = 1e-9  # [m, rad] with larger errors a solution is a near miss
+BETWEEN = tuple(k / 8 for k in range(1, 8))  # checked points of a path between configurations
+SAME = 1e-4  # [rad or m] solutions that differ less in all joints are the same
+NEWTON = 0.03  # a solution is alone within this, times its smallest relative singular value
+SINGULAR = 1e-6  # smallest singular value of a regular Jacobian, relative to the largest
+NEARLY_SINGULAR = 1e-5  # solutions with a smaller estimate of that get an SVD
+MOST_SINGULAR = 16  # if as many singular solutions were found only once, there is a continuum
+MOST_LOST = 0.01  # fraction of searches whose ends could not be refined, near singularities
 MOST_TURNS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """All solutions `q` (k, n), nearest to the start first; indexing and iterating gives each.
+    """All solutions `q` (k, n), nearest to the start first; `solutions[i]` and iteration give
+    rows.
 
     `position_errors`, `orientation_errors` (k, goals) [m, rad]: errors of exactly these q.
-    `singular` (k,): true where the Jacobian loses rank, so that the solution may be a sample of a
-    continuum. `complete`: whether the stopping rule was met, see `solve_all`. `searches`: number
-    of searches. `solve_time` [s]. `family`: the geometry that makes a closed form possible; empty
-    for solutions found by searches. `colliding` (m, n): solutions that the problem's `avoid` or
-    `valid` rules out; with `complete` and no others that is a proof that none is free.
+    `singular` (k,): true if the Jacobian loses rank, so that the solution may be one of a
+    continuum. `complete`: true if the stopping rule was met, see `solve_all`. `searches`: number
+    of searches. `solve_time` [s]. `family`: the geometry that makes a closed form possible; '' for
+    solutions found by searches. `colliding` (m, n): solutions that the problem's `avoid` or
+    `valid` excludes; if `complete`, and there are no others, this proves that no solution is free.
     """
 
     q: Array
@@ -109,7 +100,7 @@ class Solutions:
         )
 
     def _repr_html_(self) -> str:
-        """A row for every solution."""
+        """A table with a row for every solution."""
         q = [[f'{value:.4f}' for value in row] for row in self.q]
         head = ('', *(f'q[{j}]' for j in range(self.q.shape[1])))
         return html_table(repr(self)[1:-1], head, [(i, *row) for i, row in enumerate(q)])
@@ -135,24 +126,24 @@ def solve_all(
     threads: int | None = None,
     **options: Unpack[AllSolutionsOptions],
 ) -> Solutions:
-    """Find all solutions of a problem with finitely many; the module describes the stopping rule.
+    """Find all solutions of a problem with finitely many; the stopping rule is in the module.
 
-    q0 (n,) : solutions are sorted by their distance to it, and of those that differ by whole turns
-        only the nearest is returned; joints that the problem does not move keep their value
-    turns : return every copy within the limits; for joints without limits only the nearest
-    closed_form : False searches even where there is a closed form
-    max_searches : most searches; `complete` is then False, as it is where singular solutions keep
-        coming: at a singularity (two axes of a wrist in line, say) there is a continuum, and
-        `singular` marks the samples found of it
-    options : options of `levenberg_marquardt`; these, and the three arguments before, apply to
-        searches
+    q0 (n,) : solutions are sorted by their distance from it, and only the nearest of those that
+        differ by whole turns is returned; joints that the problem does not move keep their value
+    turns : True returns every copy within the limits; for joints without limits only the nearest
+    closed_form : False searches even if there is a closed form
+    max_searches : most searches. If they are used up, `complete` is False, and also if more and
+        more singular solutions are found: at a singularity (two axes of a wrist in line, say)
+        there is a continuum, and `singular` marks its samples
+    options : options of `levenberg_marquardt`; they, and the three arguments before, apply to
+        searches only
 
-    Solutions are all configurations that miss the goals by least, within the problem's tolerances.
-    For a closed form `complete` is certain, and False only at singularities: an empty answer
-    proves that the goals are out of reach. Where configurations may be within the tolerances that
-    a closed form does not give, searches find them. For searches an empty answer means that none
-    reached them. Raises UnsupportedProblem if the goals leave freedom, so that there are
-    infinitely many solutions, or if other tasks are weighed against them.
+    Solutions are all configurations whose errors are locally least and within the problem's
+    tolerances. With a closed form `complete` is certain, and False only at singularities: an empty
+    result proves that the goals are out of reach. If configurations may be within the tolerances
+    that the closed form does not give, searches are used. After searches an empty result means
+    that none of them reached the goals. Raises UnsupportedProblem if the goals leave freedom, so
+    that there are infinitely many solutions, or if other tasks are weighted against them.
     """
     started = time.perf_counter()
     checked_problem(problem)
@@ -175,7 +166,7 @@ def _by_searches(
     solver: Solver,
     started: float,
 ) -> Solutions:
-    """The answer by at most `limit` searches."""
+    """Find the solutions by at most `limit` searches."""
     own = _checked_problem(problem)
     start = own.load(q0)
     found = _Found(own, start)
@@ -204,8 +195,8 @@ def _by_searches(
 
 
 def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
-    """The solutions that are free, and those that are not."""
-    free = problem.are_free(found.q)
+    """Move the solutions that are not free to `colliding`."""
+    free = problem.avoidance.are_free(found.q)
     return replace(
         found,
         q=found.q[free],
@@ -218,16 +209,16 @@ def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solution
 
 
 def _searcher(random_seed: int, options: Mapping[str, Any]) -> Solver:
-    """Searches go their own way, so that they can be held against a closed form."""
+    """Make the solver for searches; it uses no closed form, as an independent check."""
     return make_solver(random_seed=random_seed, **{'closed_form': False, **options})
 
 
+# cached closed forms of problems, for as long as the problem exists
 _KNOWN: WeakKeyDictionary[IkProblem, CachedForm] = WeakKeyDictionary()
-"""Cached closed forms of problems, kept as long as the problem exists."""
 
 
 def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
-    """The closed form of a problem, where it has one as its frozen joints stand in q0."""
+    """The closed form of a problem with its frozen joints as in q0, or None."""
     known = _KNOWN.get(problem)
     if known is None or not known.is_for(problem):
         known = _KNOWN[problem] = CachedForm(problem)
@@ -238,18 +229,18 @@ def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
 def _in_closed_form(
     problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
-    """The answer where the problem has a closed form without a redundant joint."""
+    """Find the solutions by a closed form; None if there is none without redundant joints."""
     form = _form_of(problem, q0)
     if form is None:
         return None
     try:
         q = form.solve_to_tolerances(q0)
-    except UnsupportedProblem:  # as its frozen joints stand in q0
+    except UnsupportedProblem:  # with the frozen joints at their values in q0
         return None
     if form.redundant_joint is not None or not form.is_certain:
         return None
-    errors, shares = form.appraised(q)
-    singular = shares <= NEARLY_SINGULAR
+    errors, ratios = form.appraised(q)
+    singular = ratios <= NEARLY_SINGULAR
     for i in singular.nonzero()[0]:
         values = np.linalg.svd(problem.at(q[i, problem.variables]).jacobian, compute_uv=False)
         singular[i] = values[-1] <= SINGULAR * values[0]
@@ -271,7 +262,7 @@ def _in_closed_form(
 
 
 class _Found:
-    """The different solutions so far, and how often each was found."""
+    """The distinct solutions so far, and how often each was found."""
 
     def __init__(self, problem: IkProblem, start: Array) -> None:
         self.problem = problem
@@ -287,13 +278,13 @@ class _Found:
         self.polish = ManySolves(tight, make_solver(restarts=0), threads=1)
 
     def add(self, q: Array, searches: int) -> None:
-        """Add the solutions of this many searches, q (N, n)."""
+        """Add the solutions q (N, n) of a number of searches."""
         self.searches += searches
         q = self._count(q)
-        followed = self.polish.run(None, q, near=self.start)
-        ended = followed.status != IkStatus.ITERATION_LIMIT
-        exact = ended & (self._largest(followed) <= EXACT)
-        points = np.where(self._solved(followed)[:, None], followed.q, q)
+        refined = self.polish.run(None, q, near=self.start)
+        ended = refined.status != IkStatus.ITERATION_LIMIT
+        exact = ended & (self._largest(refined) <= EXACT)
+        points = np.where(self._solved(refined)[:, None], refined.q, q)
         self.lost += int((~ended).sum())
         for which, is_exact in ((exact, True), (ended & ~exact, False)):
             q = self._count(points[which])
@@ -301,24 +292,24 @@ class _Found:
                 self._append(q[0, self.problem.variables], is_exact)
                 q = self._count(q) if is_exact else self._count(q[1:])
 
-    def _solved(self, followed: BatchResult) -> NDArray[np.bool_]:
-        """Which ends (k,) are still within the problem's tolerances."""
-        errors = zip(followed.position_errors, followed.orientation_errors, strict=True)
+    def _solved(self, refined: BatchResult) -> NDArray[np.bool_]:
+        """Mask (k,) of refined ends that are within the problem's tolerances."""
+        errors = zip(refined.position_errors, refined.orientation_errors, strict=True)
         return np.fromiter((self.problem.is_solved(*one) for one in errors), bool)
 
     @staticmethod
-    def _largest(followed: BatchResult) -> Array:
+    def _largest(refined: BatchResult) -> Array:
         """The largest error (k,) [m, rad] of each end."""
-        both = np.maximum(followed.position_errors, followed.orientation_errors)
+        both = np.maximum(refined.position_errors, refined.orientation_errors)
         return np.asarray(both.max(axis=1), float)
 
     def _append(self, point: Array, exact: bool) -> None:
-        """Add a solution, and count with it the near misses that a path connects to it."""
+        """Add a solution; it replaces near misses connected to it, and takes their counts."""
         one = self.problem.at(point)
         miss = (
             0.0 if exact else float(max(one.position_errors.max(), one.orientation_errors.max()))
         )
-        same = [i for i, other in enumerate(self.points) if self._are_one(i, other, point, exact)]
+        same = [i for i, other in enumerate(self.points) if self._connects(i, other, point, exact)]
         if same and miss >= min(self.misses[i] for i in same):
             self.counts[same[0]] += 1
             return
@@ -333,21 +324,21 @@ class _Found:
         self.radii.append(max(SAME, NEWTON * float(s[-1] / s[0])))
         self.singular.append(bool(s[-1] <= SINGULAR * s[0]))
 
-    def _are_one(self, i: int, known: Array, point: Array, exact: bool) -> bool:
-        """Whether a straight path within the tolerances connects a point to the i-th known one.
+    def _connects(self, i: int, known: Array, point: Array, exact: bool) -> bool:
+        """Return whether a straight path within the tolerances connects a point to solution i.
 
-        Of two exact solutions each is one of its own.
+        Two exact solutions are always distinct.
         """
         if exact and self.misses[i] == 0.0:
             return False
         to = self.problem.limits.nearest_turn(known, point)
-        places = (self.problem.at(point + share * (to - point)) for share in BETWEEN)
+        between = (self.problem.at(point + part * (to - point)) for part in BETWEEN)
         return all(
-            self.problem.is_solved(at.position_errors, at.orientation_errors) for at in places
+            self.problem.is_solved(at.position_errors, at.orientation_errors) for at in between
         )
 
     def _count(self, q: Array) -> Array:
-        """Count those of q (N, n) that are known; return the others."""
+        """Count those of q (N, n) that are known solutions; return the others."""
         turning = self.problem.limits.turns
         for i, point in enumerate(self.points):
             gap = q[:, self.problem.variables] - point
@@ -359,26 +350,26 @@ class _Found:
 
     @property
     def complete(self) -> bool:
-        """Whether the stopping rule is met; a singular solution has to be found again only."""
+        """True if the stopping rule is met; singular solutions need to be found twice only."""
         needed = np.where(self.singular, 2, REPEATS)
         often = bool((np.array(self.counts) >= needed).all()) and len(self.counts) > 0
         return often and self.searches >= LEAST and self.lost <= MOST_LOST * self.searches
 
     @property
     def ended(self) -> bool:
-        """Whether looking on is of no use."""
+        """True if further searches are useless: all found, or a continuum."""
         lonely = sum(s and c == 1 for s, c in zip(self.singular, self.counts, strict=True))
         return self.complete or lonely > MOST_SINGULAR
 
     def solutions(self) -> tuple[Array, NDArray[np.bool_]]:
-        """The solutions (k, n), and which are singular."""
+        """The solutions (k, n), and the mask (k,) of singular ones."""
         q = np.tile(self.start, (len(self.points), 1))
         q[:, self.problem.variables] = np.reshape(self.points, (len(q), -1)) if len(q) else 0.0
         return q, np.array(self.singular, bool)
 
 
 def _checked_problem(problem: IkProblem) -> IkProblem:
-    """A copy to work on; UnsupportedProblem where it has infinitely many solutions."""
+    """Copy a problem for the searches. Raises UnsupportedProblem for a continuum of solutions."""
     if problem.other_tasks:
         names = ', '.join(type(task).__name__ for task in problem.other_tasks)
         raise UnsupportedProblem(f'solve_all takes goals only; {names} is weighed against them')
@@ -403,7 +394,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
 def _with_turns(
     problem: IkProblem, q: Array, singular: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Every copy of q (k, n) by whole turns inside the limits, and whether it is singular."""
+    """Every copy of q (k, n) by whole turns inside the limits, and the mask of singular ones."""
     limits, moving = problem.limits, problem.variables
     turning = limits.turns & np.isfinite(limits.lower) & np.isfinite(limits.upper)
     lower, upper = np.where(turning, limits.lower, 0.0), np.where(turning, limits.upper, 0.0)

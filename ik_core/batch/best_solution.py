@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice among solutions: the nearest, the farthest from the limits, the most manipulable.
 
-The solve types of TRAC-IK [BeesonAmes2015]: many searches from scattered starts, as far as a
-budget goes, and of what they find the best by a criterion. A redundant arm has a continuum of
-solutions, of which searches find random ones: there the best is then improved in the null space of
-the goals, with the criterion as the secondary task (`optim.null_space`). Distances fall by some
-per cent by that; the manipulability gains less than one for ten times the time, so it is left as
-the searches find it.
+These are the solve types of TRAC-IK [BeesonAmes2015]: many searches from scattered starts, limited
+by a budget; the best solution by a criterion is returned. A redundant arm has a continuum of
+solutions, of which searches find random ones: its best solution is then improved in the null space
+of the goals, with the criterion as the secondary task (`optim.null_space`). This reduces distances
+by some per cent; manipulability would gain less than one per cent for ten times the time, so it is
+not improved.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Criterion = Literal['first', 'nearest', 'limits', 'manipulable']
 CHOICES: tuple[Criterion, ...] = get_args(Criterion)
 ATTEMPTS = 64
-TOGETHER = 64
-"""Searches between two looks at the clock, where they are compiled."""
+TOGETHER = 64  # compiled searches between two checks of the clock
 COUNTS = 'iterations', 'evaluations', 'restarts', 'abandoned_evaluations'
 
 Choice = Criterion | Callable[[Array], float]
@@ -56,19 +55,19 @@ def solve_best(
     threads: int | None = None,
     **options: Unpack[BatchOptions],
 ) -> IkResult:
-    """Solve many times and return the best solution by a criterion; see the module.
+    """Solve many times and return the best solution by a criterion, see the module.
 
     choose : 'first': the first solution found, as in `solve`. 'nearest': least sum of weights (q -
         q0)^2 (TRAC-IK's Distance). 'limits': farthest from the limits, least sum of weights ((q -
         middle) / (half the range))^2. 'manipulable': largest product of the singular values of the
-        goals' links' Jacobians (Manip1). Or a function of q (n,) to minimise
+        Jacobians of the goals' links (Manip1). Or a function of q (n,) to minimise
     weights : one number, or one per joint (n,)
     attempts : number of searches, each with the solver's restarts; by default 64, or as many as
         fit into the budget's seconds if it has them
     budget : seconds for all searches, checked between them; iterations limit the first search only
 
-    Deterministic unless seconds are given. Returns the result of the first search if that does not
-    reach the goals. Counts and times are totals of all searches.
+    Deterministic unless seconds are given. If the first search does not reach the goals, its
+    result is returned. Counts and times are totals of all searches.
     """
     method = make_solver(solver, random_seed=random_seed, **options)
     started = method.clock()
@@ -98,19 +97,17 @@ def solve_best(
 
 @dataclass(frozen=True)
 class _Criterion:
-    """A criterion: the least of `costs` (N,), a function of configurations (N, n)."""
+    """A criterion, to be minimised: `costs` (N,) of configurations (N, n)."""
 
     costs: Callable[[Array], Array]
-    near: Array
-    """The configuration next to which full turns are chosen."""
-    task: Task | None = None
-    """The criterion as a secondary task, where that is worth the time."""
+    near: Array  # the configuration next to which full turns are chosen
+    task: Task | None = None  # the criterion as a secondary task, if it is worth the time
 
 
 def _criterion(
     problem: IkProblem, q0: Array, choose: Choice, weights: WeightsLike
 ) -> _Criterion | None:
-    """The criterion by name, or of a function; None for 'first'."""
+    """The criterion of a name or a function; None for 'first'. Raises InvalidOption."""
     if callable(choose):
         measure = measured(choose, 'choose')
         return _Criterion(lambda q: np.array([measure(one) for one in q]), q0)
@@ -127,13 +124,14 @@ def _criterion(
 
 
 def _posture(rest: Array, weights: Array) -> _Criterion:
+    """The weighted squared distance from a posture (n,)."""
     return _Criterion(
         lambda q: (q - rest) ** 2 @ weights, rest, PostureTask(rest, weights=weights)
     )
 
 
 def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
-    """The middle of the limits (n,), and 1 / (half the range)^2; q0 and 0 where there is none."""
+    """The middle (n,) and 1 / (half the range)^2 of the limits; q0 and 0 for joints without."""
     lower, upper = problem.limits.lower, problem.limits.upper
     half = 0.5 * (upper - lower)
     ranged = np.isfinite(half) & (half > 0.0)
@@ -145,7 +143,7 @@ def _middle(problem: IkProblem, q0: Array) -> tuple[Array, Array]:
 
 
 def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
-    """The sum of ManipulabilityTask's measure over all goals."""
+    """The sum of the measures of a ManipulabilityTask for each goal's link."""
     robot, tasks = problem.robot, []
     if any(base is not None for _, base in problem.goal_chains):
         raise UnsupportedProblem('manipulability is that of goals relative to the root alone')
@@ -166,7 +164,7 @@ def _manipulability(problem: IkProblem, q0: Array) -> _Criterion:
 
 
 class _Found:
-    """The best solution so far, and what finding it took."""
+    """The best solution so far, and the total effort of all searches."""
 
     def __init__(self, first: IkResult, criterion: _Criterion) -> None:
         self.criterion = criterion
@@ -175,7 +173,7 @@ class _Found:
         self.spent = counts_of(first)
 
     def add(self, batch: BatchResult) -> None:
-        """Add the best of a batch of searches, if it is better."""
+        """Use the best solution of a batch if it is better than the best so far."""
         self.spent += counts_of(batch)
         reached = np.flatnonzero(batch.success)
         if not reached.size:
@@ -186,7 +184,7 @@ class _Found:
             self.best, self.cost = batch[int(reached[best])], float(costs[best])
 
     def improve(self, problem: IkProblem, task: Task, method: Solver, deadline: float) -> None:
-        """Lower the criterion of the best by motions that leave the goals alone."""
+        """Improve the best solution by motions that keep the goals."""
         left = deadline - method.clock()
         if left <= 0.0:
             return
@@ -199,13 +197,13 @@ class _Found:
             self.best = improved
 
     def result(self, seconds: float) -> IkResult:
-        """The best, with the counts and the time of all searches."""
+        """The best solution, with the counts and the time of all searches."""
         counts = dict(zip(COUNTS, self.spent.tolist(), strict=True))
         return replace(self.best, **counts, solve_time=seconds)
 
 
 def counts_of(result: IkResult | BatchResult) -> IntArray:
-    """The effort (4,) that a result, or all of a batch, took: COUNTS."""
+    """The effort (4,) of a result or of a whole batch, in the order of COUNTS."""
     return np.array([np.sum(getattr(result, name)) for name in COUNTS])
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many problems at once: one robot and its goals, N targets, N starts, all cores.
 
-The problems are handed out in chunks to threads. Each thread has a workspace of its own and
-runs a compiled kernel that holds no lock, so the threads do not wait for each other. Every
-problem is solved as if it were alone: neither the number of threads nor the order of the
-chunks changes a result.
+The problems are distributed to threads in chunks. Each thread has a workspace of its own and runs
+a compiled kernel without holding a lock, so the threads do not wait for each other. Every problem
+is solved independently: neither the number of threads nor the order of the chunks changes a
+result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunks import Progress, Work, check_progress, checked_threads, share_out
+from ..chunks import Progress, Work, check_progress, checked_threads, parallel_for
 from ..display import angle, counted, html_table, joined, length
 from ..display import time as time_text
 from ..exceptions import InvalidOption
@@ -47,13 +47,13 @@ from .rows import Answers, put_answers, take_problems
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-NOTED = 8
-"""Missed goals whose notes are in that of the batch."""
+NOTED = 8  # missed goals whose notes become part of the batch's note
+# problems per call of a kernel, which Ctrl-C can't interrupt (`chunk_ends`); the first is also the
+# least number per thread: for fewer another thread is no help
 LEAST, MOST = (256, 2048) if COMPILED else (1, 1)
-"""Problems between two looks at the interpreter (`chunk_ends`). Fewer than the least are done
-before another thread would be a help."""
+# the least number per thread for searches with seeds of their own, which take longer: they begin
+# at random, in batches of 64 or 128
 LEAST_SEARCHES = 16 if COMPILED else 1
-"""The least of searches with seeds of their own: from random starts, 64 or 128 at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,10 @@ class BatchResult:
     `q` (N, n); `success` (N,) bool; `status` (N,) of IkStatus; `position_errors` and
     `orientation_errors` (N, goals) [m, rad]; `cost` [m^2], `iterations`, `evaluations`, `restarts`
     and `abandoned_evaluations` (N,), all as in IkResult. `solve_time` [s]: time of the whole
-    batch; an IkResult taken from it has the mean time of a problem. `note`: pairs of links that
-    collide in the starts and that no joint of the problem moves against each other; and what to
-    ask for instead, if few joints are why goals are missed, as `batch[i].note` says for one. Where
-    goals are missed, `problem` and the positions of the targets, `points` (N or 1, goals, 3) [m],
-    are what such notes are made of.
+    batch; `batch[i]` has the mean time of a problem. `note`: pairs of links that collide in the
+    starts and that no joint of the problem moves apart; and, for goals that are missed for lack of
+    joints, advice as in `batch[i].note`. If goals are missed, `problem` and the positions of the
+    targets, `points` (N or 1, goals, 3) [m], are kept for the notes.
     """
 
     q: Array
@@ -87,7 +86,7 @@ class BatchResult:
 
     @property
     def total_evaluations(self) -> IntArray:
-        """All evaluations that were made (N,)."""
+        """All evaluations (N,), including abandoned ones."""
         return self.evaluations + self.abandoned_evaluations
 
     def __repr__(self) -> str:
@@ -96,14 +95,14 @@ class BatchResult:
         return '\n  '.join(filter(None, [head, *rows, self.note])) + '>'
 
     def _repr_html_(self) -> str:
-        """How the problems ended, as a table."""
+        """A table of the statuses of the problems."""
         caption = f'{counted(len(self), "problem")} in {time_text(self.solve_time)}'
         head = ('status', 'problems', 'position error', 'orientation error', 'iterations')
         return html_table(caption, head, self._rows())
 
     def _rows(self) -> list[tuple[str, int, str, str, str]]:
-        """Rows of a table: for each status the count, the largest errors and the median
-        iterations.
+        """Rows of a table: for each status the number of problems, the largest errors and the
+        median iterations.
         """
         rows = []
         for status in (status for status in IkStatus if (self.status == status).any()):
@@ -139,12 +138,12 @@ class BatchResult:
         return self.problem.explain(result, points=self._points_of(i))
 
     def _points_of(self, i: int) -> Array:
-        """Positions (G, 3) of the i-th problem's targets [m]."""
+        """Positions (G, 3) [m] of the targets of problem i."""
         assert self.points is not None
         return self.points[i if len(self.points) > 1 else 0]
 
     def explained(self, problem: IkProblem, transforms: Array) -> BatchResult:
-        """The result with what makes notes on missed goals, of targets (N, G, 4, 4)."""
+        """Return the result with notes on missed goals, for targets (N, G, 4, 4)."""
         missed = np.flatnonzero(~self.success)
         if not missed.size or not problem.goals:
             return self
@@ -153,7 +152,11 @@ class BatchResult:
         for i in missed[:NOTED].tolist():
             errors = self.position_errors[i], self.orientation_errors[i]
             if self.status[i].misses_goals:
-                notes.append(problem.advice(self.q[i], *errors, known._points_of(i)))
+                notes.append(
+                    problem.missed.advice(
+                        self.q[i], *errors, problem.tolerances, known._points_of(i)
+                    )
+                )
         return replace(known, note=joined(self.note, *dict.fromkeys(notes)))
 
 
@@ -172,10 +175,10 @@ def solve_batch(
     progress: Progress | None = None,
     **options: Unpack[BatchOptions],
 ) -> BatchResult:
-    """Solve the problem for N sets of targets on all cores, with the results of N single solves.
+    """Solve the problem for N sets of targets on all cores; the results equal N single solves.
 
-    targets (N, goals, 4, 4), or (N, 4, 4) for one goal : targets in the order of `problem.goals`;
-        or a list of types that `ik_core.transform` accepts, or a ROS PoseArray. The problem is not
+    targets : (N, goals, 4, 4), or (N, 4, 4) for one goal, in the order of `problem.goals`; or a
+        list of types that `ik_core.transform` accepts, or a ROS PoseArray. The problem is not
         changed
     q0 : start, (n,) for all, (N, n) one for each, or None as in `solve`; joints that the problem
         does not move keep their value
@@ -187,14 +190,14 @@ def solve_batch(
     of threads, unless options are given.
 
     All input is checked before any solve: InvalidGoal and InvalidConfiguration name the first bad
-    index. Only `levenberg_marquardt`, for problems of goals alone, has a compiled loop over
-    problems. Other solvers, and problems with other tasks, solve one after the other, where
-    threads do not help; but `closed_form` first finds the solutions of all of them together.
+    index. Only `levenberg_marquardt`, for problems with goals only, has a compiled loop over
+    problems. Other solvers, and problems with other tasks, solve one after the other on one
+    thread; but `closed_form` first computes all solutions at once.
     """
     asked = solver, random_seed, checked_threads(threads)
     is_known = not options and type(random_seed) is int
     kept = checked_problem(problem).kept_solvers if is_known else {}
-    # taken out while it runs, since `progress` may call this function
+    # removed from the cache during the run, since `progress` may call this function
     known, many = kept.pop('batch', (None, None))
     if known != asked:
         many = ManySolves(
@@ -211,7 +214,7 @@ def solve_batch(
 
 
 class ManySolves:
-    """A solver over many targets and starts, with buffers for every thread."""
+    """A solver for many targets and starts, with a workspace per thread."""
 
     def __init__(self, problem: IkProblem, solver: Solver, threads: int | None = None) -> None:
         self.problem = checked_problem(problem)
@@ -226,18 +229,18 @@ class ManySolves:
             self._search = DampedWorkspace(problem, solver.options)
         else:
             self.problem = problem.clone()
-        self._alike: ManySolves | None = None
-        if self._begins_alike:
-            self._alike = ManySolves(alike_of(self.problem), solver, threads)
+        self._equally_weighted: ManySolves | None = None
+        if self._tries_equal_weights:
+            self._equally_weighted = ManySolves(alike_of(self.problem), solver, threads)
 
     @property
     def takes_blocks(self) -> bool:
-        """Whether many problems at once take less time than one after the other."""
-        return self.compiled or self._alike is not None
+        """True if many problems at once take less time than one after the other."""
+        return self.compiled or self._equally_weighted is not None
 
     @property
-    def _begins_alike(self) -> bool:
-        """Whether single solves begin with equal weights and restarts, which a kernel knows."""
+    def _tries_equal_weights(self) -> bool:
+        """True if a single solve tries equal weights first, and a kernel can do so for all."""
         problem, solver = self.problem, self.solver
         known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
         known = known and not (problem.levels or problem.is_constrained or problem.avoids)
@@ -245,7 +248,7 @@ class ManySolves:
 
     @property
     def compiled(self) -> bool:
-        """Whether the kernel knows this solver and all of the problem's tasks."""
+        """True if there is a kernel for this solver and all of the problem's tasks."""
         problem = self.problem
         known = not (problem.other_tasks or problem.levels or problem.is_constrained)
         known = known and problem.weighed_alike is None and problem.valid is None
@@ -262,11 +265,11 @@ class ManySolves:
     ) -> BatchResult:
         """Solve for checked transforms (N, goals, 4, 4) and starts (N, n), or (1, n) for all.
 
-        transforms None: the problem's own targets, as they were when this was made;
-        `near` (n,): the configuration next to which full turns are chosen, instead of the starts;
-        `seeds` (N,): random seeds in the place of the one in the solver's options.
+        transforms : None for the problem's own targets, as of when this object was made
+        near (n,) : configuration next to which full turns are chosen, by default the start
+        seeds (N,) : random seeds, by default the one in the solver's options
         """
-        started, note = time.perf_counter(), self.problem.note_on_start(starts)
+        started, note = time.perf_counter(), self.problem.avoidance.note_on_start(starts)
         count = len(starts if transforms is None else transforms)
         if self.compiled:
             result = self._run_kernel(count, transforms, starts, near, seeds, progress)
@@ -287,7 +290,7 @@ class ManySolves:
         least = LEAST if seeds is None else LEAST_SEARCHES
         self._search.note_tolerances()
         self._search.note_starts(starts)
-        given = _Given(
+        inputs = _Inputs(
             self._own if transforms is None else transforms,
             starts,
             self.problem.packed.frozen_values(np.broadcast_to(starts, (count, starts.shape[1]))),
@@ -298,43 +301,45 @@ class ManySolves:
 
         def worker(k: int) -> Work:
             searches, lanes = self._records(k, min(count, MOST))
-            return lambda first, last: self._solve(searches, lanes, given, first, last, answers)
+            return lambda first, last: self._solve(searches, lanes, inputs, first, last, answers)
 
-        share_out(count, MOST, self.threads, worker, progress, least=least)
+        parallel_for(count, MOST, self.threads, worker, progress, least=least)
         if progress is not None:
             progress(count, count)
         result = _result_of(answers)
-        self._explain(result, given.transforms)
+        self._explain(result, inputs.transforms)
         return result
 
     def _explain(self, result: BatchResult, transforms: Array) -> None:
-        """Write TOO_FEW_JOINTS where `IkProblem.explained` says so."""
-        if result.success.all() or not self.problem.short_goals.any():
+        """Change the status CLOSEST to TOO_FEW_JOINTS where the problem lacks joints."""
+        if result.success.all() or not self.problem.missed.short_goals.any():
             return
-        few = self.problem.lacks_joints(*result._errors(), transforms[..., :3, 3])
+        few = self.problem.missed.are_joints_missing(
+            *result._errors(), transforms[..., :3, 3], self.problem.tolerances
+        )
         result.status[few & (result.status == IkStatus.CLOSEST)] = IkStatus.TOO_FEW_JOINTS
 
     def _solve(
         self,
         searches: Record,
         lanes: Record,
-        given: _Given,
+        inputs: _Inputs,
         first: int,
         last: int,
         answers: Answers,
     ) -> Iterator[None]:
-        """Solve the problems first..last-1 of N, in any thread; some steps, then yield."""
+        """Solve problems first..last-1 of N in a thread; yields after every few steps."""
         packed, count = self.problem.packed, last - first
         searches['count'] = count
         if self.problem.avoid is not None:
-            rows = given.starts if len(given.starts) == 1 else given.starts[first:last]
+            rows = inputs.starts if len(inputs.starts) == 1 else inputs.starts[first:last]
             searches['rows'][:count] = rows
             self._search.note_world(lanes)
         bounds, moving = self.problem.limits.packed, packed.variables
         starts, frames = searches['starts'][:count], searches['targets'][:count]
         if not packed.is_plain:
             frames = np.empty((count, len(self.problem.goals), 12))
-        take_problems(given.transforms, given.starts, moving, bounds, first, frames, starts)
+        take_problems(inputs.transforms, inputs.starts, moving, bounds, first, frames, starts)
         if not packed.is_plain:
             searches['targets'][:count] = packed.part_targets(frames)
         beginning = self._search.beginning
@@ -344,11 +349,11 @@ class ManySolves:
             targets, points = searches['targets'][:count], searches['guesses'][:count]
             beginning.fill(targets, starts, 0, count, points)
         self._search.judge_guesses(searches, lanes, count)
-        searches['references'][:count] = starts if given.near is None else given.near
+        searches['references'][:count] = starts if inputs.near is None else inputs.near
         if len(packed.frozen):
-            searches['angles'][:count] = given.angles[first:last]
+            searches['angles'][:count] = inputs.angles[first:last]
         seed = self.solver.options.random_seed
-        searches['seeds'][:count] = seed if given.seeds is None else given.seeds[first:last]
+        searches['seeds'][:count] = seed if inputs.seeds is None else inputs.seeds[first:last]
         begins, steps = True, self._search.steps_at_once
         while solve_searches(searches.address, lanes.address, begins, steps):
             begins = False
@@ -360,10 +365,10 @@ class ManySolves:
         errors = packed.goal_errors(searches['errors'][:count])
         found, codes = searches['points'][:count], searches['codes'][:count]
         filled = q, position, orientation, statuses, counts
-        put_answers(found, errors, codes, given.starts, moving, first, *filled)
+        put_answers(found, errors, codes, inputs.starts, moving, first, *filled)
 
     def _records(self, k: int, count: int) -> tuple[Record, Record]:
-        """The records of thread k, for so many searches."""
+        """The records of thread k, for at least `count` searches."""
         known = self._workspaces.get(k)
         if known is None or len(known[0]['starts']) < count:
             lanes = self._search.make_lanes(LANES) if known is None else known[1]
@@ -379,8 +384,8 @@ class ManySolves:
     ) -> BatchResult:
         results = []
         regular: Iterable[IkResult | None] = (None for _ in starts)
-        if self._alike is not None and near is None and self._begins_alike:
-            regular = self._reached_alike(self._alike, transforms, starts)
+        if self._equally_weighted is not None and near is None and self._tries_equal_weights:
+            regular = self._solve_with_equal_weights(self._equally_weighted, transforms, starts)
         elif transforms is not None and near is None and len(self.problem.goals) == 1:
             given = self.problem, transforms[:, 0], starts, self.threads
             regular = self.solver.solve_regular(*given)
@@ -393,16 +398,16 @@ class ManySolves:
                 progress(len(results), len(starts))
         return _stacked(results, starts.shape[1], len(self.problem.goals))
 
-    def _reached_alike(
-        self, alike: ManySolves, transforms: Array | None, starts: Array
+    def _solve_with_equal_weights(
+        self, equal: ManySolves, transforms: Array | None, starts: Array
     ) -> Iterator[IkResult | None]:
-        """The results that equal weights reach, as the first stage of single solves; else None."""
+        """Yield the results with equal weights, the first stage of a solve; None if it fails."""
         problem = self.problem
         if transforms is None:
             own = np.array([transform_of(task.target) for task in problem.goals])
             transforms = np.tile(own, (len(starts), 1, 1, 1))
-        alike_of(problem)  # with the tolerances as they are now
-        batch = alike.run(transforms, np.ascontiguousarray(starts))
+        alike_of(problem)  # updates the tolerances
+        batch = equal.run(transforms, np.ascontiguousarray(starts))
         for i, target in enumerate(transforms):
             if not batch.success[i]:
                 yield None
@@ -414,19 +419,24 @@ class ManySolves:
             yield result
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:
+        """Solve from a start, and shift the answer by full turns next to `near`."""
         result = self.solver.solve(self.problem, start)
         if near is not None:
             q, moving = result.q.copy(), self.problem.variables
             q[moving] = self.problem.limits.nearest_turn(q[moving], near[moving])
-            if (q != result.q).any():  # judged again: what is reported is what q achieves
+            if (q != result.q).any():  # solve again, so that all fields belong to this q
                 result = self.solver.solve(self.problem, q)
         return result
 
 
-class _Given(NamedTuple):
-    """What differs from problem to problem, of N: transforms (N, goals, 4, 4) and starts (N, n),
-    or one for all; angles (N, frozen) of joints that stand still; near (variables,), next to which
-    turns are chosen, if not to the starts; seeds (N,), if not the solver's."""
+class _Inputs(NamedTuple):
+    """The inputs of N problems.
+
+    transforms (N, goals, 4, 4), starts (N, n) : or (1, ...) for all problems
+    angles (N, frozen) : positions of the frozen joints
+    near (variables,) : configuration next to which turns are chosen; None: the start
+    seeds (N,) : random seeds; None: the solver's
+    """
 
     transforms: Array
     starts: Array
@@ -440,16 +450,16 @@ REACHED_CODE = next(code for code, status in STATUSES.items() if status is IkSta
 
 
 def _result_of(answers: Answers) -> BatchResult:
-    """The answers of the kernels."""
+    """Convert the answers of the kernels."""
     q, position, orientation, cost, codes, counts = answers
     success = codes == REACHED_CODE
-    status = np.full(len(codes), STATUS_OF[REACHED_CODE])  # as a rule all, which takes less time
+    status = np.full(len(codes), STATUS_OF[REACHED_CODE])  # usually all: faster than an index
     status[~success] = STATUS_OF[codes[~success]]
     return BatchResult(q, success, status, position, orientation, cost, *counts)
 
 
 def _stacked(results: Sequence[IkResult], joints: int, goals: int) -> BatchResult:
-    """Stack results to one; none become an empty one."""
+    """Stack results into one batch, which may be empty."""
 
     def column(name: str, kind: type, *more: int) -> NDArray[Any]:
         values: NDArray[Any] = np.empty((len(results), *more), kind)
@@ -480,11 +490,11 @@ def checked_starts(problem: IkProblem, q0: VectorLike | None, count: int) -> Arr
 def scattered_starts(
     problem: IkProblem, q0: Array, first: int, count: int, random_seed: int
 ) -> tuple[Array, IntArray]:
-    """Starts (count, n) and their random seeds (count,), number `first` and on of a sequence.
+    """Starts (count, n) and their random seeds (count,): items `first` and on of a sequence.
 
     The variables follow the additive recurrence with the generalised golden ratio, which fills
-    their box evenly however many are taken [Roberts2018], shifted by the random seed. Those for
-    which a whole turn is the same posture get one turn.
+    their box evenly for any count [Roberts2018], shifted by the random seed. The range of
+    variables for which a whole turn is the same posture is reduced to one turn.
     """
     limits, n = problem.limits, len(problem.variables)
     lower, upper = limits.sample_lower, limits.sample_upper
@@ -495,7 +505,7 @@ def scattered_starts(
     shift = np.empty(n)
     random_configuration(random_seed, 0, np.zeros(n), np.ones(n), shift)
     index = first + np.arange(count)
-    share = (shift + index[:, np.newaxis] * ratio ** -np.arange(1.0, n + 1)) % 1.0
+    part = (shift + index[:, np.newaxis] * ratio ** -np.arange(1.0, n + 1)) % 1.0
     starts = np.tile(q0, (count, 1))
-    starts[:, problem.variables] = lower + 0.5 * spare + share * (upper - lower - spare)
+    starts[:, problem.variables] = lower + 0.5 * spare + part * (upper - lower - spare)
     return starts, (random_seed + 1 + index) % 2**32

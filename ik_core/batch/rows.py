@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chunk of a batch: its problems as the solver's kernels take them, its answers as users do."""
+"""Conversion of a chunk of a batch: problems to the arrays of kernels, and their answers back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, Array3, Array4, IntArray1, IntArray2
 from ..maths.rotations import Array, IntArray
 from ..maths.vectors import copy_to
 from ..rules import put_inside
@@ -16,7 +17,7 @@ from ..rules import put_inside
 class Answers(NamedTuple):
     """The answers to N problems of a robot with m joints.
 
-    q (N, m), position_errors and orientation_errors (N, G), cost (N,), statuses (N,) by their
+    q (N, m), position_errors and orientation_errors (N, G) [m, rad], cost (N,), statuses (N,) as
     codes, counts (4, N) of iterations, evaluations, restarts and abandoned evaluations
     """
 
@@ -29,7 +30,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def of(cls, count: int, goals: int, joints: int) -> Answers:
-        """Empty arrays for so many problems."""
+        """Empty arrays for the answers to `count` problems."""
         return cls(
             np.empty((count, joints)),
             np.empty((count, goals)),
@@ -40,20 +41,20 @@ class Answers(NamedTuple):
         )
 
 
-@kernel
+@kernel(entry='ik_take_problems')
 def take_problems(
-    transforms: Array,
-    starts: Array,
-    variables: IntArray,
-    bounds: Array,
+    transforms: Array4,
+    starts: Array2,
+    variables: IntArray1,
+    bounds: Array2,
     first: int,
-    frames: Array,
-    points: Array,
+    frames: Array3,
+    points: Array2,
 ) -> None:
-    """Fill frames (C, G, 12) and points (C, variables) for the problems from `first` on.
+    """Write frames (C, G, 12) and points (C, variables) of the C problems from `first` on.
 
-    transforms (N, G, 4, 4), starts (N, joints) : or one for all
-    bounds (2+, variables) : lower and upper, which points are inside of
+    transforms (N, G, 4, 4), starts (N, joints) : or (1, ...) for all problems
+    bounds (2+, variables) : lower and upper limits, which the points are clamped to
     """
     for i in range(points.shape[0]):
         pose = min(first + i, transforms.shape[0] - 1)
@@ -68,22 +69,24 @@ def take_problems(
         put_inside(points[i], bounds)
 
 
-@kernel
+@kernel(entry='ik_put_answers')
 def put_answers(
-    answers: Array,
-    errors: Array,
-    codes: IntArray,
-    starts: Array,
-    variables: IntArray,
+    answers: Array2,
+    errors: Array3,
+    codes: IntArray2,
+    starts: Array2,
+    variables: IntArray1,
     first: int,
-    q: Array,
-    position_errors: Array,
-    orientation_errors: Array,
-    statuses: IntArray,
-    counts: IntArray,
+    q: Array2,
+    position_errors: Array2,
+    orientation_errors: Array2,
+    statuses: IntArray1,
+    counts: IntArray2,
 ) -> None:
-    """Put what was found, answers (C, variables), errors (C, G, 2) of the goals, and codes (C, 4),
-    into the `Answers` from `first` on; joints that do not move stand as in starts.
+    """Write the results of C problems into the `Answers` from `first` on.
+
+    answers (C, variables), errors (C, G, 2) of the goals, codes (C, 4) : results of kernels
+    starts (N or 1, joints) : values of joints that do not move
 
     Abandoned evaluations are left to the caller.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Angles on the command line, in radians or by --degrees in degrees; joints that are given."""
+"""Angles on the command line, in radians or with --degrees in degrees; joint values from it."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from ..robot.limits import TURN
 from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
-JointValue = float | tuple[str, float]
-"""Values of `--q0`, `--near`, `--joints`: a number for each joint in order, or joints by name."""
+JointValue = float | tuple[str, float]  # of `--q0`, `--near`, `--joints`: by order, or by name
 
 
 @dataclass(frozen=True)
 class Angles:
-    """The unit of angles, `rad` or `deg`, and how many of it a radian has."""
+    """The unit of angles, `rad` or `deg`, and its number per radian."""
 
     unit: str
     per_radian: float
 
     def of_joints(self, robot: Robot, q: ArrayLike) -> Array:
-        """Joint values (..., n) [rad or m] as they are shown."""
+        """Convert joint values (..., n) from [rad or m] to the shown unit."""
         return np.asarray(q, float) * self._scales(robot)
 
     def to_joints(self, robot: Robot, shown: ArrayLike) -> Array:
-        """Joint values (..., n) as they are given, in [rad or m]."""
+        """Convert joint values (..., n) from the shown unit to [rad or m]."""
         return np.asarray(shown, float) / self._scales(robot)
 
     def unit_of(self, robot: Robot, joint: int) -> str:
-        """The unit that a joint is shown in."""
+        """The unit in which a joint is shown."""
         return 'm' if robot.joint_units[joint] == 'm' else self.unit
 
     def by_name(self, robot: Robot, q: Array) -> dict[str, float]:
-        """Joint values (n,) [rad or m] as they are shown, those of mimic joints too."""
+        """Convert joint values (n,) [rad or m] to the shown unit, by name, with mimic joints."""
         shown = {}
         for name, value in robot.joint_values(q).items():
             mimic = robot.mimic_joints.get(name)
@@ -57,7 +56,7 @@ RADIANS, DEGREES = Angles('rad', 1.0), Angles('deg', math.degrees(1.0))
 
 
 def joint_value(text: str) -> JointValue:
-    """A value of `--q0`, `--near` or `--joints`."""
+    """Parse a value of `--q0`, `--near` or `--joints`."""
     name, equals, value = text.rpartition('=')
     if not is_number(value) or (equals and not name):
         raise argparse.ArgumentTypeError(f'{text!r} should be a number, or JOINT=VALUE')
@@ -67,25 +66,25 @@ def joint_value(text: str) -> JointValue:
 def configuration(
     robot: Robot, given: Sequence[JointValue], others: Array, angles: Angles, name: str = 'q0'
 ) -> Array:
-    """The configuration (n,) that values mean; joints that are not named stand as in `others`.
+    """The configuration (n,) from given values; joints that are not named are as in `others`.
 
-    Raises UsageError where names and numbers are mixed, FrameNotFound for a joint that is not
-    there, and InvalidConfiguration, which calls it `name`, for a wrong count of numbers.
+    Raises UsageError if names and numbers are mixed, FrameNotFound for an unknown joint, and
+    InvalidConfiguration, which calls it `name`, for a wrong count of numbers.
     """
     named = [value for value in given if isinstance(value, tuple)]
     if not named:
         numbers = robot.checked([value for value in given if isinstance(value, float)], name)
-        return _noted(robot, angles.to_joints(robot, numbers), angles)
+        return _with_degree_note(robot, angles.to_joints(robot, numbers), angles)
     if len(named) < len(given):
         raise UsageError('give a number for every joint, or JOINT=VALUE for some, not both')
     shown = angles.of_joints(robot, others)
     for joint, value in named:
         shown[robot.joint_index(joint)] = value
-    return _noted(robot, angles.to_joints(robot, robot.checked(shown, name)), angles)
+    return _with_degree_note(robot, angles.to_joints(robot, robot.checked(shown, name)), angles)
 
 
-def _noted(robot: Robot, q: Array, angles: Angles) -> Array:
-    """Return q; note on stderr a joint so far beyond its limits that degrees may be meant."""
+def _with_degree_note(robot: Robot, q: Array, angles: Angles) -> Array:
+    """Return q; warn on stderr if a joint is so far beyond its limits that degrees are likely."""
     beyond = np.maximum(robot.lower - q, q - robot.upper)
     for name, value, unit, far in zip(
         robot.joint_names, q.tolist(), robot.joint_units, beyond.tolist(), strict=True

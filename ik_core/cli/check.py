@@ -59,7 +59,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the robot and print the report; the exit code."""
+    """Check the robot, print the report and return the exit code."""
     path = robot_path(arguments.robot)
     if arguments.yaml:
         check_writable(arguments.yaml)
@@ -73,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _count(text: str) -> int:
+    """Parse a number of one or more."""
     count = int(text)
     if count < 1:
         raise argparse.ArgumentTypeError(f'{count}: one or more are needed')

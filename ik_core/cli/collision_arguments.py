@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments about collisions, which several commands share."""
+"""Arguments about collisions that are common to several commands."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..robot.robot import Robot
 
 
 def add_collisions(group: Any) -> None:
-    """Add --avoid, and what says which collisions: --world, --srdf, --margin, --mesh-folder."""
+    """Add --avoid and the options of `add_checked`."""
     add = group.add_argument
     add('--avoid', action='store_true', help='avoid collisions of links with one another')
     add_checked(group)
 
 
 def add_checked(group: Any) -> None:
-    """Add what says which collisions are checked: --world, --srdf, --margin, --mesh-folder."""
+    """Add the options that select collisions: --world, --srdf, --margin, --mesh-folder."""
     add = group.add_argument
     add('--world', type=Path, metavar='FILE', help='and with the obstacles of a YAML file')
     add('--srdf', type=Path, metavar='FILE', help='leave out the pairs that an SRDF disables')
@@ -42,7 +42,7 @@ def add_checked(group: Any) -> None:
 
 
 def collisions_of(arguments: argparse.Namespace, robot: Robot) -> Collisions | None:
-    """The collisions that are to be avoided; None where none of the arguments asks for it."""
+    """The collisions to avoid; None if none of the arguments requests it."""
     if not (arguments.avoid or arguments.world or arguments.srdf):
         return None
     found = checked_collisions(arguments, robot)
@@ -54,7 +54,7 @@ def collisions_of(arguments: argparse.Namespace, robot: Robot) -> Collisions | N
 def checked_collisions(
     arguments: argparse.Namespace, robot: Robot, boxes: int | None = None
 ) -> Collisions:
-    """The collisions that the arguments of `add_checked` describe; boxes as in `Collisions`."""
+    """The collisions selected by the options of `add_checked`; `boxes` as in `Collisions`."""
     world = load_world(arguments.world) if arguments.world else None
     margin, folders = arguments.margin, arguments.mesh_folder
     return Collisions(robot, world, margin, arguments.srdf, folders=folders, boxes=boxes)

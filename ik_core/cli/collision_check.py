@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collision shapes: how much convex pieces, spheres and capsules add to the meshes.
+"""Check of collision shapes: how much convex pieces, spheres and capsules add to the meshes.
 
 Part of `ik check`, for robots with <collision> elements.
 """
@@ -25,10 +25,8 @@ from ..meshes.mesh_folders import read_bytes
 from ..robot.robot import Robot
 from ..robot.urdf_shapes import MeshName, read_shapes
 
-POSES = 2000
-"""Random poses for the share that collides."""
-CLOSED = 1e-6
-"""A mesh is closed if its area vectors sum to less, relative to its area."""
+POSES = 2000  # random poses for the fraction that collides
+CLOSED = 1e-6  # a mesh is closed if its area vectors sum to less, relative to its area
 NO_SHAPES = (
     'no <collision> elements, so it collides with nothing; '
     "Collisions(robot, geometry='visual') takes its <visual> elements"
@@ -57,9 +55,9 @@ class LinkPieces:
 class CollisionReport:
     """Results of `ik check` about collision shapes.
 
-    colliding : share of random poses in which pieces collide, without a margin
-    added : share in which pieces collide and meshes do not; NaN without meshes or coal
-    why : reason for a missing report or share, '' if there is none
+    colliding : fraction of random poses in which pieces collide, without a margin
+    added : fraction in which pieces collide and meshes do not; NaN without meshes or coal
+    why : reason for a missing report or fraction, '' if there is none
     fingers : pairs of links that may touch, as fingers of one gripper
     """
 
@@ -74,7 +72,7 @@ class CollisionReport:
 def check_collisions(
     robot: Robot, folders: Sequence[Path] = (), poses: int = POSES
 ) -> CollisionReport:
-    """Return the report on a robot's <collision> elements. No error of theirs is raised."""
+    """Report on a robot's <collision> elements; errors in them are part of the report."""
     try:
         shapes, _ = read_shapes(robot.urdf, robot.places, 'collision')
         if not shapes:
@@ -87,7 +85,7 @@ def check_collisions(
         free = collisions.free(rows)
         added, why = math.nan, ''
         if meshes:
-            added, why = _share_added(collisions, pieces, meshes, rows, free)
+            added, why = _added_fraction(collisions, pieces, meshes, rows, free)
         fingers = tuple((p.first, p.second) for p in collisions.pairs if p.verdict == 'fingers')
         return CollisionReport(links, poses, float(1.0 - free.mean()), added, why, fingers)
     except IkError as error:
@@ -99,7 +97,7 @@ def _links(pieces: Sequence[Piece]) -> tuple[str, ...]:
 
 
 def _random_poses(robot: Robot, count: int) -> Array:
-    """Configurations (count, n) inside the limits, always the same; a turn without limits."""
+    """Configurations (count, n) inside the limits, or in one turn; always the same ones."""
     lower = np.where(np.isfinite(robot.lower), robot.lower, -math.pi)
     upper = np.where(np.isfinite(robot.upper), robot.upper, math.pi)
     return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))
@@ -148,16 +146,16 @@ def _volume(triangles: Array) -> float:
     return abs(float((a * np.cross(b, c)).sum())) / 6.0 or math.nan
 
 
-def _share_added(
+def _added_fraction(
     collisions: Collisions,
     pieces: Sequence[Piece],
     meshes: dict[str, list[Array]],
     rows: Array,
     free: Array,
 ) -> tuple[float, str]:
-    """Return the share of poses in which pieces collide and meshes do not, or NaN and why.
+    """The fraction of poses in which pieces collide and meshes do not, or NaN with a reason.
 
-    Links with other shapes than meshes count as their pieces.
+    Links with other shapes than meshes are checked by their pieces.
     """
     try:
         import coal
@@ -180,7 +178,7 @@ def _share_added(
 
 
 def _bvh(coal: Any, triangles: Array) -> Any:
-    """Return coal's tree of triangles (T, 3, 3)."""
+    """Make coal's bounding volume hierarchy of triangles (T, 3, 3)."""
     body = coal.BVHModelOBBRSS()
     faces = (getattr(coal, 'StdVec_Triangle', None) or coal.StdVec_Triangle32)()
     points = coal.StdVec_Vec3s()

@@ -36,14 +36,12 @@ from .parser import add_json, add_robot, new_parser, robot_of
 from .text import as_json, table
 
 FREE, NOT_FREE = 0, 1
-BOXES = 30_000
-"""Boxes of a proof with --prove."""
-NEAREST = 10
-"""Pairs that are listed with --q, if no more are within their margins."""
+BOXES = 30_000  # of a proof with --prove
+NEAREST = 10  # pairs listed with --q, unless more are within their margins
+# order of verdicts in the table: checked pairs first
 ORDER: tuple[Verdict, ...] = (
     'sometimes', 'open', 'inside', 'fingers', 'touching', 'never', 'disabled'
 )  # fmt: skip
-"""Order of verdicts in the table: first the pairs that are checked."""
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -71,7 +69,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print verdicts, or with --q distances; exit code 1 where a configuration is not free."""
+    """Print verdicts, or with --q distances; exit code 1 if a configuration is not free."""
     robot = robot_of(arguments)
     angles = DEGREES if arguments.degrees else RADIANS
     q = None
@@ -93,18 +91,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_order(collisions: Collisions) -> list[LinkPair]:
-    """All pairs of links by their verdicts; of those that meet sometimes, the most often first."""
+    """All pairs of links, ordered by verdict, then by how often they are near."""
     return sorted(collisions.pairs, key=lambda pair: (ORDER.index(pair.verdict), -pair.share))
 
 
 def _counts(collisions: Collisions) -> dict[str, int]:
-    """How many pairs each verdict has."""
+    """The number of pairs of each verdict."""
     verdicts = [pair.verdict for pair in collisions.pairs]
     return {verdict: verdicts.count(verdict) for verdict in ORDER}
 
 
 def _nearest(collisions: Collisions, q: Array) -> list[PairDistance]:
-    """The nearest pairs at a configuration, and all that are within their margins."""
+    """The nearest pairs at a configuration, and all others within their margins."""
     pairs = collisions.distances(q, float('inf'))
     inside = [pair for pair in pairs if pair.distance <= pair.margin]
     return inside if len(inside) >= NEAREST else pairs[:NEAREST]
@@ -125,7 +123,7 @@ def _text(collisions: Collisions) -> str:
 
 
 def _obstacles(collisions: Collisions) -> str:
-    """How many pairs of links and obstacles there are; '' without obstacles."""
+    """A sentence on the pairs of links and obstacles; '' without obstacles."""
     if not len(collisions.world):
         return ''
     names, world = collisions.piece_names, collisions.world

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of `ik` in a shell, by argcomplete where it is installed (extra `complete`).
+"""Completion of `ik` in a shell by argcomplete, if it is installed (extra `complete`).
 
 eval "$(register-python-argcomplete ik)"        # in ~/.bashrc or ~/.zshrc
 
-Modules are imported only where they are needed, because a shell waits for the answer.
+Modules are imported only if needed, because the shell waits for the answer.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..exceptions import IkError
 
 
 def asked_by_a_shell() -> list[str]:
-    """The words so far of the command line that a shell completes; none otherwise."""
+    """The words of the command line that a shell completes; [] if no shell asks."""
     return os.environ.get('COMP_LINE', '').split() if '_ARGCOMPLETE' in os.environ else []
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer a shell that asks for completions, and exit; do nothing otherwise."""
+    """Print completions and exit if a shell asks for them; otherwise do nothing."""
     if '_ARGCOMPLETE' not in os.environ:
         return
     try:
@@ -32,8 +32,9 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def robots(prefix: str = '', **more: Any) -> list[str]:
-    """The shipped robots, and the files and folders that begin so."""
-    from argcomplete.completers import FilesCompleter  # it called this
+    """Complete the names of shipped robots, files and folders."""
+    # argcomplete is installed if this is called
+    from argcomplete.completers import FilesCompleter
 
     from ..robot.shipped import shipped_robots
 
@@ -41,25 +42,26 @@ def robots(prefix: str = '', **more: Any) -> list[str]:
 
 
 def links(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
-    """The links of the robot that is named before."""
+    """Complete the links of the robot named before."""
     robot = _robot(parsed_args)
     return list(robot.link_names) if robot else []
 
 
 def joints(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
-    """The joints of the robot that is named before."""
+    """Complete the joints of the robot named before."""
     robot = _robot(parsed_args)
     return list(robot.joint_names) if robot else []
 
 
 def solvers(**more: Any) -> list[str]:
-    """All solvers."""
+    """Complete the names of solvers."""
     from ..solvers import SOLVERS
 
     return list(SOLVERS)
 
 
 def _robot(parsed_args: argparse.Namespace) -> Any:
+    """Load the robot named before; None if that fails."""
     from ..robot.robot_sources import load_robot
 
     try:

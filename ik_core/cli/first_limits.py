@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters for the first runs of ik_node on a robot, as a file; `ik check --yaml` writes them.
 
-Every joint gets limits of its own: `joint_limits.default` counts only where a description has no
-limit, and most have one that is far too fast for a first run.
+Every joint gets limits of its own: `joint_limits.default` is used only if a description has no
+limit, and most descriptions have one that is far too fast for a first run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import math
 
 from .self_test import FASTEST, JointReport, Report
 
+# [rad/s or m/s, rad/s^2 or m/s^2] slow enough to press the emergency stop in time
 VELOCITY, ACCELERATION = 0.1, 0.5
-"""[rad/s or m/s, rad/s^2 or m/s^2] To begin with: slow enough for a hand on the emergency stop."""
 
 HEAD = """\
 # Made by `ik check` for {name}: limits for the first runs, of every joint. When the robot moves
@@ -25,7 +25,7 @@ HEAD = """\
 
 
 def suggested_yaml(report: Report) -> str:
-    """Parameters for ik_node: the base, the tips, and limits that hold back every joint."""
+    """Parameters for ik_node: the base, the tips, and low limits for every joint."""
     robot = report.robot
     tips = ', '.join(_quoted(tip.link) for tip in report.tips)
     lines = [
@@ -47,26 +47,26 @@ def _rates(remark: str = '') -> list[str]:
 
 
 def _joint_rates(joint: JointReport) -> list[str]:
-    """A joint's lines; the node refuses a limit above that of the description."""
+    """The limits of a joint, as lines; none above the description's, which the node refuses."""
     unit, rates = joint.unit, []
     if joint.velocity > VELOCITY:
         doubt = ', if it means that' if FASTEST[unit] < joint.velocity < math.inf else ''
-        rates.append(f'velocity: {VELOCITY}  # [{unit}/s] {_said(joint.velocity)}{doubt}')
+        rates.append(f'velocity: {VELOCITY}  # [{unit}/s] {_limit_text(joint.velocity)}{doubt}')
     if joint.acceleration > ACCELERATION:
-        said = f' {_said(joint.acceleration)}' if joint.acceleration < math.inf else ''
-        rates.append(f'acceleration: {ACCELERATION}  # [{unit}/s^2]{said}')
+        limit_text = f' {_limit_text(joint.acceleration)}' if joint.acceleration < math.inf else ''
+        rates.append(f'acceleration: {ACCELERATION}  # [{unit}/s^2]{limit_text}')
     return rates
 
 
-def _said(limit: float) -> str:
-    """A limit in the description, as text."""
+def _limit_text(limit: float) -> str:
+    """The limit of the description as text."""
     allowed = 'has no limit' if limit == math.inf else f'allows {limit:g}'
     return f'the description {allowed}'
 
 
 def _lines(joint: str, rates: list[str]) -> list[str]:
-    """The parameters of a joint."""
-    if '.' in joint:  # rcl forgets where it is after a mapping whose name has a dot
+    """The parameters of a joint, as lines."""
+    if '.' in joint:  # rcl misreads the keys after a mapping whose name has a dot
         split = [rate.split(':', 1) for rate in rates]
         return [f'      {_quoted(f"{joint}.{limit}")}:{value}' for limit, value in split]
     name = joint if joint == 'default' else _quoted(joint)
@@ -74,5 +74,5 @@ def _lines(joint: str, rates: list[str]) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """A name that YAML takes for text, whatever it looks like."""
+    """A name as a quoted YAML string, so that `1` or `no` remain names."""
     return json.dumps(name)

@@ -32,12 +32,9 @@ from .goal_arguments import add_pose
 from .parser import UsageError, new_parser
 from .programs import call_program
 
-PATIENCE = 5.0
-"""[s] Time to discover the node."""
-SECONDS = 1.0
-"""[s] Duration of a twist."""
-KINDS = 'joints', 'home', 'twist', 'pause', 'resume'
-"""What can be sent in place of a pose."""
+PATIENCE = 5.0  # [s] to discover the node
+SECONDS = 1.0  # [s] of a twist
+KINDS = 'joints', 'home', 'twist', 'pause', 'resume'  # in place of a pose
 
 
 def add_parser(commands: Any, summary: str) -> None:

@@ -19,10 +19,8 @@ from ..tasks.goals import GoalTask, Words
 from .angles import RADIANS, Angles
 from .parser import UsageError
 
-MOST_RADIANS = 2.0 * math.tau
-"""A larger angle of a goal is more likely in degrees."""
-MOST_METRES = 20.0
-"""A larger position of a goal is more likely in millimetres."""
+MOST_RADIANS = 2.0 * math.tau  # larger angles of a goal are more likely in degrees
+MOST_METRES = 20.0  # larger positions of a goal are more likely in millimetres
 ORIENTATIONS = 'rpy', 'quat', 'axis'
 
 
@@ -39,7 +37,7 @@ class Goal:
 
 
 def add_goals(group: Any, links: Callable[..., Any]) -> None:
-    """Add the options of goals; `links` completes those of a robot."""
+    """Add the options of goals; `links` completes the names of links."""
     tip = _add_goal(
         group,
         '--tip',
@@ -100,7 +98,7 @@ def add_tolerances(group: Any) -> None:
 
 
 def tolerances_of(arguments: argparse.Namespace, angles: Angles) -> dict[str, Any]:
-    """The tolerances that are given, as arguments of IkProblem."""
+    """The given tolerances, as arguments of IkProblem. Raises UsageError."""
     given = {}
     if arguments.position_tolerance is not None:
         given['position_tolerance'] = arguments.position_tolerance
@@ -115,9 +113,9 @@ def tolerances_of(arguments: argparse.Namespace, angles: Angles) -> dict[str, An
 
 @dataclass(frozen=True)
 class GoalMaker:
-    """Makes tasks of goals on the command line, for a robot with some joints frozen.
+    """Maker of tasks for goals of the command line, for a robot with some frozen joints.
 
-    equal_weights : weigh position and orientation alike also for links that few joints move
+    equal_weights : weight position and orientation equally, also for links that few joints move
     """
 
     robot: Robot
@@ -126,7 +124,7 @@ class GoalMaker:
     equal_weights: bool = False
 
     def task(self, goal: Goal) -> GoalTask:
-        """Make the task of a goal. Raises UsageError if the goal asks for nothing."""
+        """Make the task of a goal. Raises UsageError if the goal constrains nothing."""
         link = self.robot.default_tip() if goal.link is None else goal.link
         quaternion, tool = quaternion_of(goal, self.angles), self.tool(goal)
         if goal.xyz is None and quaternion is None and goal.axis is None:
@@ -175,17 +173,17 @@ class GoalMaker:
 
 
 def maker_of(arguments: argparse.Namespace, robot: Robot) -> GoalMaker:
-    """Return the maker of tasks for the arguments of `ik solve`."""
+    """Make the maker of tasks from the arguments of `ik solve`."""
     return GoalMaker(robot, arguments.angles, arguments.frozen, arguments.equal_weights)
 
 
+# advice on constraining less, with options of the command line
 IN_SHELL = Words(
     axis='ask for position and axis (--axis in place of --rpy)',
     first='put the position first (leave out --equal-weights)',
     point='ask for the position alone (--xyz)',
     free='ask for less',
 )
-"""Ways to ask for less on the command line."""
 
 
 def note_millimetres(option: str, metres: Sequence[float] | None) -> None:
@@ -195,7 +193,7 @@ def note_millimetres(option: str, metres: Sequence[float] | None) -> None:
 
 
 def quaternion_of(goal: Goal, angles: Angles) -> Array | None:
-    """The orientation (4,) of a goal as a quaternion; None if --rpy and --quat are missing."""
+    """The quaternion (4,) of --rpy or --quat; None without either."""
     if goal.rpy is not None:
         radians = [angle / angles.per_radian for angle in goal.rpy]
         if max(map(abs, goal.rpy)) > MOST_RADIANS and angles is RADIANS:
@@ -205,7 +203,7 @@ def quaternion_of(goal: Goal, angles: Angles) -> Array | None:
 
 
 class _GoalAction(argparse.Action):
-    """A second --tip begins a second goal; other options of goals belong to the last one begun."""
+    """Action of options of goals: a second --tip begins a goal; others belong to the last goal."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         goals = namespace.goals = namespace.goals or []

@@ -39,7 +39,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the figure or its motion; exit code 0.
+    """Write the skeleton or its motion; exit code 0.
 
     Raises InvalidOption, InvalidMotion, UsageError.
     """

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..closed_form.beginning import expected_beginning
 from ..closed_form.chain import expected_family
+from ..closed_form.initial_guess import expected_initial_guess
 from ..exceptions import UnsupportedProblem
 from ..kernels import library
 from ..problem import IkProblem
@@ -41,7 +41,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 class ShowKernels(argparse.Action):
-    """Print how kernels run; needs no robot."""
+    """Print how kernels run and exit; needs no robot."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         print(library.report())
@@ -49,7 +49,7 @@ class ShowKernels(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the robot has; exit code 0."""
+    """Print the joints, limits and tips of the robot; exit code 0."""
     robot = robot_of(arguments)
     tips = arguments.tips or robot.tips()
     print(as_json(_data(robot, tips)) if arguments.json else _text(robot, tips))
@@ -71,7 +71,7 @@ def _data(robot: Robot, tips: Sequence[str]) -> dict[str, Any]:
                 'link': tip,
                 'joints': [robot.joint_names[i] for i in robot.chain(tip)],
                 'closed_form': _closed_form(robot, tip),
-                'initial_guess': expected_beginning(IkProblem(robot, [PoseTask(tip)])),
+                'initial_guess': expected_initial_guess(IkProblem(robot, [PoseTask(tip)])),
             }
             for tip in tips
         ],
@@ -101,7 +101,7 @@ def _text(robot: Robot, tips: Sequence[str]) -> str:
 
 
 def _joint_rows(robot: Robot) -> list[tuple[str, ...]]:
-    """The joints; columns of acceleration and jerk only if the description has any."""
+    """Rows of the joints; acceleration and jerk only if the description has any."""
     powers = {'velocity': '', 'acceleration': '^2', 'jerk': '^3'}
     rates = [r for r in powers if r == 'velocity' or np.isfinite(getattr(robot, r)).any()]
     rows: list[tuple[str, ...]] = [('', 'joint', 'type', 'lower', 'upper', *rates)]
@@ -128,7 +128,7 @@ def _tip_rows(robot: Robot, tips: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _closed_form(robot: Robot, tip: str) -> str | None:
-    """The closed form of a tip's chain as text, if it has one."""
+    """The closed form of a tip's chain as text; None if there is none."""
     try:
         return expected_family(IkProblem(robot, [PoseTask(tip)]))
     except UnsupportedProblem:
@@ -136,8 +136,12 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 
 
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
+    """Return the closed form of a pose as text, or why there is none, and the one for the starts.
+
+    An approximate closed form can give a search its starts where there is no exact one.
+    """
     problem = IkProblem(robot, [PoseTask(tip)])
-    nearly = expected_beginning(problem)
+    nearly = expected_initial_guess(problem)
     begun = '' if nearly is None else f'; searches begin at the closed form of {nearly}'
     try:
         return expected_family(problem) + begun
@@ -146,7 +150,7 @@ def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """0, 1, 2, 5 as '0-2, 5'."""
+    """Join consecutive numbers: 0, 1, 2, 5 becomes '0-2, 5'."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:

@@ -36,6 +36,7 @@ from .completion import asked_by_a_shell, complete
 from .parser import BAD_INPUT, INTERRUPTED, NOT_REACHED, Parser, UsageError, examples, is_number
 from .programs import PROGRAMS, add_parsers, run_program
 
+# summaries by subcommand; each is a module, imported only if it is called
 COMMANDS = {
     'info': 'show the joints, limits and tips of a robot',
     'solve': 'find joint values that reach goals',
@@ -50,11 +51,10 @@ COMMANDS = {
     'retarget': 'transfer a motion to a robot of other proportions',
     'goal': 'send a goal to a running ROS 2 node, and watch until it is reached',
 }
-"""Summaries by subcommand; each is a module, imported only where it is called."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the `ik` command; the exit code."""
+    """Run the `ik` command; return the exit code."""
     try:
         return _run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_REACHED
     except (IkError, UsageError, OSError) as error:
-        print(f'ik: {_said(error)}', file=sys.stderr)
+        print(f'ik: {_error_text(error)}', file=sys.stderr)
         return BAD_INPUT
 
 
@@ -79,8 +79,8 @@ def _run(argv: Sequence[str]) -> int:
     return code
 
 
-def _said(error: Exception) -> str:
-    """The error as text; for a file that can't be opened without the system's error number."""
+def _error_text(error: Exception) -> str:
+    """The text of an error; without the error number if a file can't be opened."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)
         return f'{name!r}: {error.strerror}'
@@ -88,7 +88,7 @@ def _said(error: Exception) -> str:
 
 
 def _parser(chosen: Collection[str] = COMMANDS.keys()) -> Parser:
-    """The parser of `ik`; of subcommands that are not chosen it knows the summary alone."""
+    """Make the parser of `ik`; subcommands that are not chosen only have their summary."""
     parser = Parser(
         prog='ik',
         description='Inverse kinematics for any URDF. `ik COMMAND --help` has examples of each.',
@@ -108,5 +108,5 @@ def _parser(chosen: Collection[str] = COMMANDS.keys()) -> Parser:
 
 
 def _shield_negative_numbers(argv: Iterable[str]) -> list[str]:
-    """Put a blank before -1e-3, -inf and the like, which argparse takes for options."""
+    """Put a blank before -1e-3, -inf and the like, which argparse would read as options."""
     return [f' {text}' if text[:1] == '-' and is_number(text) else text for text in argv]

@@ -43,7 +43,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the file holds, and write the figure where asked; exit code 0."""
+    """Print the contents of the file, and write its skeleton if requested; exit code 0."""
     if arguments.urdf:
         check_writable(arguments.urdf)
     robot, motion = _load(arguments)
@@ -62,8 +62,8 @@ def _load(arguments: argparse.Namespace) -> tuple[Robot, Motion | None]:
 
 
 def _figure(robot: Robot) -> dict[str, Any]:
-    """The figure, and its size [m] at rest: with all joints at 0."""
-    (places,) = link_paths(robot, np.zeros((1, robot.n)), robot.link_names[1:])
+    """The skeleton, and its size [m] at rest, with all joints at 0."""
+    (points,) = link_paths(robot, np.zeros((1, robot.n)), robot.link_names[1:])
     return {
         'name': robot.name,
         'joints': robot.n,
@@ -71,22 +71,22 @@ def _figure(robot: Robot) -> dict[str, Any]:
         'joint_groups': [[group.name, group.kind] for group in robot.joint_groups],
         'links': [link for link in robot.link_names if not link.endswith('_near')],
         'tips': robot.tips(),
-        'size': np.ptp(places, axis=0),
+        'size': np.ptp(points, axis=0),
     }
 
 
 def _motion(robot: Robot, motion: Motion) -> dict[str, Any]:
-    """The motion: its length in time and space, and how much of it is beyond the limits."""
+    """The motion's duration and extent, and the fraction of positions beyond the limits."""
     q = motion.positions_of(robot)
     limited = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     beyond = ((q < robot.lower - 1e-9) | (q > robot.upper + 1e-9))[:, limited]
-    places = link_paths(robot, q, robot.link_names[1:])
+    points = link_paths(robot, q, robot.link_names[1:])
     return {
         'frames': motion.n_frames,
         'rate': motion.rate,
         'duration': motion.duration,
-        'from': places.min(axis=(0, 1)),
-        'to': places.max(axis=(0, 1)),
+        'from': points.min(axis=(0, 1)),
+        'to': points.max(axis=(0, 1)),
         'beyond_limits': float(beyond.mean()) if limited.any() else 0.0,
     }
 

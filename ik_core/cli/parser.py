@@ -13,16 +13,16 @@ from .completion import links, robots
 if TYPE_CHECKING:
     from ..robot.robot import Robot
 
+# exit codes; with BAD_INPUT one line on stderr says what is wrong
 REACHED, NOT_REACHED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes; BAD_INPUT comes with one line on stderr that says what is wrong."""
 
 
 class UsageError(Exception):
-    """Arguments that make no sense; its text is what the user reads."""
+    """Invalid arguments; the text is printed to the user."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser with errors of one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f'{message} (see `{self.prog} --help`)')
@@ -31,10 +31,10 @@ class Parser(argparse.ArgumentParser):
 def new_parser(
     commands: Any, name: str, summary: str, doc: str | None = None
 ) -> argparse.ArgumentParser:
-    """The parser of a subcommand, added to those of `ik`.
+    """Add the parser of a subcommand to those of `ik`.
 
-    Its help ends with the examples and explanations of `doc`, a module's docstring: what
-    follows the first line.
+    Its help ends with the examples and explanations of `doc`, a module's docstring without its
+    first line.
     """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -54,7 +54,7 @@ def examples(doc: str | None) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as Python prints them: without underscores."""
+    """Return whether a text is a number as Python prints it, without underscores."""
     try:
         float(text)
     except ValueError:
@@ -83,15 +83,15 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
 
 def robot_of(arguments: argparse.Namespace) -> Robot:
-    """The robot of the arguments that `add_robot` adds. Raises UrdfError or MocapError."""
-    from ..robot.robot_sources import load_robot  # `ik --help` needs none
+    """Load the robot of the options of `add_robot`. Raises UrdfError or MocapError."""
+    from ..robot.robot_sources import load_robot  # not needed by `ik --help`
 
-    free_base = getattr(arguments, 'free_base', False)  # of the subcommands that have it
+    free_base = getattr(arguments, 'free_base', False)  # some subcommands have it
     return load_robot(arguments.robot, free_base=free_base, **limits_of(arguments))
 
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The limits that the arguments ask for, as options of `load_urdf`."""
+    """The options on limits, as arguments of `load_urdf`."""
     return {
         'soft_limits': not arguments.no_soft_limits,
         'joint_limits': arguments.joint_limits,
@@ -99,7 +99,7 @@ def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_tip(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """Add --tip: `tip`, or with `several` a list `tips`."""
+    """Add --tip: one link `tip`, or with `several` a list `tips`."""
     text = 'the link to move (default: the end of the longest chain)'
     more: dict[str, Any] = {'help': text}
     if several:
@@ -115,10 +115,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def check_drawable(path: Path) -> None:
-    """Check that a figure can be drawn to a path. Raises UsageError where it can't.
-
-    To be called before long work whose result is to be drawn.
-    """
+    """Raise UsageError if a figure can't be drawn to a path; call it before long computations."""
     try:
         from matplotlib.figure import Figure  # only figures need matplotlib
     except ImportError:
@@ -130,9 +127,9 @@ def check_drawable(path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file to be written is no folder, and has one. Raises UsageError.
+    """Raise UsageError if a file can't be written, since it is a folder or its folder is missing.
 
-    To be called before long work.
+    Call it before long computations.
     """
     if not path.parent.is_dir():
         raise UsageError(f'{path}: there is no folder {path.parent}')

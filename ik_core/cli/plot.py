@@ -35,10 +35,8 @@ from ..tracking.recording.history import histories
 from .parser import REACHED, UsageError, add_robot, add_tip, check_drawable, new_parser, robot_of
 from .programs import imported
 
-VOXELS = 12.0
-"""Within the reach, where no step is given: a picture takes seconds then."""
-GOALS = 200
-"""Per robot, where solvers are measured for a picture."""
+VOXELS = 12.0  # per radius, if no step is given: a picture then takes seconds
+GOALS = 200  # per robot, if solvers are measured for a picture
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -52,6 +50,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def _add(kinds: Any, name: str, summary: str, run: Callable[[argparse.Namespace], None]) -> Any:
+    """Add a kind of picture: its parser, --out, and a run that draws."""
     parser = new_parser(kinds, name, summary)
 
     def run_and_say(arguments: argparse.Namespace) -> int:
@@ -107,7 +106,7 @@ def _workspace(arguments: argparse.Namespace) -> None:
 
 
 def _map(arguments: argparse.Namespace, robot: Robot) -> ReachabilityMap:
-    """The map that was named, or a new one. Raises UsageError for that of another robot."""
+    """Load the given map, or make one. Raises UsageError for a map of another robot."""
     if arguments.map is None:
         with ProgressLine('reach') as line:
 
@@ -130,7 +129,7 @@ def _map(arguments: argparse.Namespace, robot: Robot) -> ReachabilityMap:
 
 
 def _step(robot: Robot, tip: str | None) -> float:
-    """A step [m] that suits the reach, of two digits."""
+    """A step [m] of two digits for the reach of a tip."""
     problem = IkProblem(robot, [PositionTask(tip or robot.default_tip())])
     reach = reach_bounds(problem, problem.default_configuration).workspace
     return float(f'{reach / VOXELS:.2g}') if 0.0 < reach < math.inf else 0.1

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses in a CSV file, as spreadsheets, recorders and people write them.
+"""Read poses from a CSV file of spreadsheets, recorders or people.
 
-With a heading the columns may come in any order and others may stand between them: `x y z`, and
-for an orientation `qx qy qz qw` or `roll pitch yaw`. Longer names do too (`pose.position.x`,
-`orientation_w`), and a unit in the name is obeyed (`x [mm]`, `yaw_deg`). Without a heading 3
-columns are x y z, 6 have roll pitch yaw behind them, and 7 a quaternion x y z w. Columns are
-separated by commas, semicolons, tabs or blanks; empty lines and what follows # do not count.
+With a heading the columns may have any order, and others may be between them: `x y z`, and for an
+orientation `qx qy qz qw` or `roll pitch yaw`. Longer names are understood (`pose.position.x`,
+`orientation_w`), and units in names are used (`x [mm]`, `yaw_deg`). Without a heading, 3 columns
+are x y z, 6 also have roll pitch yaw, and 7 a quaternion x y z w. Columns are separated by commas,
+semicolons, tabs or blanks; empty lines and text after # are ignored.
 """
 
 from __future__ import annotations
@@ -26,27 +26,25 @@ from .parser import UsageError, is_number
 POSITION = ('x', 'y', 'z')
 RPY = ('roll', 'pitch', 'yaw')
 QUATERNION = ('qx', 'qy', 'qz', 'qw')
+# columns of a file without a heading, by their number
 BARE = {3: POSITION, 6: POSITION + RPY, 7: POSITION + QUATERNION}
-"""Columns of a file without a heading, by their number."""
 
+# words in longer names before the axis; those of TURNS mean a quaternion
 PLACES = {'pose', 'position', 'pos', 'translation', 'goal', 'target', 'p', 't'}
 TURNS = {'orientation', 'rotation', 'quaternion', 'quat', 'q'}
-"""Words of longer names: those before an axis say whether it is a quaternion's."""
+# units at the end of a name
 LENGTHS = {'m': 1.0, 'mm': 1e-3, 'cm': 1e-2}
 ANGLES = {'rad': 1.0, 'deg': math.radians(1.0)}
-"""Units at the end of a name."""
-LOOSE = 0.02
-"""How far from 1 the length of a quaternion may be that was rounded; it is made 1."""
+LOOSE = 0.02  # the length of a rounded quaternion may differ from 1 by this; it is normalised
 
-Row = tuple[int, list[str]]
-"""The number of a line in its file, and its cells."""
+Row = tuple[int, list[str]]  # the number of a line in its file, and its cells
 
 
 @dataclass(frozen=True, eq=False)
 class Poses:
     """Poses (N, 4, 4) in the root link's frame [m], and their `lines` in the file.
 
-    `turned`: whether they have orientations; else only their positions count.
+    `turned`: True if they have orientations, False if only positions.
     """
 
     transforms: Array
@@ -55,9 +53,9 @@ class Poses:
 
 
 def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
-    """The poses in a file; `angles` are those of roll, pitch and yaw whose name has no unit.
+    """Read the poses of a file; `angles` is the unit of roll, pitch and yaw without one.
 
-    Raises UsageError, with the file and the line where it can't be understood.
+    Raises UsageError, with the file and the line.
     """
     try:
         text = path.read_text(encoding='utf-8-sig')
@@ -77,7 +75,7 @@ def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    """The lines that have something, split by what the first of them is split by."""
+    """Yield the lines that are not empty, split by the separator of the first one."""
     separator: str | None = None
     is_first = True
     for number, line in enumerate(text.splitlines(), 1):
@@ -91,7 +89,7 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 class _Columns:
-    """The places of columns in a file."""
+    """The columns of a file with their units."""
 
     def __init__(self, path: Path, first: Row, angles: Angles) -> None:
         self.path = path
@@ -105,9 +103,9 @@ class _Columns:
             self._refuse(line, f'{_missing(names)}; {_NEEDED}; there are: {", ".join(cells)}')
         self.turned = bool(wanted)
         self._count = len(cells)
-        self._places = [names[name] for name in (*POSITION, *(wanted or ()))]
+        self._order = [names[name] for name in (*POSITION, *(wanted or ()))]
         self._cells = cells
-        scales = [self._scale(line, i) if self.has_heading else None for i in self._places]
+        scales = [self._scale(line, i) if self.has_heading else None for i in self._order]
         otherwise = 1.0 / angles.per_radian if wanted == RPY else 1.0
         self._scales = [
             (1.0 if i < 3 else otherwise) if scale is None else scale
@@ -115,13 +113,13 @@ class _Columns:
         ]
 
     def read(self, row: Row, transform: Array) -> None:
-        """Put the pose of a line into a transform (4, 4)."""
+        """Write the pose of a line into a transform (4, 4). Raises UsageError."""
         line, cells = row
         if len(cells) != self._count:
             self._refuse(line, f'{self._count} columns are needed, not {len(cells)}')
         values = [
             scale * self._number(line, cells[i], i)
-            for scale, i in zip(self._scales, self._places, strict=True)
+            for scale, i in zip(self._scales, self._order, strict=True)
         ]
         transform[:3, 3] = values[:3]
         if self.turned:
@@ -142,7 +140,7 @@ class _Columns:
         return float(cell)
 
     def _scale(self, line: int, column: int) -> float | None:
-        """The factor from the unit in a column's name to m or rad; None for unknown units."""
+        """The factor from the unit in a column's name to m or rad; None without a unit."""
         words = _words(self._cells[column])
         unit = words[-1] if len(words) > 1 else ''
         meaning = _meaning(self._cells[column])
@@ -164,13 +162,13 @@ _NEEDED = 'needed are x, y, z, and for an orientation qx, qy, qz, qw or roll, pi
 
 
 def _missing(names: Mapping[str, int]) -> str:
-    """The columns that an incomplete orientation lacks."""
+    """A text on the missing columns of an incomplete orientation."""
     whole = QUATERNION if set(QUATERNION) & set(names) else RPY
     return f'the orientation lacks {", ".join(name for name in whole if name not in names)}'
 
 
 def _names(cells: Sequence[str]) -> dict[str, int]:
-    """The columns that are known by what they mean; the first of each."""
+    """The index of the first column of each meaning."""
     names: dict[str, int] = {}
     for i, cell in enumerate(cells):
         names.setdefault(_meaning(cell), i)
@@ -178,7 +176,7 @@ def _names(cells: Sequence[str]) -> dict[str, int]:
 
 
 def _meaning(cell: str) -> str:
-    """`pose.orientation.w` is qw, `Position X [mm]` x."""
+    """The meaning of a heading: `pose.orientation.w` is qw, `Position X [mm]` is x."""
     words = _words(cell)
     if len(words) > 1 and words[-1] in LENGTHS | ANGLES:
         words.pop()
@@ -189,4 +187,5 @@ def _meaning(cell: str) -> str:
 
 
 def _words(cell: str) -> list[str]:
+    """The words of a heading, in lower case."""
     return [word for word in re.split(r'[^a-z0-9]+', cell.lower()) if word]

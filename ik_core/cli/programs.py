@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of the packages above.
+"""`ik view`, `ik play`, `ik node`, `ik demo`, `ik bench`: programs of higher packages.
 
-Each is imported when it is called, never here, and gets all arguments after its own name. If its
-packages are not installed, one line says how to get them.
+Each is imported only if it is called, and gets all arguments after its own name. If its packages
+are not installed, an error of one line names the remedy.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from .completion import robots
 from .parser import UsageError
 
+# entry point and summary of each program
 PROGRAMS = {
     'view': ('ik_viewer.view:main', 'show and drag a robot in the browser; needs no ROS'),
     'play': (
@@ -28,16 +29,14 @@ PROGRAMS = {
     'demo': ('ik_node.tools.demo:main', 'run a demo: the ROS 2 node drives a Panda through goals'),
     'bench': ('benchmark.runner:main', 'run the experiments, in a clone of the project'),
 }
-"""Program and summary of each word."""
 
 VIEWER = "pip install 'viser~=1.1' pycollada"
-VIEWER_FOLDER = '~/viewer'
-"""Virtual environment that is advised where the system's Python refuses pip."""
+VIEWER_FOLDER = '~/viewer'  # of a virtual environment, advised if the system's Python refuses pip
 ROS = "source a ROS 2 (source /opt/ros/<distro>/setup.bash) or, in a clone, pip install '.[ros]'"
 
 
 def add_parsers(commands: Any) -> None:
-    """List the programs in `ik --help`; they are run before any argument is parsed."""
+    """List the programs in `ik --help`; `main` runs them before it parses arguments."""
     for name, (_, summary) in PROGRAMS.items():
         parser = commands.add_parser(name, help=summary, add_help=False)
         argument = parser.add_argument('arguments', nargs='*')
@@ -45,7 +44,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def benchmarks(**more: Any) -> list[str]:
-    """All experiments; none where they are not installed."""
+    """Complete the names of experiments; none if they are not installed."""
     try:
         return list(imported('benchmark').NAMES)
     except UsageError:
@@ -53,15 +52,15 @@ def benchmarks(**more: Any) -> list[str]:
 
 
 def run_program(name: str, arguments: Sequence[str]) -> int:
-    """Run one with its arguments; its exit code. Raises UsageError where something is missing."""
+    """Run a program with its arguments; return its exit code. Raises UsageError."""
     sys.argv = [f'ik {name}', *arguments]
     return call_program(name, PROGRAMS[name][0], list(arguments))
 
 
 def call_program(name: str, program: str, arguments: Any) -> int:
-    """Call `program`, 'module:function', for `ik NAME`; its exit code.
+    """Call `program`, 'module:function', for `ik NAME`; return its exit code.
 
-    Raises UsageError where something is missing.
+    Raises UsageError if a module is missing.
     """
     module, _, function = program.partition(':')
     try:
@@ -73,9 +72,9 @@ def call_program(name: str, program: str, arguments: Any) -> int:
 
 
 def imported(name: str) -> ModuleType:
-    """A module by its name; of `benchmark` too, which is never installed.
+    """Import a module by name, also one of `benchmark`, which is never installed.
 
-    Raises UsageError for the latter where this is no clone of the project.
+    Raises UsageError for `benchmark` outside of a clone of the project.
     """
     if name.partition('.')[0] == 'benchmark':
         from ..robot.shipped import TREE
@@ -91,7 +90,7 @@ def imported(name: str) -> ModuleType:
 
 
 def _remedy(name: str, module: str) -> str:
-    """How to get a module that a program misses."""
+    """Return the text that says how to install a missing module of a program."""
     root = module.partition('.')[0]
     if root.startswith('ik_'):
         return 'it is not part of this installation'
@@ -102,7 +101,7 @@ def _remedy(name: str, module: str) -> str:
 
 
 def viewer_remedy() -> str:
-    """Return how to install the viewer's packages for this Python."""
+    """The command that installs the viewer's packages for this Python."""
     marker = Path(sysconfig.get_path('stdlib'), 'EXTERNALLY-MANAGED')
     if sys.prefix != sys.base_prefix or not marker.is_file():
         return VIEWER

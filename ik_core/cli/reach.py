@@ -74,7 +74,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the map and print what it says; exit code 0."""
+    """Make the map and print a summary; exit code 0."""
     check_writable(arguments.out)
     if arguments.figure:
         check_drawable(arguments.figure)
@@ -143,9 +143,9 @@ def _text(data: dict[str, Any]) -> str:
         f'be in reach, {data["reached"]:,} are',
     ]
     if data['orientations'] > 1:
-        share = 100.0 * data['mean_fraction']
+        percent = 100.0 * data['mean_fraction']
         lines.append(
-            f'of {data["orientations"]} orientations {share:.1f} % are reached on average, over '
+            f'of {data["orientations"]} orientations {percent:.1f} % are reached on average, over '
             'the reached voxels'
         )
     return '\n'.join([*lines, f'written to {data["map"]}'])

@@ -34,7 +34,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a recording again; exit code 0 where it does the same, 1 where not."""
+    """Replay a recording; exit code 0 if the result is the same, else 1."""
     if arguments.figure:
         check_drawable(arguments.figure)
     recording = read_recording(arguments.file)

@@ -49,8 +49,7 @@ from .parser import (
 )
 from .text import as_json
 
-FAR = 0.02
-"""A link that is farther from its path than this share of the robot's length has lost it."""
+FAR = 0.02  # a link farther from its path than this fraction of the robot's length is warned of
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -75,7 +74,7 @@ def add_parser(commands: Any, summary: str) -> None:
     )
     add_maps(parser)
     _add_weights(parser)
-    add_place(parser)
+    add_conversion(parser)
     add(
         '--fit',
         action='store_true',
@@ -87,7 +86,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """The options that say what the motion is and was made on."""
+    """Add the options about the motion and its source."""
     add = parser.add_argument
     add('--source', metavar='ROBOT', help='the robot of a .csv or .npz motion (default: ROBOT)')
     add(
@@ -100,13 +99,13 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         '--rate',
         type=float,
         metavar='HZ',
-        help="frame rate of a captured clip, instead of its file's",
+        help="frame rate of a clip, instead of its file's (a .csv without times: 10)",
     )
     add('--floating-base', action='store_true', help='give the robot a floating base')
 
 
 def add_maps(parser: argparse.ArgumentParser, *, links_needed: bool = True) -> None:
-    """The options that say what follows what."""
+    """Add the options that map links and joints of the source to those of the robot."""
     add = parser.add_argument
     add(
         '--links',
@@ -183,8 +182,8 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
     add('--ignore-limits', action='store_true', help='let joints leave their limits')
 
 
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """The options that take the paths into the robot's frame."""
+def add_conversion(parser: argparse.ArgumentParser) -> None:
+    """Add the options that convert the paths to the robot's frame."""
     add = parser.add_argument
     add(
         '--scale',
@@ -212,7 +211,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Retarget, write the motion and print its errors."""
+    """Retarget, write the motion and print its errors; return the exit code."""
     check_suffix(arguments.out)
     check_writable(arguments.out)
     source, motion = load_clip(
@@ -248,7 +247,7 @@ def _fit(
     source: Robot,
     options: dict[str, Any],
 ) -> None:
-    """Replace the scale and the place among the options by those in the robot's reach."""
+    """Replace the scale and the translation in `options` by those in the robot's reach."""
     if arguments.scale != 1.0 or any(arguments.xyz):
         raise UsageError('--fit chooses --scale and --xyz: leave them out')
     same = {name: options[name] for name in ('base_link', 'keep_limits', 'solver')}
@@ -306,7 +305,7 @@ def _scale(text: str) -> Any:
 
 
 def mapping_of(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
-    """The pairs as a mapping, None where there are none. Raises UsageError."""
+    """The pairs as a mapping; None if there are none. Raises UsageError."""
     if pairs is None:
         return None
     mapping = dict(pairs)
@@ -316,6 +315,7 @@ def mapping_of(pairs: Sequence[tuple[str, str]] | None, option: str) -> Any:
 
 
 def transform_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
+    """The transform (4, 4) of a translation [m] and roll, pitch, yaw [rad]."""
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = matrix_from_rpy(rpy), xyz
     return transform

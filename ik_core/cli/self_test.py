@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A self-test of a robot description, before it drives hardware; `ik check` prints it.
 
-A *problem* is what has to be corrected, or confirmed, before the robot moves: a
-joint of a tip's chain without a velocity limit, limits that look like degrees, goals that are
-not reached. Everything else worth knowing is a *note*.
+A *problem* has to be corrected, or confirmed, before the robot moves: a joint of a tip's chain
+without a velocity limit, limits that look like degrees, goals that are not reached. Everything
+else worth knowing is a *note*.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from ..robot.urdf_filter import as_expat_reads
 from ..solvers import make_solver
 from ..tasks import PoseTask
 
+# values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit
 MOST_TURNS = 2.0
 FASTEST = {'rad': 50.0, 'm': 10.0}
 LONGEST_TRAVEL = 10.0
 SENSIBLE_REACH = (0.01, LONGEST_ARM)
-"""Values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit."""
 
+# a configuration is singular if its smallest singular value, among those that are not always 0, is
+# below this fraction of the largest; rotations count as lengths at the end of the arm
 SINGULAR = 1e-3
-"""A configuration is singular where the smallest singular value that others have is this
-share of the largest; rotations count as lengths at the end of the arm."""
 
-REQUIRED_SHARE = 0.99
+REQUIRED_SHARE = 0.99  # of the goals
 ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
 FEW = 10
 MOST_DRIVERS = 3
 
+# warnings of the loader that this report has in its own words, or as problems
 SAID_OTHERWISE = ('no velocity limit', 'can not move', IN_DEGREES, IN_MILLIMETRES)
-"""Warnings of the loader that this report has in its own words, or as problems."""
 
 
 @dataclass(frozen=True)
 class JointReport:
-    """A joint: its limits in its `unit`, infinite where there is none, and what is odd."""
+    """A joint: its limits in its `unit`, infinite if there are none, and remarks on them."""
 
     name: str
     kind: str
@@ -68,11 +68,11 @@ class JointReport:
 
 @dataclass(frozen=True)
 class TipReport:
-    """How well a tip is driven: random poses of it, solved for from the default start.
+    """Results for a tip: random poses of it, solved from the default start.
 
-    `reach` [m] bounds its distance from its first joint. `directions`: in how many of the six
-    it can move at once. `time`s [s] are of the default solver, for information. Conditions are
-    the ratio of the largest to the smallest singular value, infinite where that is 0.
+    `reach` [m] bounds its distance from its first joint. `directions`: the number of the six
+    directions in which it can move at once. Times [s] are of the default solver, for information.
+    Conditions are ratios of the largest to the smallest singular value, infinite if that is 0.
     """
 
     link: str
@@ -93,7 +93,7 @@ class TipReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All that was found."""
+    """All results of the self-test."""
 
     robot: Robot
     joints: tuple[JointReport, ...]
@@ -109,11 +109,11 @@ def check(
     progress: Callable[[int, int], None] | None = None,
     **limits: Any,
 ) -> Report:
-    """The report on a URDF file for these tips, by default those that the node would take.
+    """Test a URDF file for these tips, by default those that the node would use.
 
-    `goals` random poses are solved for at each tip; `progress` is called with how many of all are
-    done; `limits` are options of `load_urdf`. Raises UrdfError, FrameNotFound, and
-    UnsupportedProblem for a tip that no joint moves.
+    `goals` random poses are solved for each tip; `progress` is called with (done, all); `limits`
+    are options of `load_urdf`. Raises UrdfError, FrameNotFound, and UnsupportedProblem for a tip
+    that no joint moves.
     """
     robot = load_urdf(path, **limits)
     chosen = _chosen_tips(robot, tips)
@@ -141,7 +141,7 @@ def check(
 
 
 def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
-    """The tips, and why these."""
+    """The tips, each with the reason for its choice."""
     if asked:
         return [(tip, 'asked for') for tip in asked]
     tips = robot.tips()
@@ -152,8 +152,7 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _efforts(robot: Robot) -> dict[str, float]:
-    """The effort limits by joint, where there are any; the loader, which does not need them,
-    has accepted the description."""
+    """The effort limits by joint, from the description's text, which the loader has checked."""
     efforts = {}
     for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
         limit = joint.find('limit')
@@ -193,6 +192,7 @@ TOO_WIDE = f'ranges over more than {MOST_TURNS:g} turns'
 TOO_FAR = f'travels more than {LONGEST_TRAVEL:g} m'
 TOO_FAST = {unit: f'is faster than {speed:g} {unit}/s' for unit, speed in FASTEST.items()}
 NO_VELOCITY = 'has no velocity limit'
+# problems of a joint that moves a tip, with their likely causes
 ADVICE = {
     CAN_NOT_MOVE: '',
     TOO_WIDE: ' (meant so, or in degrees?)',
@@ -201,11 +201,10 @@ ADVICE = {
     TOO_FAST['rad']: ' (meant so, or in degrees?)',
     TOO_FAST['m']: ' (meant so, or in millimetres?)',
 }
-"""Problems of a joint that moves a tip, with their likely causes."""
 
 
 def _remarks(unit: str, lower: float, upper: float, velocity: float) -> Iterable[str]:
-    """Remarks about a joint that is unusual."""
+    """Yield remarks about unusual limits of a joint."""
     width = upper - lower
     if width == 0.0:
         yield CAN_NOT_MOVE
@@ -255,7 +254,7 @@ def _tip_report(
 
 
 def _random_configurations(problem: IkProblem, count: int) -> Array:
-    """Configurations (count, n) inside the limits, always the same."""
+    """Configurations (count, n) inside the limits, always the same ones."""
     rng = np.random.default_rng(0)
     q = np.tile(problem.default_configuration, (count, 1))
     low, high = problem.limits.sample_lower, problem.limits.sample_upper
@@ -266,12 +265,12 @@ def _random_configurations(problem: IkProblem, count: int) -> Array:
 def _solve_for_poses(
     problem: IkProblem, goal: PoseTask, samples: Array, show: Callable[[int], None]
 ) -> tuple[Array, Array]:
-    """Errors (N, 2) [m, rad], by forward kinematics, and times (N,) [s] of solving for the
-    poses at some configurations (N, n)."""
+    """Solve for the poses at configurations (N, n); return errors (N, 2) [m, rad], by forward
+    kinematics, and times (N,) [s]."""
     solver = make_solver()
     robot = problem.robot
     errors, times = np.empty((len(samples), 2)), np.empty(len(samples))
-    for i in (0, *range(len(samples))):  # the first one twice: it makes the buffers
+    for i in (0, *range(len(samples))):  # the first one twice: its first solve makes buffers
         show(i)
         target = robot.forward_kinematics(samples[i], goal.link)
         goal.set_target(target)
@@ -284,26 +283,27 @@ def _solve_for_poses(
 
 
 def _singular_values(problem: IkProblem, reach: float, q: Array) -> Array:
-    """Singular values of the tip's Jacobian, descending; lengths are shares of the reach."""
+    """Singular values of the tip's Jacobian, descending; lengths are relative to the reach."""
     jacobian = problem.robot.jacobian(q, problem.goals[0].link)[:, problem.variables]
     jacobian[:3] /= reach if 0.0 < reach < math.inf else 1.0
     return np.array(np.linalg.svd(jacobian, compute_uv=False), float)
 
 
 def _directions(problem: IkProblem, reach: float, q: Array) -> int:
+    """The number of directions in which the tip can move at q."""
     values = _singular_values(problem, reach, q)
     return int(np.count_nonzero(values > ZERO * values[0]))
 
 
 def _condition(problem: IkProblem, reach: float, q: Array, directions: int) -> float:
-    """The largest singular value over the smallest of those that count."""
+    """The ratio of the largest singular value to the smallest one that is not always 0."""
     values = _singular_values(problem, reach, q)
     last = float(values[directions - 1])
     return float(values[0]) / last if last > ZERO * values[0] else math.inf
 
 
 def _inconsistency(robot: Robot, link: str, reach: float, q: Array) -> float:
-    """How far the pose is from rigid, and the Jacobian from the derivative of the position."""
+    """The largest error of the pose's rigidity, and of the Jacobian against differences."""
     rotation = robot.forward_kinematics(q, link)[:3, :3]
     worst = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
     jacobian = robot.jacobian(q, link)
@@ -318,7 +318,7 @@ def _inconsistency(robot: Robot, link: str, reach: float, q: Array) -> float:
     return worst
 
 
-# --- what it comes to --------------------------------------------------------------------------
+# --- problems and notes ------------------------------------------------------------------------
 
 
 def _problems(
@@ -331,7 +331,7 @@ def _problems(
             f'{len(tips)} chains are the longest: name the tip by --tip, and to the node by '
             f'tip_links: {", ".join(tip.link for tip in tips)}'
         )
-    yield from (w for w in robot.warnings if IN_DEGREES in w)  # the reach is that of the tips
+    yield from (w for w in robot.warnings if IN_DEGREES in w)  # lengths are checked below
     ours = [joint for joint in joints if joint.moves_a_tip]
     for remark, advice in ADVICE.items():
         yield from _listed(remark + advice, (j.name for j in ours if remark in j.remarks))
@@ -379,15 +379,15 @@ def _notes(
 
 
 def _gripper_notes(robot: Robot, tip: TipReport) -> Iterable[str]:
-    """Whether the last joint looks like a gripper's, and the link before it farthest out."""
+    """Suggest the farthest link before the last joint if that looks like a gripper's."""
     body = robot.placement(tip.link).body
     before, name = int(robot.tree[body, 0]), robot.body_names[body]
     if before < 0 or name not in robot.gripper_joints(tip.link):
         return
-    places = {link: robot.placement(link) for link in robot.link_names}
-    arms = [link for link, place in places.items() if place.body == before]
+    placements = {link: robot.placement(link) for link in robot.link_names}
+    arms = [link for link, placement in placements.items() if placement.body == before]
     if arms:
-        reach = {link: float(np.linalg.norm(places[link].transform[:3, 3])) for link in arms}
+        reach = {link: float(np.linalg.norm(placements[link].transform[:3, 3])) for link in arms}
         best = max(arms, key=lambda link: reach[link])
         yield f'{tip.link}: the last joint, {name}, looks like a gripper; --tip {best}?'
 
@@ -409,7 +409,7 @@ def _tip_notes(tip: TipReport) -> list[str]:
 
 
 def _listed(what: str, names: Iterable[str], most: int = sys.maxsize) -> Iterable[str]:
-    """The names that `what` is said of, of which `most` are shown; nothing without any."""
+    """Yield one remark `what` on all names, of which `most` are shown; nothing without names."""
     found = list(names)
     shown = ', '.join(found[:most])
     more = f' and {len(found) - most} more' if len(found) > most else ''

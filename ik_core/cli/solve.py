@@ -60,8 +60,7 @@ from .solve_poses import solve_poses
 from .solved import in_shell, result_data, result_text, solutions_data, solutions_text
 from .text import as_json
 
-OF_ALL = 'closed_form', DEFAULT_SOLVER
-"""Solvers that find all solutions: closed forms where there are some, else searches."""
+OF_ALL = 'closed_form', DEFAULT_SOLVER  # --all uses closed forms if there are any, else searches
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -86,7 +85,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Solve and print what was found; exit code 0 where the goals are reached, 1 where not."""
+    """Solve and print the result; exit code 0 if the goals are reached, else 1."""
     robot = robot_of(arguments)
     arguments.angles = DEGREES if arguments.degrees else RADIANS
     start = _start(arguments, robot)
@@ -129,7 +128,7 @@ def _print_all(arguments: argparse.Namespace, problem: IkProblem, q0: Array | No
 
 
 def _start(arguments: argparse.Namespace, robot: Robot) -> Array | None:
-    """Where to start (n,); None where nothing is said. `--near` also chooses the nearest."""
+    """The start (n,); None if none is given. With `--near`, the nearest solution is chosen."""
     if arguments.near is not None and arguments.choose not in ('first', 'nearest'):
         raise UsageError(f'--near chooses the nearest solution, --choose {arguments.choose} not')
     if arguments.near is not None:

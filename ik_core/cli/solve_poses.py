@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik solve ROBOT --poses FILE`: a file of poses in, a file of joint values out."""
+"""`ik solve ROBOT --poses FILE`: convert a file of poses to a file of joint values."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ from .pose_files import Poses, read_poses
 from .solved import position_first, robot_hints
 from .text import as_json
 
-BLOCK = 512
-"""Poses that are solved between two looks at the file: what Ctrl-C may lose."""
+BLOCK = 512  # poses solved per write: what Ctrl-C may lose
 ERRORS = ('position_error_m', 'orientation_error_rad')
 
 
 def solve_poses(
     arguments: argparse.Namespace, robot: Robot, start: Array | None, solver: Solver
 ) -> int:
-    """Solve for all poses of the file; exit code 0 where all are reached."""
+    """Solve for all poses of the file; exit code 0 if all are reached."""
     tip = _only_tip(arguments, robot)
     if arguments.out:
         _check_out(arguments)
@@ -76,7 +75,7 @@ def solve_poses(
 
 
 def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
-    """The link that the poses are for. Raises UsageError for what does not go with a file."""
+    """The link of the poses. Raises UsageError for options that exclude a file."""
     goals = arguments.goals or []
     given = (goal.xyz or goal.rpy or goal.quat or goal.axis for goal in goals)
     if len(goals) > 1 or any(given):
@@ -91,7 +90,7 @@ def _only_tip(arguments: argparse.Namespace, robot: Robot) -> str:
 
 
 def _check_out(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where --out can't be written, or would be written over the poses."""
+    """Raise UsageError if --out can't be written, or is the file of the poses."""
     check_writable(arguments.out)
     both = (arguments.out, arguments.poses)
     if all(path.exists() for path in both) and arguments.out.samefile(arguments.poses):
@@ -100,7 +99,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _output(arguments: argparse.Namespace) -> Iterator[TextIO]:
-    """The file that is written; with none, what is printed."""
+    """The output file, or stdout."""
     if arguments.out is None:
         yield sys.stdout
         return
@@ -109,7 +108,7 @@ def _output(arguments: argparse.Namespace) -> Iterator[TextIO]:
 
 
 class _Run:
-    """Solves poses block by block; `done` and `reached` of them are written by now."""
+    """A solver of poses, block by block; `done` and `reached` count those written."""
 
     def __init__(self, problem: IkProblem, solver: Solver, poses: Poses, angles: Angles) -> None:
         self.problem, self.poses, self.angles = problem, poses, angles
@@ -118,7 +117,7 @@ class _Run:
         self.advice = ''
 
     def write(self, writer: Any, q0: Array, is_path: bool, line: ProgressLine) -> None:
-        """Write a line for every pose, all from q0 (n,), or each from where the last one ended."""
+        """Write a line for every pose, solved from q0 (n,), or if `is_path` from the last q."""
         count = len(self.poses.lines)
         block = BLOCK if self.many.takes_blocks and not is_path else 1
         names = self.problem.robot.joint_names
@@ -135,23 +134,26 @@ class _Run:
             line.show(self.done, count)
 
     def _note(self, batch: BatchResult, targets: Array) -> None:
-        """Keep the first advice on one of the first poses that are missed."""
+        """Keep the first advice, on one of the first NOTED missed poses."""
         for i in np.flatnonzero(~batch.success).tolist():
             self._missed += 1
             if self.advice or self._missed > NOTED:
                 break
             errors = batch.position_errors[i], batch.orientation_errors[i]
             points = targets[i, :, :3, 3]
-            self.advice = self.problem.advice(batch.q[i], *errors, points, IN_SHELL)
+            self.advice = self.problem.missed.advice(
+                batch.q[i], *errors, self.problem.tolerances, points, IN_SHELL
+            )
 
     def remarks(self) -> Iterator[str]:
-        """Notes on how goals are weighed, and on why poses are missed."""
+        """Notes on the weights of goals, and on why poses are missed."""
         notes = [position_first(self.problem)]
         if self.reached < self.done:
             notes += [self.advice, *robot_hints(self.problem)]
         return filter(None, notes)
 
     def _rows(self, first: int, batch: BatchResult) -> Iterator[list[Any]]:
+        """Yield the cells of each pose of a batch, of which `first` is the first."""
         shown = self.angles.of_joints(self.problem.robot, batch.q)
         for i, q in enumerate(shown.tolist()):
             status: IkStatus = batch.status[i]

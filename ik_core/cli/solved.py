@@ -21,7 +21,7 @@ from .text import quantity, table
 def result_data(
     problem: IkProblem, solver: str, result: IkResult, angles: Angles
 ) -> dict[str, Any]:
-    """The result as JSON; errors are in metres and radians whatever the unit of angles."""
+    """The result as JSON data; errors are in m and rad, whatever the unit of angles."""
     errors = zip(result.position_errors, result.orientation_errors, strict=True)
     return {
         'robot': problem.robot.name,
@@ -48,7 +48,7 @@ def result_data(
 
 
 def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angles) -> str:
-    """The joints, the goals' errors, and what it took."""
+    """The joints, the goals' errors, and the effort, as text."""
     effort = (
         f'{time(result.solve_time)}, {result.iterations} iterations, '
         f'{result.restarts} restarts, {solver}'
@@ -62,16 +62,17 @@ def result_text(problem: IkProblem, solver: str, result: IkResult, angles: Angle
 
 
 def in_shell(problem: IkProblem, result: IkResult) -> IkResult:
-    """The result with a note that names options of the command line, not names of Python."""
-    missed = result.q, result.position_errors, result.orientation_errors, problem.points
-    if result.success or not (advice := problem.advice(*missed)):
+    """Replace names of Python in the result's note by options of the command line."""
+    errors = result.position_errors, result.orientation_errors
+    missed = result.q, *errors, problem.tolerances, problem.points
+    if result.success or not (advice := problem.missed.advice(*missed)):
         return result
-    note = result.note.replace(advice, problem.advice(*missed, words=IN_SHELL))
+    note = result.note.replace(advice, problem.missed.advice(*missed, words=IN_SHELL))
     return replace(result, note=note)
 
 
 def position_first(problem: IkProblem) -> str:
-    """Text: the links whose position comes before their orientation; '' without any."""
+    """A sentence on links whose position has priority over their orientation; '' if none."""
     links = [goal.link for goal in problem.goals if goal.puts_position_first]
     if not links:
         return ''
@@ -92,10 +93,10 @@ def robot_hints(problem: IkProblem) -> list[str]:
         are = 'is' if len(bases) == 1 else 'are'
         hints.append(f'{listed(bases)} {are} frozen at zero: --free-base lets the base move')
     chain = {i for links in problem.goal_chains for i in robot.chain(*links)}
-    held = sorted(chain & {robot.joint_index(name) for name in problem.frozen_joints})
-    if held:
-        are, them = ('is', 'it') if len(held) == 1 else ('are', 'them')
-        names = listed(robot.joint_names[i] for i in held)
+    frozen = sorted(chain & {robot.joint_index(name) for name in problem.frozen_joints})
+    if frozen:
+        are, them = ('is', 'it') if len(frozen) == 1 else ('are', 'them')
+        names = listed(robot.joint_names[i] for i in frozen)
         hints.append(f'{names} {are} frozen: --frozen holds {them}')
     stuck = problem.variables[bounds.upper <= bounds.lower]
     if stuck.size:
@@ -105,7 +106,7 @@ def robot_hints(problem: IkProblem) -> list[str]:
 
 
 def _gripper_joints(problem: IkProblem) -> list[str]:
-    """The joints that look like a gripper's, among those that the problem moves."""
+    """The joints moved by the problem that look like a gripper's."""
     robot = problem.robot
     moved = {robot.joint_names[j] for j in problem.variables}
     found = (name for goal in problem.goals for name in robot.gripper_joints(goal.link))
@@ -129,7 +130,7 @@ def _joint_table(problem: IkProblem, result: IkResult, angles: Angles) -> str:
 
 
 def _other_unit(radians: float, angles: Angles) -> str:
-    """An angle in the unit that is not asked for."""
+    """An angle in the other unit."""
     if angles is not RADIANS:
         return quantity(radians, 'rad')
     return f'{fixed(math.degrees(radians), 2)} deg'
@@ -154,7 +155,7 @@ def _note(problem: IkProblem, result: IkResult, i: int) -> str:
 
 
 def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict[str, Any]:
-    """The solutions as JSON."""
+    """The solutions as JSON data."""
     return {
         'robot': problem.robot.name,
         'angle_unit': angles.unit,
@@ -171,7 +172,7 @@ def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict
 
 
 def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
-    """One column for each solution, the nearest to the start first."""
+    """A table with a column for each solution, the nearest to the start first."""
     robot = problem.robot
     numbers = range(1, len(found) + 1)
     columns = [angles.of_joints(robot, q) for q in found]

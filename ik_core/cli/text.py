@@ -15,12 +15,12 @@ from .parser import is_number
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number with its unit, or a dash where there is none."""
+    """A number with its unit; a dash if it is not finite."""
     return f'{fixed(value, 4)} {unit}' if math.isfinite(value) else '-'
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns of the width they need; numbers to the right, all else to the left."""
+    """A table with columns of minimal width; numbers are right-aligned, others left-aligned."""
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     right = [any(map(_is_quantity, column)) for column in columns]
@@ -34,17 +34,17 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _is_quantity(cell: str) -> bool:
-    """Whether it is a number with a unit, or one that it is less than."""
+    """Return whether a cell is a number with a unit, or '< ' and one."""
     return cell[-1:].isalpha() and is_number(cell.removeprefix('< ').split()[0])
 
 
 def as_json(data: Any) -> str:
-    """The data as JSON, which has no infinity and no NaN: null stands for both."""
+    """The data as JSON; infinity and NaN, which JSON lacks, become null."""
     return json.dumps(_plain(data), indent=2, allow_nan=False)
 
 
 def _plain(data: Any) -> Any:
-    """`data` with what JSON has: lists for arrays, null for 'no limit'."""
+    """Convert arrays to lists, and infinite numbers and NaN to None."""
     if isinstance(data, dict):
         return {key: _plain(value) for key, value in data.items()}
     if isinstance(data, (list, tuple, np.ndarray)):

@@ -11,7 +11,7 @@ from ..kernels.jit import kernel
 from ..maths.rotations import Array, IntArray
 from .branches import COST, END, choose, measure, set_values
 from .kernel import BRANCHES, SNAP
-from .records import DISTANCE, JOINTS, NONE, ROOM, WIDTH, result_at
+from .records import DISTANCE, JOINTS, LIMIT_MARGIN, NONE, WIDTH, result_at
 
 ROUNDS = 12
 NARROWED, SHARP = 2e-5, 1e-10
@@ -39,7 +39,7 @@ def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) 
     measure(plan, wide, memory, BRANCHES)
     for lane in range(WIDTH):
         trial[COSTS, lane] = memory[result_at(0) + DISTANCE, lane]
-        trial[MARGINS, lane] = memory[result_at(0) + ROOM, lane]
+        trial[MARGINS, lane] = memory[result_at(0) + LIMIT_MARGIN, lane]
 
 
 @kernel

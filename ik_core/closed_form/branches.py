@@ -21,15 +21,15 @@ from .records import (
     DISTANCE,
     GAPS,
     JOINTS,
-    LOST,
+    LIMIT_MARGIN,
     LOWER,
     MOST_JOINTS,
     NONE,
-    ROOM,
     SIGN_OF,
     SIGNS,
     SLOTS,
     START,
+    UNDETERMINED,
     UPPER,
     USED_SIGNS,
     VALUE,
@@ -97,14 +97,17 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
     """
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, MEASURED)
-    return bits(_in_lanes(memory)[LOST] > 0.0) != 0
+    return bits(_in_lanes(memory)[UNDETERMINED] > 0.0) != 0
 
 
 @kernel
 def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
     """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
     at = result_at(slot)
-    rows[COST, column], rows[END, column] = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
+    rows[COST, column], rows[END, column] = (
+        memory[at + DISTANCE, lane],
+        memory[at + LIMIT_MARGIN, lane],
+    )
     if rows[COST, column] < NONE:
         for k in range(SIGNS):
             used = k < plan[USED_SIGNS]

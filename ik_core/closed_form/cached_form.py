@@ -8,7 +8,7 @@ from weakref import ref
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..problem import IkProblem
-from .forms import ClosedForm
+from .closed_form import ClosedForm
 
 
 class CachedForm:

@@ -34,7 +34,7 @@ from ..robot.limits import TURN, JointLimits
 from . import records
 from .chain import Chain, motion_of
 from .families import Strategy
-from .kernel import BY_START, SAME, judge_candidates
+from .kernel import BY_START, SAME, check_candidates
 from .records import MOST_FOUND
 from .workspace import Workspace
 
@@ -530,7 +530,7 @@ class EliminationWorkspace(Workspace):
         found = self._found(transform_of(targets[0]) @ self._home @ self._parts_there[1])
         candidates = np.zeros((len(found), len(self.numbers)))
         candidates[:, self._order] = found
-        self.is_near = judge_candidates(self._arrays.address, candidates)
+        self.is_near = check_candidates(self._arrays.address, candidates)
         return self._count.item()
 
     def _found(self, target: Array) -> Array:

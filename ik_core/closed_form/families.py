@@ -17,7 +17,7 @@ change this equation: paths leave them out, so their values need not be known. S
 the kinds.
 
 A chain of less than six joints is completed by *virtual* joints, which have to come out as zero.
-Whether a strategy really solves a chain is not judged here: it is tried (`forms`), best first.
+Strategies are tried on the chain (`closed_form`), best first: whether one solves it shows there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROUNDING = 1e-15
 """Sine of the angle up to which axes that were made parallel are so."""
 ASIDE = 0.02
 """Sine of the angle from which on neighbouring axes that meet are not parallel."""
-APART = 1e-5
+SQUARED_DISTANCE = 1e-5
 """Axes neither meet nor are parallel from this distance on, times the sine between them [m]."""
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
 """Order in which joints of seven are tried as the redundancy parameter."""
@@ -337,7 +337,7 @@ class _Loop:
         if self.slides[[one, two]].any():
             return True
         a, b = self.rows[one], self.rows[two]
-        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > APART)
+        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > SQUARED_DISTANCE)
 
     def _make_parallel(self, these: list[int]) -> float:
         axes = self.rows[these, :3]

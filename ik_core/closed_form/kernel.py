@@ -20,7 +20,19 @@ from typing import Any
 import numpy as np
 
 from ..kernels.jit import inline_kernel, kernel
-from ..maths.lanes import Number, angle_of, bits, floor, in_lanes, least, most, root, select, wave
+from ..kernels.signatures import Array2
+from ..maths.lanes import (
+    Number,
+    angle_of,
+    bits,
+    cos_sin,
+    floor,
+    in_lanes,
+    least,
+    most,
+    root,
+    select,
+)
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
 from ..robot.limits import TURN as FULL_TURN
@@ -44,12 +56,10 @@ from .formulas import (
     turn,
 )
 from .records import (
-    APART,
     AROUND,
     ARRAYS,
     BEGINS,
     BETWEEN,
-    BEYOND,
     BOUND,
     CAREFUL,
     COLUMN,
@@ -75,7 +85,8 @@ from .records import (
     KEPT,
     KIND,
     KNOWN_SIGNS,
-    LOST,
+    LIMIT_MARGIN,
+    LIMIT_VIOLATION,
     LOWER,
     MARGIN,
     MIDDLE,
@@ -96,7 +107,6 @@ from .records import (
     RECORD,
     RECORDS,
     REDUNDANT,
-    ROOM,
     SEEN,
     SETTINGS,
     SHARED,
@@ -108,10 +118,12 @@ from .records import (
     SLIDES,
     SLOTS,
     SOLVED,
+    SQUARED_DISTANCE,
     START,
     TARGET,
     TIP,
     TURN,
+    UNDETERMINED,
     UPPER,
     USED_SIGNS,
     VALUE,
@@ -528,7 +540,7 @@ def _set_joints(
     useful = gap > least_gap
     if bits(useful) == 0:
         return False
-    beyond, apart = lanes[BEYOND + count], lanes[APART + count]
+    beyond, apart = lanes[LIMIT_VIOLATION + count], lanes[SQUARED_DISTANCE + count]
     for m in range(plan[r + SOLVED], plan[r + SOLVED + 1]):
         i = plan[m]
         k = i + 1
@@ -537,11 +549,13 @@ def _set_joints(
             value = angle_of(lanes[COS + k], lanes[SIN + k])
         over, gap = _set_joint(numbers, lanes, i, k, value)
         beyond, apart = most(beyond, over), apart + gap * gap
-    missed = select(lanes[APART + count] >= NONE, 1.0, 0.0)  # by a record before: nothing is lost
+    missed = select(
+        lanes[SQUARED_DISTANCE + count] >= NONE, 1.0, 0.0
+    )  # by a record before: nothing is lost
     lost = useful & (apart != apart) & (missed < 0.5)
-    lanes[LOST] = select(lost, 1.0, lanes[LOST])
-    lanes[BEYOND + count + 1] = beyond
-    lanes[APART + count + 1] = select(useful, apart, NONE)
+    lanes[UNDETERMINED] = select(lost, 1.0, lanes[UNDETERMINED])
+    lanes[LIMIT_VIOLATION + count + 1] = beyond
+    lanes[SQUARED_DISTANCE + count + 1] = select(useful, apart, NONE)
     useful = useful & (beyond <= numbers[SETTINGS, MARGIN]) & (apart < lanes[BOUND])
     return bits(useful | lost) != 0
 
@@ -559,7 +573,7 @@ def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None
         lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + free, zero + free
         if not math.isnan(free):
             value = numbers[k, MULTIPLIER] * (lanes[START + i] + free) + numbers[k, OFFSET]
-            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = wave(value)
+            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = cos_sin(value)
 
 
 @kernel
@@ -576,8 +590,13 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
         apart = gap * gap
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = wave(value)
-    lanes[BEYOND], lanes[APART], lanes[LOST], lanes[CAREFUL] = beyond, apart, zero, zero
+            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
+    lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE], lanes[UNDETERMINED], lanes[CAREFUL] = (
+        beyond,
+        apart,
+        zero,
+        zero,
+    )
     for sign in range(SIGNS):
         lanes[GAP + sign] = zero + 1.0
 
@@ -593,7 +612,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, FRESH)
     lanes = _in_lanes(memory)
-    lost = lanes[LOST]
+    lost = lanes[UNDETERMINED]
     if bits(lost > 0.0) != 0:
         set_free(plan, numbers, memory, BY_START)
         prepare(plan, numbers, memory)
@@ -601,7 +620,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
         _set_short(memory, FINE)
         solve_branches(plan, numbers, memory, spread, ADDED)
         set_free(plan, numbers, memory, math.nan)
-        lanes[LOST] = lost
+        lanes[UNDETERMINED] = lost
 
 
 @kernel
@@ -671,17 +690,19 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
                 break
         for slot in range(count, count + (left_out if task != ADDED else 0)):
             lanes[result_at(slot) + DISTANCE] = NONE
-            lanes[result_at(slot) + ROOM] = -NONE
+            lanes[result_at(slot) + LIMIT_MARGIN] = -NONE
         if left_out == 0:
-            judge(plan, numbers, lanes, result_at(count), task)
+            check_closure(plan, numbers, lanes, result_at(count), task)
         count += max(left_out, 1)
 
 
 @inline_kernel
-def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
+def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
     """The result of a branch in each lane: a solution, what is near one, or none of both."""
     margin, beyond, apart = (
-        numbers[SETTINGS, MARGIN], lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]],
+        numbers[SETTINGS, MARGIN],
+        lanes[LIMIT_VIOLATION + plan[RECORDS]],
+        lanes[SQUARED_DISTANCE + plan[RECORDS]],
     )  # fmt: skip
     kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
     for sign in range(plan[USED_SIGNS]):
@@ -706,7 +727,7 @@ def judge(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> N
         lanes[at + ERROR] = error
         careful = kept & ((room < CLOSE) | (error > EXACT))
         lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
-    lanes[at + ROOM] = select(kept, room, -NONE)
+    lanes[at + LIMIT_MARGIN] = select(kept, room, -NONE)
     lanes[at + DISTANCE] = select(kept, apart, NONE)
     for i in range(plan[JOINTS]):
         lanes[at + i] = lanes[POINT + i]
@@ -718,7 +739,7 @@ def _put_result(
 ) -> None:  # fmt: skip
     """Replace a result in the lanes where another one is better."""
     lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
-    lanes[at + ROOM] = select(better, room, lanes[at + ROOM])
+    lanes[at + LIMIT_MARGIN] = select(better, room, lanes[at + LIMIT_MARGIN])
     lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
     for i in range(plan[JOINTS]):
         lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
@@ -752,7 +773,7 @@ def _rank_branches(memory: Array, branches: int) -> None:
 
 
 @kernel
-def _put_ranked(
+def _write_sorted(
     plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
     rows: int, i: int,
 ) -> int:  # fmt: skip
@@ -775,7 +796,7 @@ def _put_ranked(
 
 
 @kernel
-def put_back(
+def write_solutions(
     plan: IntArray, numbers: Array, memory: Array, lane: int, spread: int, results: int,
     starts: Array, q: Array, errors: Array, i: int,
 ) -> int:  # fmt: skip
@@ -861,7 +882,7 @@ def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
         value = numbers[k, MULTIPLIER] * lanes[START + i] + numbers[k, OFFSET]
         lanes[COS + k] = value
         if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = wave(value)
+            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
     return error_of(plan, numbers, lanes)
 
 
@@ -884,7 +905,7 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
         memory[GOAL + c, lane] = targets[row, c]
 
 
-@kernel
+@kernel(entry='ik_solve_poses')
 def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     """Solve the poses first..last-1 of N; return whether the last has what is only near a
     solution.
@@ -924,24 +945,24 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
         for i in range(begin, min(begin + poses, last)):
             lane, near = (i - begin) << spread, False
             if careful if spread != POSES else (careful >> lane) & 1:
-                counts[i] = put_back(
+                counts[i] = write_solutions(
                     plan, numbers, memory, lane, signs, results, starts, q, errors, i
                 )
                 near = _has_near(errors, counts[i])
             else:
                 rows = errors.shape[0]
-                counts[i] = _put_ranked(plan, memory, lane, signs, results, starts, q, rows, i)
+                counts[i] = _write_sorted(plan, memory, lane, signs, results, starts, q, rows, i)
             if counts[i] == 0 or free != BY_START:
                 for beside in range(1 << spread):
-                    if memory[LOST, lane + beside] > 0.0:
+                    if memory[UNDETERMINED, lane + beside] > 0.0:
                         counts[i] = -1
             if near and not is_single:
                 counts[i] = -1
     return near
 
 
-@kernel
-def judge_candidates(address: int, candidates: Array) -> bool:
+@kernel(entry='ik_judge_candidates')
+def check_candidates(address: int, candidates: Array2) -> bool:
     """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
@@ -952,7 +973,7 @@ def judge_candidates(address: int, candidates: Array) -> bool:
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, values, 0, lane, memory)
     prepare(plan, numbers, memory)
-    results, beyond_alone, apart_alone = 0, lanes[BEYOND], lanes[APART]
+    results, beyond_alone, apart_alone = 0, lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE]
     for first in range(0, candidates.shape[0], WIDTH):
         beyond, apart = beyond_alone, apart_alone
         for i in range(plan[JOINTS]):
@@ -963,12 +984,15 @@ def judge_candidates(address: int, candidates: Array) -> bool:
                 memory[COS + k, lane] = candidates[min(first + lane, candidates.shape[0] - 1), k]
             value = lanes[COS + k]
             if numbers[k, SLIDES] == 0.0:
-                lanes[COS + k], lanes[SIN + k] = wave(value)
+                lanes[COS + k], lanes[SIN + k] = cos_sin(value)
             over, gap = _set_joint(numbers, lanes, i, k, value)
             beyond, apart = most(beyond, over), apart + gap * gap
-        lanes[BEYOND + plan[RECORDS]], lanes[APART + plan[RECORDS]] = beyond, apart
+        lanes[LIMIT_VIOLATION + plan[RECORDS]], lanes[SQUARED_DISTANCE + plan[RECORDS]] = (
+            beyond,
+            apart,
+        )
         if results < SLOTS:
-            judge(plan, numbers, lanes, result_at(results), FRESH)
+            check_closure(plan, numbers, lanes, result_at(results), FRESH)
             results += 1
-    counts[0] = put_back(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)
+    counts[0] = write_solutions(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)
     return _has_near(errors, counts[0])

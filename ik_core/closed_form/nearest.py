@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2, IntArray1
 from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
@@ -66,29 +67,29 @@ VALUES = 8
 values as there are lanes. Where none of them has a solution those in between are tried."""
 PROBLEM, TRIED = ROWS, ROWS + 1
 """Rows of the memory: the problem of a lane (-1: none), and how many values it has tried."""
-ROOM = ROWS + 2
+SCRATCH_ROWS = ROWS + 2
 
 _in_lanes = in_lanes[WIDTH]
 
 
-@kernel
+@kernel(entry='ik_nearest_solutions')
 def nearest_solutions(
-    plan: IntArray,
-    numbers: Array,
-    targets: Array,
-    starts: Array,
+    plan: IntArray1,
+    numbers: Array2,
+    targets: Array2,
+    starts: Array2,
     first: int,
     last: int,
-    memory: Array,
-    points: Array,
+    memory: Array2,
+    points: Array2,
 ) -> None:
     """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
     to the start, or, without one, the start inside the limits.
 
-    targets (N, 12), starts (N, variables). memory (ROOM, WIDTH). plan, numbers: see `records`,
-    with the variables as columns; starts that miss the target by no more than STAYS [m, rad] stay,
-    or, where that is below 0, those that miss it by more. The answers do not depend on what else
-    is in 0..N-1.
+    targets (N, 12), starts (N, variables). memory (SCRATCH_ROWS, WIDTH). plan, numbers: those of
+    `records`, with the variables as columns. Starts that miss the target by no more than STAYS
+    [m, rad] stay; if STAYS is below 0, those that miss it by more than -STAYS. The answers do not
+    depend on what else is in 0..N-1.
     """
     one, following = last - first == 1, first
     spread = BRANCHES if one else POSES

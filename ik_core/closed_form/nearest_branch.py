@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2, Array3, IntArray1
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
 from .branch_search import (
@@ -57,9 +58,9 @@ from .records import (
     DISTANCE,
     ERROR,
     JOINTS,
+    LIMIT_MARGIN,
     NONE,
     REDUNDANT_JOINT,
-    ROOM,
     SLOTS,
     SPARE,
     WIDTH,
@@ -87,20 +88,20 @@ UNKNOWN = math.inf
 _in_lanes = in_lanes[WIDTH]
 
 
-@kernel
+@kernel(entry='ik_nearest_branch')
 def nearest_branch(
-    plan: IntArray,
-    numbers: Array,
-    wide: Array,
-    target: Array,
-    start: Array,
-    values: Array,
-    trial: Array,
-    paths: Array,
-    parts: Array,
-    ends: Array,
-    memory: Array,
-    q: Array,
+    plan: IntArray1,
+    numbers: Array2,
+    wide: Array2,
+    target: Array2,
+    start: Array2,
+    values: Array1,
+    trial: Array2,
+    paths: Array3,
+    parts: Array2,
+    ends: Array3,
+    memory: Array2,
+    q: Array1,
 ) -> tuple[float, bool]:
     """Fill q (n,), which is the start, with the nearest solution; return the value it holds, and
     whether those next to the start, or with its own value, have to be looked for with care.
@@ -159,7 +160,7 @@ def _evaluate_start(
         cost = memory[at + DISTANCE, lane]
         if cost < NONE and memory[at + ERROR, lane] <= EXACT:
             value, nothing = memory[at + plan[REDUNDANT_JOINT], lane], False
-            take(cost, max(memory[at + ROOM, lane], -SNAP), value, lane, trial)
+            take(cost, max(memory[at + LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
         near |= cost < NONE
     return nothing and near
 
@@ -241,7 +242,7 @@ def _evaluate_branches(
         keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
         for slot in range(passes_of(plan, POSES)):
             at = result_at(slot)
-            cost, margin = memory[at + DISTANCE, lane], memory[at + ROOM, lane]
+            cost, margin = memory[at + DISTANCE, lane], memory[at + LIMIT_MARGIN, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
 

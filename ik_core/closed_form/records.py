@@ -111,15 +111,15 @@ START = FREE + 2 * MOST_ELEMENTS
 VALUE = START + MOST_JOINTS
 """The redundancy parameter, as the joint stands."""
 SIGN_OF, GAP = VALUE + 1, VALUE + 1 + SIGNS
-BEYOND = GAP + SIGNS
+LIMIT_VIOLATION = GAP + SIGNS
 """How far the joints before each record are beyond their limits,"""
-APART = BEYOND + MOST_RECORDS + 1
+SQUARED_DISTANCE = LIMIT_VIOLATION + MOST_RECORDS + 1
 """Column of the squared distance to the start."""
-POINT = APART + MOST_RECORDS + 1
+POINT = SQUARED_DISTANCE + MOST_RECORDS + 1
 """Where each joint stands."""
 BOUND = POINT + MOST_JOINTS
 """Squared distances to the start from which on solutions are of no use."""
-LOST, SPARE = BOUND + 1, BOUND + 2
+UNDETERMINED, SPARE = BOUND + 1, BOUND + 2
 """1 where a joint was undetermined and FREE is not a number."""
 CAREFUL = BOUND + 3
 """1 where a candidate is only near a solution, or two may be the same."""
@@ -129,7 +129,12 @@ KEPT, KEEPS = BOUND + 5, 13
 """What a record keeps for its second sign: mean and half difference of two angles, a, w; a TURN
 its angle up to AROUND. And for the plan's last sign: the object as seen from behind SHARED."""
 RESULTS = KEPT + MOST_RECORDS * KEEPS
-ERROR, DISTANCE, ROOM, GAPS = MOST_JOINTS, MOST_JOINTS + 1, MOST_JOINTS + 2, MOST_JOINTS + 3
+ERROR, DISTANCE, LIMIT_MARGIN, GAPS = (
+    MOST_JOINTS,
+    MOST_JOINTS + 1,
+    MOST_JOINTS + 2,
+    MOST_JOINTS + 3,
+)
 """Columns of a branch behind its joints: error of the loop, squared distance to the start, margin
 to its end, and margins of its subproblems.
 """

@@ -16,10 +16,10 @@ from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array
 from ..options import check_function, measured, whole_number
-from .forms import ClosedForm
+from .closed_form import ClosedForm
 from .kernel import EXACT
 from .records import NONE
-from .sweeping import EVERY, LAST
+from .redundancy_scan import EVERY, LAST
 
 SAMPLES, FIRST_SAMPLES = 180, 40
 """Samples for the interval scan and golden-section refinement; doubled when no solution is found.

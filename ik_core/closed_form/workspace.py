@@ -18,7 +18,7 @@ from .families import Strategy
 from .kernel import BY_START, solve_poses
 from .nearest_branch import PART, PARTS, WIDER, nearest_branch
 from .records import ARRAYS, JUDGED, MARGIN, MISSES, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
-from .sweeping import hidden_values, sweep
+from .redundancy_scan import hidden_values, sweep
 
 CACHE_LINE = 64
 """Bytes."""
@@ -169,7 +169,7 @@ class Workspace:
     # --- seven joints ---------------------------------------------------------------------------
 
     def sweep(self, targets: Array, start: Array, values: Array, task: int) -> tuple[float, Array]:
-        """The answer of `sweeping.sweep`, and the costs (N,), for targets (1, 12)."""
+        """The answer of `redundancy_scan.sweep`, and the costs (N,), for targets (1, 12)."""
         self._start[0], costs = start, np.zeros(len(values))
         own = self._trial, self._memory, costs
         given = self.plan, self.numbers, targets, self._start, values, task
@@ -186,7 +186,7 @@ class Workspace:
         return value, in_doubt, q
 
     def hidden(self, targets: Array, start: Array, values: Array) -> Array | None:
-        """The result of `sweeping.hidden_values` for targets (1, 12); None if joints are
+        """The result of `redundancy_scan.hidden_values` for targets (1, 12); None if joints are
         undetermined.
         """
         wide = self._widened(len(values))

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collisions: which configurations of a robot are free, and how far apart things are.
+"""Collisions: which configurations of a robot are free, and distances between links and obstacles.
 
-`Collisions` answers for a robot and a `World` of obstacles. What it is made of, in this order:
+`Collisions` is the entry point, for a robot and a `World` of obstacles. Its parts:
 
 - pieces: `piece` makes convex pieces from the elements of a URDF; `cutting` cuts meshes, `covers`
-  puts a sphere and a capsule around each piece, `cache` and `array_files` keep results on disk
-- kernels: `records` has their data, `packing` fills it; `bounds` are lower bounds in lanes, `gjk`
-  distances, `epa` depths; `rows` are those that Python calls
+  finds a sphere and a capsule around each piece, `cache` and `array_files` keep results on disk
+- kernels: `records` has their data, `packing` fills it; `bounds` computes lower bounds in lanes,
+  `gjk` distances, `epa` depths, `normals` exact normals of cylinders; `rows` has the kernels that
+  Python calls
 - pairs: `proof` decides whether two links can meet, `pairs` gives verdicts, `srdf` reads an SRDF
-- `shapes` and `world` are obstacles, `world_file` reads them
+- obstacles: `shapes` and `world`; `world_file` reads them
 """
 
 from ..robot.urdf_shapes import Box, Capsule, Cylinder, Sphere

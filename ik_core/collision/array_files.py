@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays kept in a folder of the user's own, by a hash of all that they are made of."""
+"""Cache of arrays in the user's cache folder, by a hash of everything they depend on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import numpy as np
 from ..kernels.cache_folder import cache_folder
 from ..maths.rotations import Array
 
-MOST_FILES = 2000
-"""Files that are kept in a folder; the oldest are deleted."""
+MOST_FILES = 2000  # in a folder; the oldest are deleted
 
 
 def load(name: str, key: str) -> Array | None:
-    """Return the array that was kept in a folder by that key, None if there is none."""
+    """Load the array stored under a key in the folder `name`; None if there is none."""
     folder = cache_folder(name)
     if folder is None:
         return None
@@ -33,8 +32,8 @@ def load(name: str, key: str) -> Array | None:
 
 
 def _read(path: Path) -> Array:
-    """Return the array of a file. Raises OSError, ValueError for what `store` did not write: of a
-    damaged header nothing is believed that the length of the file contradicts."""
+    """Read an array from a file. Raises OSError, and ValueError for files that `store` did not
+    write; a damaged header is not trusted beyond the length of the file."""
     with path.open('rb') as file:
         head = np.lib.format.read_magic(file)
         if head != (1, 0):
@@ -50,7 +49,7 @@ def _read(path: Path) -> Array:
 
 
 def store(name: str, key: str, array: Array) -> None:
-    """Keep an array, unless there is no folder for it."""
+    """Store an array; does nothing if there is no cache folder."""
     folder = cache_folder(name)
     if folder is None:
         return

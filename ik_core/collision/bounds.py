@@ -1,33 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bounds of distances, in lanes: by spheres, then by capsules and boxes.
 
-Each lane is a configuration. A test that no lane needs is skipped. No bound is above the distance
-of the two pieces: `GUARD` is more than what rounding adds.
+Each lane is a configuration. A test is skipped if no lane needs it. `GUARD` covers rounding, so
+that no bound exceeds the distance of the two pieces.
 """
 
 from __future__ import annotations
 
 from ..kernels.jit import inline_kernel, kernel
-from ..maths.lanes import Number, bits, least, most, root, select, wave
+from ..maths.lanes import Number, bits, cos_sin, least, most, root, select
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, put_frame
 from ..maths.vectors import Vector, dot, minus
 from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARIABLE, moved_frame
 from .records import BOUND, BOX, CAPSULES, FIRST, SECOND, Record
 
-GUARD = 1e-9
-"""[m] Rounding of what a bound is made of, for a robot of up to 1e3 m."""
-NEWTON_STEPS = 3
-"""Steps to the point of a capsule's axis that is nearest to a box: the bound holds after any."""
+GUARD = 1e-9  # [m] more than the rounding errors in a bound, for a robot of up to 1e3 m
+NEWTON_STEPS = 3  # to the point of a capsule's axis nearest to a box: any number gives a bound
 FAR = 1e300
 TINY = 1e-30
-PARALLEL = 1e-12
-"""Square of the sine of an angle below which two segments are parallel."""
+PARALLEL = 1e-12  # squared sine of the angle below which two segments are parallel
 
 
 @kernel
 def place_pieces(model: Record, state: Record) -> None:
-    """Fill the frames of all bodies at the configurations `state.q`, and the spheres and capsules
-    of all pieces that move, in the root link's frame."""
+    """Write the frames of all bodies at the configurations `state.q`, and the spheres and capsules
+    of all moving pieces, in the root link's frame."""
     _place_bodies(model, state)
     sphere, capsule, centre, ends = model.sphere, model.capsule, state.centre, state.ends
     for i in range(model.moving):
@@ -42,11 +39,12 @@ def place_pieces(model: Record, state: Record) -> None:
 
 @kernel
 def _place_bodies(model: Record, state: Record) -> None:
+    """Write the frames of all bodies at the configurations `state.q`."""
     tree, geometry, frames = model.tree, model.geometry, state.frames
     angle, cosine, sine = state.angle, state.cosine, state.sine
-    for k in range(tree.shape[0]):  # before all else: one after the other, each waits for itself
+    for k in range(tree.shape[0]):  # sines first, for all bodies: they do not wait for each other
         angle[k] = geometry[k, MULTIPLIER] * state.q[tree[k, VARIABLE]] + geometry[k, OFFSET]
-        cosine[k], sine[k] = wave(angle[k])
+        cosine[k], sine[k] = cos_sin(angle[k])
     for k in range(tree.shape[0]):
         frame = compose(frame_at(frames, tree[k, PARENT] + 1), frame_at(geometry, k))
         first = angle[k] if tree[k, KIND] == PRISMATIC else cosine[k]
@@ -55,6 +53,7 @@ def _place_bodies(model: Record, state: Record) -> None:
 
 @inline_kernel
 def _point(frame: Frame, points: Array, i: int, first: int) -> tuple[Number, Number, Number]:
+    """Point i of a body, columns first to first + 2, in the root link's frame."""
     x, y, z = from_axes(frame, (points[i, first], points[i, first + 1], points[i, first + 2]))
     return x + frame[9], y + frame[10], z + frame[11]
 
@@ -63,7 +62,7 @@ def _point(frame: Frame, points: Array, i: int, first: int) -> tuple[Number, Num
 def bound_pairs(model: Record, state: Record, reach: float) -> int:
     """Find the pairs that may be nearer than their margin, or than `reach` [m], in any lane.
 
-    Fills `near`, `lanes` and, of these pairs, `bound`; returns how many there are.
+    Fills `near`, `lanes` and, for these pairs, `bound`; returns their number.
     """
     pairs, sphere, capsule, centre = model.pairs, model.sphere, model.capsule, state.centre
     count = 0
@@ -85,7 +84,7 @@ def bound_pairs(model: Record, state: Record, reach: float) -> int:
             if bits(x * x + y * y + z * z <= far * far) == 0:
                 continue
             bound = _to_box(model.box, j, start, axis)
-            bound = select(bound > 0.0, bound, -FAR)  # it may be deeper than its radius
+            bound = select(bound > 0.0, bound, -FAR)  # 0: inside the box, to an unknown depth
         else:
             low = _height(model.box, j, start)
             bound = least(low, low + _rise(model.box, j, axis))
@@ -130,9 +129,9 @@ def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
     dd, ee, de, dr, er = dot(d, d), dot(e, e), dot(d, e), dot(d, r), dot(e, r)
     sine = dd * ee - de * de
     s = select(sine > PARALLEL * dd * ee, (de * er - dr * ee) / most(sine, TINY), 0.0 * dd)
-    s = _share(s)
-    t = _share((de * s + er) / most(ee, TINY))
-    s = _share((de * t - dr) / most(dd, TINY))
+    s = _clamp(s)
+    t = _clamp((de * s + er) / most(ee, TINY))
+    s = _clamp((de * t - dr) / most(dd, TINY))
     x, y, z = (
         r[0] + s * d[0] - t * e[0],
         r[1] + s * d[1] - t * e[1],
@@ -142,14 +141,14 @@ def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
 
 
 @inline_kernel
-def _share(x: Number) -> Number:
-    """x in 0..1."""
+def _clamp(x: Number) -> Number:
+    """Clamp x to 0..1."""
     return least(most(x, 0.0), 1.0)
 
 
 @inline_kernel
 def _in_box(box: Array, j: int, point: Vector) -> Vector:
-    """A point as a box sees it."""
+    """A point in a box's frame."""
     x, y, z = point[0] - box[j, 9], point[1] - box[j, 10], point[2] - box[j, 11]
     return _in_axes(box, j, (x, y, z))
 
@@ -167,10 +166,11 @@ def _in_axes(box: Array, j: int, v: Vector) -> Vector:
 
 @inline_kernel
 def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
-    """A lower bound of the distance of a segment to a box; the distance once it has converged.
+    """A lower bound of the distance of a segment from a box; the distance once it has converged.
 
-    At any point of the segment, the plane across the way from the box's nearest point separates
-    the two by what it is away from both. Newton's method finds the point where that is most.
+    For any point of the segment, the normal is the direction to it from the box's nearest point.
+    The gap between segment and box along that normal is a bound. Newton's method finds the point
+    with the largest gap.
     """
     hx, hy, hz = box[j, 12], box[j, 13], box[j, 14]
     ax, ay, az = _in_box(box, j, start)
@@ -185,7 +185,7 @@ def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
         bound = most(bound, gap / root(most(ux * ux + uy * uy + uz * uz, TINY)))
         bend = select(ux != 0.0, dx * dx, 0.0) + select(uy != 0.0, dy * dy, 0.0)
         bend = bend + select(uz != 0.0, dz * dz, 0.0)
-        t = _share(t - along / most(bend, TINY))
+        t = _clamp(t - along / most(bend, TINY))
     return bound
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of meshes, kept in a folder of the user's own by the content that they were made of.
+"""Cache of the convex pieces of meshes, by the content of the mesh files.
 
-A file is one array of numbers: how many pieces; how many corners each has; and for each piece its
-sphere (4), capsule (7) and corners. One that is damaged is made again.
+A file is one array of numbers: the number of pieces; the number of corners of each; and for each
+piece its sphere (4), capsule (7) and corners. A damaged file is made again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CoveredHull(NamedTuple):
 
 
 def key_of(data: bytes, suffix: str, scale: Sequence[float]) -> str:
-    """Return the name of a mesh's pieces: a hash of all that they are made of."""
+    """The key of a mesh's pieces: a hash of the file's bytes, the scale and the code that cuts."""
     digest = hashlib.blake2b(data, digest_size=16)
     digest.update(f'{suffix.lower()} {[*map(float, scale)]} {_sources()}'.encode())
     return digest.hexdigest()
@@ -38,6 +38,7 @@ def key_of(data: bytes, suffix: str, scale: Sequence[float]) -> str:
 
 @cache
 def _sources() -> str:
+    """A hash of the sources that pieces depend on."""
     digest = hashlib.blake2b(digest_size=16)
     for module in (cutting, covers):
         digest.update(Path(module.__file__ or '').read_bytes())
@@ -45,7 +46,7 @@ def _sources() -> str:
 
 
 def load(key: str) -> list[CoveredHull] | None:
-    """Return the pieces of that name, None if there are none."""
+    """Load the pieces stored under a key; None if there are none."""
     numbers = array_files.load(FOLDER, key)
     try:
         return None if numbers is None else _unpack(numbers)
@@ -54,18 +55,19 @@ def load(key: str) -> list[CoveredHull] | None:
 
 
 def store(key: str, hulls: Sequence[CoveredHull]) -> None:
-    """Keep pieces, unless there is no folder for them."""
+    """Store pieces; does nothing if there is no cache folder."""
     array_files.store(FOLDER, key, _pack(hulls))
 
 
 def _pack(hulls: Sequence[CoveredHull]) -> Array:
+    """Pieces as the array of a file, described above."""
     counts = [len(hulls), *(len(hull.corners) for hull in hulls)]
     parts = [part.ravel() for hull in hulls for part in (hull.sphere, hull.capsule, hull.corners)]
     return np.concatenate([counts, *parts])
 
 
 def _unpack(numbers: Array) -> list[CoveredHull]:
-    """Return the pieces of `_pack`. Raises ValueError for numbers that it did not make."""
+    """The pieces of an array made by `_pack`. Raises ValueError for other arrays."""
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ValueError('these are not pieces')
     count = int(numbers[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Collisions`: is a configuration free, how far apart are links and obstacles, and which way."""
+"""`Collisions`: collision checks, distances and their gradients for links and obstacles."""
 
 from __future__ import annotations
 
@@ -39,23 +39,22 @@ from .rows import distances_at, free_rows, gradients_of_rows
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
-CHUNK = 4096
-"""Configurations between two looks at the interpreter, so that Ctrl-C ends a batch soon."""
+CHUNK = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
 FARTHEST = 1e300
+# pairs of bodies in different groups; in the same group; in different groups, on given bodies
 PairKind = Literal['moved', 'unmoved', 'settled']
-"""Pairs of bodies of different groups, of one group, of different groups on some bodies."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairDistance:
-    """The distance of two things: links of a robot, or a link and an obstacle.
+    """The distance between two links of a robot, or between a link and an obstacle.
 
     first, second : their names
-    distance : [m] of their surfaces; where they penetrate each other, minus the depth
+    distance : [m] between their surfaces; minus the depth if they penetrate each other
     points (2, 3) : [m] the nearest, or the deepest, points of both
-    normal (3,) : unit vector from the first to the second; moving the second one along it adds to
-        the distance
-    margin : [m] at which the pair is no longer free
+    normal (3,) : unit vector from the first to the second; moving the second one along it
+        increases the distance
+    margin : [m] the pair is free if the distance is larger than this
 
     Points and normal are in the root link's frame.
     """
@@ -73,7 +72,7 @@ class PairDistance:
 
 
 class _Part(NamedTuple):
-    """A piece of a link or of an obstacle, and its name."""
+    """A named piece of a link or of an obstacle, with the kind of its lower bound."""
 
     name: str
     piece: BodyPiece
@@ -91,23 +90,23 @@ class Collisions:
         collisions.distances(q, within=0.1) # of all pairs up to 0.1 m, the nearest first
         collisions.gradient(q)              # (n,) derivative of the nearest distance
 
-    robot : with collision geometry in its description, see `pieces_of`
-    world : obstacles; what is changed in it counts from the next call on
-    margin : [m] at which a pair is no longer free; or {('link', 'link'): m} by pairs of names, and
-        0.01 m for all others
+    robot : its description needs collision geometry, see `pieces_of`
+    world : obstacles; changes count from the next call on
+    margin : [m] distance at which a pair is no longer free; or {('link', 'link'): m} by pairs of
+        names, with 0.01 m for all others
     srdf : an SRDF, as a path or as text; the pairs that it disables are left out
     geometry, folders : as in `pieces_of`
     pieces : the robot's pieces, instead of those of its description
-    boxes : effort of the proofs that pairs never meet, the most boxes of joint positions for each
+    boxes : effort of the proofs that pairs never meet: the most boxes of joint positions per pair
 
-    `pairs` has what is known of each pair of links: those that provably never come nearer than the
-    margin inside the robot's limits, those that always touch, and fingers, which may touch, are
-    left out; see `LinkPair`. Where a joint is outside its limits, pairs that never meet inside
-    them are checked, too. Pairs with no joint between them, such as obstacles and links that never
-    move, are not checked.
+    `pairs` has the verdict on each pair of links, see `LinkPair`. Pairs are left out if they
+    provably never come nearer than the margin inside the robot's limits, if they always touch, or
+    if they are fingers, which may touch. If a joint is outside its limits, pairs that never meet
+    inside them are checked, too. Pairs with no joint between them, such as obstacles and links
+    that never move, are not checked.
 
-    Threads may share it, and then take turns. Raises UnsupportedProblem for a robot without
-    collision geometry, InvalidOption, FrameNotFound for unknown links.
+    Threads may share it; calls then run one after the other. Raises UnsupportedProblem for a robot
+    without collision geometry, InvalidOption, FrameNotFound for unknown links.
     """
 
     def __init__(
@@ -157,7 +156,7 @@ class Collisions:
             f'{len(self._model["pairs"]):,} pairs of pieces>'
         )
 
-    # --- what users ask --------------------------------------------------------------------------
+    # --- checks and distances --------------------------------------------------------------------
 
     @overload
     def free(self, q: Sequence[float], groups: IntArray | None = None) -> bool: ...
@@ -176,7 +175,7 @@ class Collisions:
         """Return whether all pairs are farther apart than their margins.
 
         q : (n,) for a bool, or (N, n) for an array (N,) of bools
-        groups (1 + bodies,) : pairs of bodies of one group do not count, see `groups` of a problem
+        groups (1 + bodies,) : ignore pairs of bodies of the same group, see `groups` of a problem
 
         Raises InvalidConfiguration.
         """
@@ -200,7 +199,7 @@ class Collisions:
         return free
 
     def are_outside(self, rows: Array) -> NDArray[np.bool_]:
-        """Return which joints (N, n) are outside the limits inside which verdicts are proved."""
+        """Mask (N, n) of joints outside the limits within which the verdicts are proved."""
         outside: NDArray[np.bool_] = (rows < self._lower) | (rows > self._upper)
         return outside
 
@@ -236,8 +235,8 @@ class Collisions:
 
         q : (n,) for a gradient (n,), or (N, n) for (N, n) [m per rad or m]
 
-        Where two pairs are equally near it is that of one of them, and where a face slides along
-        another one that of one of their points. Raises InvalidConfiguration.
+        If two pairs are equally near, it is the gradient of one of them; if a face slides along
+        another one, that of one pair of their points. Raises InvalidConfiguration.
         """
         single = np.ndim(q) != 2
         rows = for_kernels(self.robot.checked_rows(q, 1 if single else len(q)))  # type: ignore[arg-type]
@@ -274,8 +273,8 @@ class Collisions:
         ]
 
     def colliding(self, q: VectorLike, groups: IntArray | None = None) -> list[PairDistance]:
-        """Return the pairs that are no farther apart than their margins at q (n,), the deepest
-        first; an empty list where q is free. Raises InvalidConfiguration.
+        """Return the pairs at q (n,) that are not farther apart than their margins, the deepest
+        first; an empty list if q is free. Raises InvalidConfiguration.
 
         groups : as in `free`
         """
@@ -283,8 +282,10 @@ class Collisions:
         return [pair for pair in pairs if pair.distance <= pair.margin]
 
     def unmoved(self, rows: Array, groups: IntArray) -> tuple[list[PairDistance], int]:
-        """Return the pairs of bodies of one group that are no farther apart than their margins,
-        in the first configuration of rows (N, n) with such pairs, and its index; else ([], N).
+        """Return the first colliding configuration of rows (N, n) for pairs within one group.
+
+        Returns those pairs of bodies of the same group that are not farther apart than their
+        margins, the deepest first, and the index of the row; ([], N) if there is none.
         """
         is_outside = bool(self.are_outside(rows).any())
         with self._lock:
@@ -310,23 +311,23 @@ class Collisions:
 
     @property
     def model(self) -> Record:
-        """The record for kernels: another one after each change of the world."""
+        """The record for kernels; a new one after each change of the world."""
         with self._lock:
             self._update()
             return self._model
 
     @property
     def piece_names(self) -> list[str]:
-        """The names of links and obstacles, for each piece of `model`."""
+        """The name of the link or the obstacle of each piece of `model`."""
         with self._lock:
             self._update()
             return list(self._names)
 
     def moved_model(self, groups: IntArray, is_outside: bool) -> Record:
-        """The record of the pairs of bodies of different groups.
+        """The record with the pairs of bodies of different groups.
 
-        is_outside : some joint is outside its limits, so that pairs that never meet inside them
-            count, too
+        is_outside : True if a joint is outside its limits: then pairs that provably never meet
+            inside the limits are checked, too
         """
         with self._lock:
             return self._records('moved', groups, is_outside)[0]
@@ -334,8 +335,12 @@ class Collisions:
     def settled_model(
         self, groups: IntArray, bodies: NDArray[np.bool_], is_outside: bool
     ) -> Record | None:
-        """The record of those of the pairs of `moved_model` of which both pieces are on one of
-        some bodies (1 + bodies,), the root link first; None without any."""
+        """The record with those pairs of `moved_model` whose pieces are both on marked bodies.
+
+        bodies (1 + bodies,) : marks bodies, the root link first
+
+        Returns None if there are no such pairs.
+        """
         with self._lock:
             model = self._records('settled', np.where(bodies, groups, -1), is_outside)[0]
             return model if len(model['pairs']) else None
@@ -343,7 +348,7 @@ class Collisions:
     def _records(
         self, kind: PairKind, groups: IntArray | None, is_outside: bool
     ) -> tuple[Record, Record]:
-        """The record of some pairs, and a workspace for it. `groups` None: of all pairs."""
+        """The record with the pairs of a kind and its workspace; all pairs if `groups` is None."""
         self._update()
         base = self._model
         if groups is None and not is_outside:
@@ -368,8 +373,11 @@ class Collisions:
         return known[1:]
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
-        """Return the distance of the farthest piece on some bodies (1 + bodies,) from the origin
-        of a link [m], in the middle of the robot's range; pieces that never move do not count."""
+        """The largest distance [m] of pieces on marked bodies from the origin of a link.
+
+        It is computed in the middle of the robot's range. `bodies` (1 + bodies,) marks them;
+        pieces that never move do not count.
+        """
         model, frames = self.model, self.robot.frames(self.robot.middle_configuration)
         origin, farthest = self.robot.link_transform(frames, link)[:3, 3], 0.0
         for body, sphere in zip(model['body'].tolist(), model['sphere'], strict=True):
@@ -386,16 +394,16 @@ class Collisions:
         return float(model['radius'][model['kind'] == CYLINDER].max(initial=0.0))
 
     def body_of(self, name: str) -> int:
-        """The body that carries a link or an obstacle; -1 for what never moves."""
+        """The body that carries a link or an obstacle; -1 for the root link and the world."""
         link = self.world[name].link if name in self.world else name
         return -1 if link is None else self.robot.placement(link).body
 
     def workspace_of(self, model: Record) -> Record:
-        """Return a workspace for checks with a `model`: one for each caller of kernels."""
+        """Make a workspace for kernels that check with a `model`; each thread needs its own."""
         return workspace(self.robot, model)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the lock and the records, which a copy makes anew."""
+        """The state without the lock and the records, which `__setstate__` makes again."""
         own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}}
         for name in ('_lock', '_model', '_state'):
             del own[name]
@@ -414,14 +422,14 @@ class Collisions:
         return digest.hexdigest()
 
     def _update(self) -> None:
-        """Read the changes of the world since the last call."""
+        """Apply the changes of the world since the last call."""
         if self._version == self.world.version:
             return
         version, obstacles = self.world.version, tuple(self.world)
         allowed = self.world.allowed
         is_made = self._version >= 0 and allowed == self._allowed
         if is_made and _only_moved(self._obstacles, obstacles):
-            self._model = self._model.copy()  # searches under way have the one before
+            self._model = self._model.copy()  # running searches keep the old one
             for old, new in zip(self._obstacles, obstacles, strict=True):
                 if new.pose is not old.pose:
                     put_piece(self._model, self._names.index(new.name), self._placed(new))
@@ -431,7 +439,7 @@ class Collisions:
         self._obstacles, self._allowed, self._version = obstacles, allowed, version
 
     def _build(self, obstacles: Sequence[Obstacle], allowed: frozenset[frozenset[str]]) -> None:
-        """Make the records anew."""
+        """Make the records for the obstacles and the allowed pairs of names."""
         robot = self.robot
         parts = [
             _Part(piece.link, on_body(robot, piece), CAPSULES, piece.link) for piece in self.pieces
@@ -444,9 +452,9 @@ class Collisions:
             for link in each.touching:
                 robot.placement(link)
             piece = self._placed(each)
-            bound = bound_of(each.shape) if piece.body < 0 else CAPSULES  # others are in the world
+            bound = bound_of(each.shape) if piece.body < 0 else CAPSULES  # carried: it moves
             parts.append(_Part(each.name, piece, bound, each.link))
-        parts.sort(key=lambda part: part.piece.body < 0)  # those that move first
+        parts.sort(key=lambda part: part.piece.body < 0)  # moving pieces first
         touching = {each.name: {each.link, *each.touching} for each in obstacles}
         links = {(pair.first, pair.second): pair for pair in self.pairs}
         rows: list[tuple[int, int, int, int]] = []
@@ -457,17 +465,17 @@ class Collisions:
         groups: dict[tuple[str, str], int] = {}
         moving = sum(part.piece.body >= 0 for part in parts)
         for j, second in enumerate(parts):
-            for i, first in enumerate(parts[: min(j, moving)]):  # two that stand still never meet
+            for i, first in enumerate(parts[: min(j, moving)]):  # two fixed pieces never meet
                 names = first.name, second.name
                 if first.piece.body == second.piece.body or frozenset(names) in allowed:
                     continue
                 if first.name in touching or second.name in touching:
                     if _may_touch(first, second, touching):
                         continue
-                    margin, share = self.margins.of(*names), 0.0
+                    margin, fraction = self.margins.of(*names), 0.0
                 else:
                     pair = links.get(names) or links[names[::-1]]
-                    margin, share = pair.margin, pair.share
+                    margin, fraction = pair.margin, pair.share
                     if pair.verdict == 'never':
                         group = groups.setdefault(min(names, names[::-1]), len(groups))
                         proved.append((i, j, second.bound, group))
@@ -477,19 +485,19 @@ class Collisions:
                 group = groups.setdefault(min(names, names[::-1]), len(groups))
                 rows.append((i, j, second.bound, group))
                 margins.append(margin)
-                order.append(-share)
-        by_share = np.argsort(order, kind='stable')  # those that are often near decide soonest
-        pairs = np.array(rows, np.int64).reshape(-1, 4)[by_share]
+                order.append(-fraction)
+        by_fraction = np.argsort(order, kind='stable')  # pairs that are often near decide soonest
+        pairs = np.array(rows, np.int64).reshape(-1, 4)[by_fraction]
         self._proved = np.array(proved, np.int64).reshape(-1, 4)
         self._proved_margins = np.array(proved_margins)
         self._names = [part.name for part in parts]
         self._model = pack(
-            robot, [part.piece for part in parts], pairs, np.array(margins)[by_share]
+            robot, [part.piece for part in parts], pairs, np.array(margins)[by_fraction]
         )
         self._state = workspace(robot, self._model)
 
     def _placed(self, obstacle: Obstacle) -> BodyPiece:
-        """An obstacle in the frame of the body that carries it."""
+        """Convert an obstacle to a piece in the frame of its body. Raises FrameNotFound."""
         piece = moved(piece_of_shape(obstacle.shape), obstacle.pose)
         if obstacle.link is None:
             return piece
@@ -505,7 +513,7 @@ def _addresses(records: tuple[Record, Record]) -> tuple[int, int]:
 
 
 def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:
-    """Whether obstacles are the same ones, up to their poses."""
+    """Return whether two lists have the same obstacles, apart from their poses."""
     return len(before) == len(after) and all(
         one.shape is other.shape and one._replace(pose=other.pose) == other
         for one, other in zip(before, after, strict=True)
@@ -513,7 +521,7 @@ def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:
 
 
 def _may_touch(first: _Part, second: _Part, touching: Mapping[str, set[str | None]]) -> bool:
-    """Whether one of two parts is carried by a link, and may touch the other."""
+    """Return whether one of two parts is a carried obstacle that may touch the other."""
     return any(
         one.link is not None and one.name in touching and other.name in touching[one.name]
         for one, other in ((first, second), (second, first))

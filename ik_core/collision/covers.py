@@ -3,15 +3,15 @@
 
 The excess of a capsule that contains a convex body is the distance of its farthest point from
 that body. The difference of two support functions is largest at the normal of a facet as long as
-the capsule's ends are inside, so that
+the capsule's ends are inside, so
 
     excess = radius - depth
 
-for the smaller of the two ends' depths below the facets. Exact for all shapes here: for a box of
-half sizes a >= b >= c this gives the ends at a - c and the radius sqrt(b^2 + 2 c^2), for a
+for the smaller one of the two ends' depths below the facets. This is exact for all shapes here.
+For a box of half sizes a >= b >= c it gives ends at a - c and the radius sqrt(b^2 + 2 c^2), for a
 cylinder of half length a > r ends at a - r and the radius sqrt(2) r. For hulls it is minimised
 over the ends [NelderMead1965], with [GaoHan2012]'s coefficients. A sphere is a capsule whose ends
-are one.
+coincide.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ import math
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array2
 from ..maths.rotations import Array
 
-SAFETY = 1e-12
-"""Radii are longer by this, relative and in metres, so that rounding leaves no corner outside."""
-STEPS = 1500
-"""Evaluations of each search, at most."""
-CONVERGED = 1e-5
-"""A search ends when the values of its simplex differ by less, relative to the extent."""
-OUTSIDE = 10.0
-"""Penalty for ends outside of the hull, relative to their height over its facets."""
-FIRST_STEPS = (0.2, 0.05)
-"""Sizes of the simplices of successive searches, relative to the extent."""
+SAFETY = 1e-12  # added to radii, relative and in metres, so that rounding leaves no corner outside
+STEPS = 1500  # most evaluations of a search
+CONVERGED = 1e-5  # a search ends when its simplex's values differ by less, relative to the extent
+OUTSIDE = 10.0  # penalty for ends outside of the hull, relative to their height over its facets
+FIRST_STEPS = (0.2, 0.05)  # sizes of the simplices of successive searches, relative to the extent
 
 
 def cover_of_box(half: Array) -> tuple[Array, Array]:
@@ -48,7 +44,7 @@ def cover_of_box(half: Array) -> tuple[Array, Array]:
 
 
 def cover_of_cylinder(radius: float, length: float) -> tuple[Array, Array]:
-    """Return the sphere (4,) and the capsule (7,) around a cylinder along z, about its middle."""
+    """Return the sphere (4,) and the capsule (7,) around a cylinder along z, centred at 0 [m]."""
     half = 0.5 * length
     end = np.array([0.0, 0.0, max(half - radius, 0.0)])
     around = math.hypot(half - end[2], radius)
@@ -84,7 +80,7 @@ def excess_of(cover: Array, corners: Array, planes: Array) -> float:
 
 
 def _least(corners: Array, planes: Array, ends: Array, extent: float) -> Array:
-    """Return the cover of least excess that is found from these ends (1 or 2, 3)."""
+    """Minimise the excess of a cover from the ends (1 or 2, 3) [m] of a first one."""
     n = ends.size
     simplex, spare = np.empty((n + 1, n + 1)), np.empty((3, n + 1))
     x = ends.ravel()
@@ -100,20 +96,21 @@ def _least(corners: Array, planes: Array, ends: Array, extent: float) -> Array:
 def distances(points: Array, ends: Array) -> Array:
     """Return the distances (n,) [m] of points (n, 3) from a point (1, 3) or a segment (2, 3)."""
     along = ends[-1] - ends[0]
-    share = np.clip((points - ends[0]) @ along / max(along @ along, 1e-300), 0.0, 1.0)
-    found: Array = np.linalg.norm(points - ends[0] - np.outer(share, along), axis=1)
+    t = np.clip((points - ends[0]) @ along / max(along @ along, 1e-300), 0.0, 1.0)
+    found: Array = np.linalg.norm(points - ends[0] - np.outer(t, along), axis=1)
     return found
 
 
 def _with_radius(*ends: Array, radius: float) -> Array:
+    """A cover of some ends, with the radius enlarged by SAFETY."""
     return np.array([*np.concatenate(ends), radius + SAFETY * (1.0 + radius)])
 
 
 @kernel
 def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
-    """Excess [m] of the least cover around the corners whose ends are in a row of a table.
+    """Excess [m] of the smallest cover around the corners with given ends, a row of `table`.
 
-    A row has 3 numbers for a sphere, 6 for a capsule, and one more.
+    A row has 3 numbers for a sphere, 6 for a capsule, and one more for the value.
     """
     last = table.shape[1] - 4
     ax, ay, az = table[row, 0], table[row, 1], table[row, 2]
@@ -123,27 +120,27 @@ def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
     reach = 0.0
     for i in range(corners.shape[0]):
         px, py, pz = corners[i, 0] - ax, corners[i, 1] - ay, corners[i, 2] - az
-        share = min(max((px * dx + py * dy + pz * dz) * scale, 0.0), 1.0)
-        px, py, pz = px - share * dx, py - share * dy, pz - share * dz
+        t = min(max((px * dx + py * dy + pz * dz) * scale, 0.0), 1.0)
+        px, py, pz = px - t * dx, py - t * dy, pz - t * dz
         reach = max(reach, px * px + py * py + pz * pz)
     height = -math.inf
     for i in range(planes.shape[0]):
         nx, ny, nz = planes[i, 0], planes[i, 1], planes[i, 2]
         higher = max(nx * ax + ny * ay + nz * az, nx * bx + ny * by + nz * bz)
         height = max(height, higher - planes[i, 3])
-    # An end outside is worth nothing: there the facets no longer measure the excess.
+    # Ends outside are penalised: there the facets no longer measure the excess.
     return math.sqrt(reach) + height + OUTSIDE * max(height, 0.0)
 
 
-@kernel
+@kernel(entry='ik_cover_descend')
 def descend(
-    corners: Array, planes: Array, simplex: Array, spare: Array, steps: int, converged: float
+    corners: Array2, planes: Array2, simplex: Array2, spare: Array2, steps: int, converged: float
 ) -> None:
     """Minimise `excess_at` from a simplex (n + 1, n + 1), whose last column gets the values [m].
 
-    steps : evaluations, at most
-    converged : [m], the range of values that ends it
-    spare (3, n + 1) : overwritten
+    steps : most evaluations
+    converged : [m] ends when the values of the simplex differ by less
+    spare (3, n + 1) : scratch
     """
     n = simplex.shape[1] - 1
     for row in range(n + 1):
@@ -172,14 +169,14 @@ def descend(
         elif spare[1, n] >= simplex[second, n]:
             inside = -1.0 if spare[1, n] >= simplex[worst, n] else 1.0
             _move(simplex, spare, worst, 2, inside * (0.75 - 0.5 / n))
-        taken = 1
+        better = 1
         if spare[1, n] < simplex[best, n] or spare[1, n] >= simplex[second, n]:
             spare[2, n] = excess_at(corners, planes, spare, 2)
             step += 1
-            taken = 2 if spare[2, n] < spare[1, n] else 1
-        if spare[taken, n] < simplex[worst, n]:
+            better = 2 if spare[2, n] < spare[1, n] else 1
+        if spare[better, n] < simplex[worst, n]:
             for k in range(n + 1):
-                simplex[worst, k] = spare[taken, k]
+                simplex[worst, k] = spare[better, k]
             continue
         for row in range(n + 1):
             if row != best:
@@ -191,6 +188,6 @@ def descend(
 
 @kernel
 def _move(simplex: Array, spare: Array, worst: int, row: int, factor: float) -> None:
-    """Put centroid + factor (centroid - worst point) into a row of `spare`, centroid in row 0."""
+    """Write centroid + factor (centroid - worst point) into a row of `spare`; row 0: centroid."""
     for k in range(simplex.shape[1] - 1):
         spare[row, k] = spare[0, k] + factor * (spare[0, k] - simplex[worst, k])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes cut by planes into a few convex pieces.
+"""Cut meshes by planes into a few convex pieces.
 
-A mesh is cut where that takes most volume away from the hulls of its parts. A part is what is in a
-cell, which the planes of cuts bound. Its piece is the hull of the triangles, clipped by these
-planes, and of the cell's corners inside the solid. It contains the solid there, up to rounding
-(1e-12 m): an extreme point of what is in the cell is on the surface, or else it is inside the
-solid, where nothing but the cell's planes ends it, so that it is a corner of the cell.
+A mesh is cut where that reduces the volume of the hulls most. The planes of cuts bound cells; a
+part is the mesh within a cell. Its piece is the hull of the triangles, clipped by these planes,
+and of the cell's corners inside the solid. It contains the solid there, up to rounding (1e-12 m):
+an extreme point of the solid in the cell is on the surface, or else it is inside the solid, where
+only the cell's planes bound it, so that it is a corner of the cell.
 
-The surface is contained for whatever triangles; what these enclose, if they are closed and turned
-the same way, inwards or outwards.
+The surface is contained for any triangles; the volume that they enclose, if they are closed and
+oriented the same way, inwards or outwards.
 """
 
 from __future__ import annotations
@@ -21,34 +21,29 @@ import numpy as np
 
 from ..exceptions import MeshError
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array3
 from ..maths.rotations import Array
 
 MOST_PIECES = 8
-LEAST_GAIN = 0.03
-"""A cut that takes away a smaller fraction of the volume of all hulls is not made."""
-SLABS = 12
-"""Planes are tried at these fractions of a part's extent, then nearer together."""
+LEAST_GAIN = 0.03  # cuts that remove a smaller fraction of the volume of all hulls are not made
+SLABS = 12  # planes are tried at these fractions of a part's extent, then nearer together
 REFINEMENTS = 4
-BALANCE = 0.01
-"""Cost of the larger side: of cuts that take as much away, the one in the middle is made."""
-MOST_TRIANGLES = 700
-"""Planes are searched with a random sample of so many triangles; they cut all of them."""
+BALANCE = 0.01  # cost of the larger side: of cuts that remove as much, the middle one is made
+MOST_TRIANGLES = 700  # in the random sample that planes are chosen with; they cut all triangles
+# a part whose hull has more corners, as a fan has, is searched with a smaller sample: the time for
+# a hull grows with its corners, and a search computes a thousand hulls
 MANY_CORNERS, FEWER_TRIANGLES = 1000, 150
-"""A part whose hull has more corners, as a fan has, is searched with a smaller sample: a hull
-takes as long as it has corners, and a search takes a thousand."""
-FLAT = 1e-9
-"""Least volume of a hull, as a fraction of its extent's cube."""
-PARALLEL = 1e-6
-"""Three planes whose normals span a smaller volume have no corner."""
-OUTSIDE = 0.25
-"""Winding numbers of points inside the solid are larger: 1 if it is closed."""
+FLAT = 1e-9  # least volume of a hull, as a fraction of its extent's cube
+PARALLEL = 1e-6  # three planes whose normals span a smaller volume have no corner
+OUTSIDE = 0.25  # winding numbers of points inside the solid are larger: 1 if it is closed
 
 
 class Hull(NamedTuple):
-    """The convex hull of points, with its volume [m3] and area [m2].
+    """A convex hull, with its volume [m3] and area [m2].
 
-    corners (n, 3), planes (m, 4) : [m], unit normals, outwards, and offsets
-        A point x (3,) is inside if `normal @ x <= offset` for all planes.
+    corners (n, 3) : [m]
+    planes (m, 4) : unit normals, outwards, and offsets [m]; a point x (3,) is inside if
+        `normal @ x <= offset` for all planes
     """
 
     corners: Array
@@ -60,10 +55,10 @@ class Hull(NamedTuple):
 class Part(NamedTuple):
     """The part of a mesh in a cell.
 
-    triangles (T, 3, 3) : clipped by the planes of the cell
-    inner (n, 3) : the corners of the cell inside the solid
-    cell (k, 4) : the planes, as those of a hull
-    hull : of triangles and corners
+    triangles (T, 3, 3) : clipped by the planes of the cell [m]
+    inner (n, 3) : the corners of the cell inside the solid [m]
+    cell (k, 4) : the planes of the cell, as in `Hull`
+    hull : of the triangles and the inner corners
     """
 
     triangles: Array
@@ -74,17 +69,17 @@ class Part(NamedTuple):
 
 def hull_of(points: Array) -> Hull | None:
     """Return the convex hull of points (n, 3), None if they are flat."""
-    if len(points) > MANY_CORNERS:  # corners of triangles are there many times: a fan's at each
+    if len(points) > MANY_CORNERS:  # triangles repeat corners: those of a fan all have its centre
         points = np.unique(points, axis=0)
     found = _convex_hull(points)
     if found is None:
         return None
-    planes = np.unique(found.equations, axis=0)  # the same for triangles of one facet
+    planes = np.unique(found.equations, axis=0)  # triangles of one facet have the same
     return Hull(points[found.vertices], planes * [1.0, 1.0, 1.0, -1.0], found.volume, found.area)
 
 
 def hull_triangles(points: Array) -> Array:
-    """Return the triangles (T, 3, 3) of the convex hull of points (n, 3) that are not flat."""
+    """Return the triangles (T, 3, 3) of the convex hull of points (n, 3), which span a volume."""
     return points[_convex_hull(points).simplices]
 
 
@@ -111,8 +106,8 @@ def convex_pieces(triangles: Array) -> list[Hull]:
     parts = [Part(triangles, np.empty((0, 3)), np.empty((0, 4)), hull)]
     splits = [split(triangles, parts[0], LEAST_GAIN * hull.volume)]
     while True:
-        room = MOST_PIECES - len(parts) + 1
-        choices = [k for k in range(len(parts)) if 2 <= len(splits[k]) <= room]
+        most = MOST_PIECES - len(parts) + 1
+        choices = [k for k in range(len(parts)) if 2 <= len(splits[k]) <= most]
         if not choices:
             return [part.hull for part in parts]
         k = max(choices, key=lambda k: gain(parts[k], splits[k]) / (len(splits[k]) - 1))
@@ -124,8 +119,8 @@ def convex_pieces(triangles: Array) -> list[Hull]:
 def split(solid: Array, part: Part, least: float) -> tuple[Part, ...]:
     """Return the parts that replace a part if its hull's volume falls by `least` [m3], else ().
 
-    These are the two sides of a cut, or up to four: the first cut of a ring takes nothing away
-    from its hull, but cuts of its halves do.
+    The result is the two sides of a cut, or up to four parts: the first cut of a ring does not
+    reduce its hull, but cuts of its halves do.
 
     solid (T, 3, 3) : the whole mesh
     """
@@ -143,12 +138,12 @@ def split(solid: Array, part: Part, least: float) -> tuple[Part, ...]:
 
 
 def gain(part: Part, sides: tuple[Part, ...]) -> float:
-    """Return the volume [m3] of hulls that a cut takes away; 0 for no cut, ()."""
+    """Return the volume [m3] by which a cut reduces the hulls; 0 for no cut, ()."""
     return part.hull.volume - sum(side.hull.volume for side in sides) if sides else 0.0
 
 
 def concavity(part: Part) -> float:
-    """Return how deep [m] the surface lies below its hull's facets, at most."""
+    """Return the largest depth [m] of the surface below its hull's facets."""
     sample = _sample(part.triangles)
     points = np.concatenate([sample.reshape(-1, 3), sample.mean(1)])
     depth = np.full(len(points), np.inf)
@@ -158,6 +153,7 @@ def concavity(part: Part) -> float:
 
 
 def _sample(triangles: Array, most: int = MOST_TRIANGLES) -> Array:
+    """A random sample of triangles, always the same one."""
     if len(triangles) <= most:
         return triangles
     chosen = np.random.default_rng(0).choice(len(triangles), most, replace=False)
@@ -165,7 +161,7 @@ def _sample(triangles: Array, most: int = MOST_TRIANGLES) -> Array:
 
 
 def best_cut(solid: Array, part: Part) -> tuple[Part, ...]:
-    """Return the two sides of the plane that takes most volume away, () if there is none.
+    """Return the two sides of the plane that reduces the hulls most; () if there is none.
 
     Planes are normal to the coordinate axes or to the part's principal axes.
 
@@ -203,7 +199,7 @@ def best_cut(solid: Array, part: Part) -> tuple[Part, ...]:
 
 
 def clip(triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
-    """Return the parts of triangles (T, 3, 3) where `axis @ x <= at`, and where it is not less."""
+    """Return the parts of triangles (T, 3, 3) with `axis @ x <= at`, and those with >=."""
     side = triangles @ axis - at
     below = [triangles[(side <= 0.0).all(1)]]
     above = [triangles[(side >= 0.0).all(1)]]
@@ -228,7 +224,7 @@ def clip(triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
 
 
 def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
-    """Return the corners (n, 3) of a plane and two of a part's cell, inside the cell and solid."""
+    """Return the corners (n, 3) of a plane with two of a part's cell, inside cell and solid."""
     corners = []
     for first, second in combinations(part.cell, 2):
         normals = np.stack([axis, first[:3], second[:3]])
@@ -244,10 +240,10 @@ def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
 
 
 def _costs_at(solid: Array, part: Part, axis: Array, planes: Array) -> list[float]:
-    """Return the volumes of the hulls of the sides of parallel planes, the lowest first.
+    """Return the costs of cuts at parallel planes, in ascending order: the volumes of both hulls,
+    and a little of the larger one.
 
-    And a little more where the sides are not alike. The hull of a side is that of the slabs
-    between its planes, one more slab at a time.
+    The hull of a side is updated by one slab between two planes at a time.
     """
     slabs, rest = [], part.triangles
     for at in planes:
@@ -270,7 +266,7 @@ def _costs_at(solid: Array, part: Part, axis: Array, planes: Array) -> list[floa
 def _growing(slabs: list[Array]) -> list[float]:
     """Return the volumes of the hulls of the first slab, the first two, and so on.
 
-    Infinite where points are flat.
+    They are infinite for flat points.
     """
     volumes, points = [], np.empty((0, 3))
     for slab in slabs:
@@ -281,11 +277,11 @@ def _growing(slabs: list[Array]) -> list[float]:
     return volumes
 
 
-@kernel
-def winding_number(triangles: Array, x: float, y: float, z: float) -> float:
-    """How often triangles (T, 3, 3) enclose a point [VanOosteromStrackee1983] Eq. 8.
+@kernel(entry='ik_winding_number')
+def winding_number(triangles: Array3, x: float, y: float, z: float) -> float:
+    """How often triangles (T, 3, 3) enclose the point (x, y, z) [VanOosteromStrackee1983] Eq. 8.
 
-    1 inside a closed surface, 0 outside; -1 inside one that is turned inside out.
+    The number is 1 inside a closed surface, 0 outside, and -1 inside one with inward triangles.
     """
     total = 0.0
     for i in range(triangles.shape[0]):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The depth to which two convex pieces penetrate each other [VandenBergen2001].
+"""The penetration depth of two convex pieces [VandenBergen2001].
 
-B - A contains the origin; the depth is the distance of the origin to its surface. A polytope of
-corners of B - A grows where it is nearest to the origin, until its nearest face is a part of that
-surface. It need not contain the origin when it begins: then the face that is farthest on the wrong
-side counts as the nearest one.
+B - A contains the origin; the depth is the distance of the origin to its surface. EPA grows a
+polytope of corners of B - A at its face nearest to the origin, until that face is part of the
+surface. The first polytope need not contain the origin: then the face that is farthest on the
+wrong side counts as the nearest one.
 
-Hulls have a depth to `EXACT`. A cylinder whose side is about as near to a point all around takes
-more corners than there are: then the depth is the least in the directions tried, which is at most
-a hundredth of its radius too much.
+Depths of hulls are exact to `EXACT`. A cylinder whose side is about equally near all around may
+need more corners than `MOST_CORNERS`: then the depth is the least one in the directions tried,
+which is too large by at most a hundredth of the radius.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import FAR, mix, nearest_point, put_corner, support, support_of_other, thickness_of
 from .records import MOST_CORNERS, MOST_FACES, Record
 
-EXACT = 1e-10
-"""[m] The depth of a polytope's face is found if the surface is no farther out than this."""
-LENGTH = 1e-9
-"""[m] Pieces whose difference is thinner have no inside."""
+EXACT = 1e-10  # [m] a face is part of the surface if that is no farther out than this
+LENGTH = 1e-9  # [m] if B - A is thinner, it has no inside
 
 
 @kernel
@@ -35,10 +33,10 @@ def depth_of(
     j: int,
     frame: Frame,
 ) -> float:
-    """The depth [m] to which pieces i and j penetrate each other, with their thickness.
+    """The depth [m] to which pieces i and j penetrate each other, including their radii.
 
     The arguments are those of `gjk.between`. Fills `state.witness` with the deepest points of
-    both, and `state.toward` with a unit vector in which j would have to move by the depth.
+    both, and `state.toward` with the unit vector along which j would have to move by the depth.
     """
     _, depth = depth_bounds(model, corners, state, lanes, i, j, frame)
     return depth
@@ -54,7 +52,7 @@ def depth_bounds(
     j: int,
     frame: Frame,
 ) -> tuple[float, float]:
-    """Bounds (lower, upper) of the depth; the upper one is that of `depth_of`."""
+    """Bounds (lower, upper) of the depth [m]; the upper one is that of `depth_of`."""
     polytope, planes = state.polytope, state.planes
     thick = thickness_of(model, i) + thickness_of(model, j)
     flat, normal = _first_tetrahedron(model, corners, state, lanes, i, j, frame)
@@ -105,7 +103,7 @@ def _corner_along(
     direction: Vector,
     k: int,
 ) -> None:
-    """Corner k of the polytope = the one of B - A that is farthest along a direction."""
+    """Write corner k of the polytope: the point of B - A that is farthest along a direction."""
     a = support(model, corners, state, lanes, i, times(-1.0, direction))
     b = support_of_other(model, corners, state, lanes, j, frame, direction)
     put_corner(state.polytope, k, minus(b, a), a, b)
@@ -121,7 +119,7 @@ def _first_tetrahedron(
     j: int,
     frame: Frame,
 ) -> tuple[bool, Vector]:
-    """Fill four corners and faces; or, if B - A is flat, return True and a direction across it."""
+    """Write four corners and faces; or if B - A is flat, return True and a direction across it."""
     polytope = state.polytope
     best, x = -1.0, (1.0, 0.0, 0.0)
     for axis in range(3):
@@ -176,8 +174,8 @@ def _is_off(
     direction: Vector,
     k: int,
 ) -> bool:
-    """Corner k = the one of both along and against a direction that is farther from corner 0;
-    whether it is off the plane through that."""
+    """Write corner k: of the farthest points along and against a direction, the one farther from
+    the plane through corner 0; return whether it is off that plane."""
     first = state.polytope
     _corner_along(model, corners, state, lanes, i, j, frame, direction, k)
     up = dot(minus(_row(first, k), _row(first, 0)), direction)
@@ -190,7 +188,7 @@ def _is_off(
 
 @inline_kernel
 def _any_across(x: Vector) -> Vector:
-    """A unit vector across a unit vector."""
+    """A unit vector perpendicular to a unit vector."""
     a, b, c = abs(x[0]), abs(x[1]), abs(x[2])
     axis = (1.0, 0.0, 0.0)
     if b <= a and b <= c:
@@ -203,7 +201,7 @@ def _any_across(x: Vector) -> Vector:
 
 @kernel
 def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
-    """Face f = three corners, counterclockwise seen from outside; a degenerate one is far away."""
+    """Write face f, corners counterclockwise from outside; at distance FAR if it is degenerate."""
     faces, planes, polytope = state.faces, state.planes, state.polytope
     faces[f, 0], faces[f, 1], faces[f, 2] = a, b, c
     p = _row(polytope, a)
@@ -221,8 +219,10 @@ def _set_face(state: Record, f: int, a: int, b: int, c: int) -> None:
 
 @kernel
 def _add_corner(state: Record, k: int, last: int) -> int:
-    """Replace the faces that corner k can see by those between it and their outline; return the
-    number of faces, 0 where there is no room for them."""
+    """Replace the faces that corner k sees by faces between it and their outline.
+
+    Returns the number of faces; 0 if there would be too many.
+    """
     faces, planes, edges, w = state.faces, state.planes, state.edges, _row(state.polytope, k)
     kept, count = 0, 0
     for f in range(last):
@@ -247,7 +247,7 @@ def _add_corner(state: Record, k: int, last: int) -> int:
 
 @inline_kernel
 def _toggle(edges: Array, count: int, a: int, b: int) -> int:
-    """Add an edge to the outline, or remove it if it is there the other way round."""
+    """Add an edge to the outline, or remove it if it is there in the opposite direction."""
     for e in range(count):
         if edges[e, 0] == b and edges[e, 1] == a:
             edges[e, 0], edges[e, 1] = edges[count - 1, 0], edges[count - 1, 1]
@@ -258,14 +258,18 @@ def _toggle(edges: Array, count: int, a: int, b: int) -> int:
 
 @kernel
 def _set_answer_of_side(state: Record, last: int, distance: float) -> None:
-    """Fill witness and direction from that of the faces up to a distance, such as the triangles of
-    a side with more corners, which has the point that is nearest to the origin."""
+    """Write witness and direction from the face nearest to the origin among those up to a
+    distance.
+
+    A side with more than three corners consists of several triangles; the nearest point is in one
+    of them.
+    """
     faces, planes, simplex = state.faces, state.planes, state.simplex
     best, nearest = FAR, 0
     for f in range(last):
         if planes[f, 3] <= distance:
             _load_face(state, faces[f, 0], faces[f, 1], faces[f, 2])
-            far = norm(mix(simplex, state.share, 0))
+            far = norm(mix(simplex, state.weights, 0))
             if far < best:
                 best, nearest = far, f
     f = nearest
@@ -275,22 +279,22 @@ def _set_answer_of_side(state: Record, last: int, distance: float) -> None:
 
 @kernel
 def _load_face(state: Record, a: int, b: int, c: int) -> None:
-    """Make three corners of the polytope the simplex, and find its nearest point."""
+    """Copy three corners of the polytope into the simplex, and find its nearest point."""
     simplex, polytope = state.simplex, state.polytope
     for column in range(9):
         simplex[0, column] = polytope[a, column]
         simplex[1, column] = polytope[b, column]
         simplex[2, column] = polytope[c, column]
     state.count = 1 if a == b else 3
-    nearest_point(state, simplex, state.share)
+    nearest_point(state, simplex, state.weights)
 
 
 @kernel
 def _set_answer(state: Record, a: int, b: int, c: int, normal: Vector) -> None:
-    """Fill witness and direction from a face of the polytope."""
+    """Write witness and direction from a face of the polytope."""
     _load_face(state, a, b, c)
     for axis in range(2):
-        x, y, z = mix(state.simplex, state.share, 3 + 3 * axis)
+        x, y, z = mix(state.simplex, state.weights, 3 + 3 * axis)
         state.witness[3 * axis], state.witness[3 * axis + 1] = x, y
         state.witness[3 * axis + 2] = z
     state.toward[0], state.toward[1], state.toward[2] = -normal[0], -normal[1], -normal[2]

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance of two convex pieces, with a lower and an upper bound [Gilbert1988].
+"""The distance between two convex pieces, by a lower and an upper bound [Gilbert1988].
 
-The nearest points of A and B are those of the origin and of the convex set B - A. A simplex of at
-most four of its corners is kept around the point of it that is nearest to the origin so far, whose
-distance is an upper bound; the corner that is farthest towards the origin replaces those that the
-nearest point does not need. The plane across it bounds the distance from below, so that many
-questions ("is it more than 10 mm?") are answered before the distance is known.
+The distance of A and B is that of the origin from the convex set B - A. GJK keeps a simplex of at
+most four corners of that set. The distance of the simplex's nearest point from the origin is an
+upper bound. The corner of B - A that is farthest towards the origin is added; corners that the
+nearest point does not need are dropped. The plane through the new corner, across the search
+direction, gives a lower bound, so that many questions ("is it more than 10 mm?") are answered
+before the distance is known.
 
-Shares of corners come from cross products of the corners themselves: their rounding grows with the
-inverse of a triangle's width, that of products of scalar products with its square. Near a curved
-surface triangles are narrow, so that one step of refinement follows.
+The weights of the corners come from cross products of the corners themselves: their rounding error
+grows with the inverse of a triangle's width, that of products of scalar products with its square.
+Triangles near a curved surface are narrow, so one step of refinement follows.
 
-A sphere, a capsule and all else that has a thickness is what it is thick around, so that its
-distance is found exactly, and one of at most the thickness is not yet a collision for the simplex.
+A sphere, a capsule or another piece with a thickness is a core (point, segment, hull) and a radius
+around it. GJK computes the distance of the cores, which is exact, and subtracts the radii; so
+pieces that touch by no more than their radii are not yet a collision for the simplex.
 """
 
 from __future__ import annotations
@@ -25,15 +27,12 @@ from .bounds import FAR
 from .records import CYLINDER, POINTS, WIDTH, Record
 
 MOST_ROUNDS = 128
+# consecutive rounds without progress beyond rounding: on a curved surface every other round may
+# have none, although the next one has
 MOST_STALLS = 4
-"""Rounds, one after the other, that come no nearer by more than rounding: on a curved surface
-every other round may, although the next one does."""
-ROUNDING = 4e-16
-"""Relative rounding error of a distance."""
-TOUCHING = 1e-13
-"""[m] At this distance two pieces touch: positions of corners are not known better."""
-FLAT = 1e-24
-"""Square of the sine of a triangle's angle below which it is a line."""
+ROUNDING = 4e-16  # relative rounding error of a distance
+TOUCHING = 1e-13  # [m] nearer pieces touch: positions of corners are not known better
+FLAT = 1e-24  # squared sine of a triangle's angle below which it is a line
 
 
 @kernel
@@ -51,16 +50,16 @@ def between(
 ) -> tuple[float, float]:
     """Bounds (lower, upper) of the distance [m] of pieces i and j, at most `tolerance` apart.
 
-    model, corners, state, lanes : `MODEL` and `STATE`, each as numbers and in lanes
-    frame : of piece j's body in that of piece i's
-    above, below : stop as soon as the distance is known to be more, or not to be more
+    model, corners, state, lanes : `MODEL` and `STATE`, each as scalars and as vectors of lanes
+    frame : of piece j's body, in that of piece i's body
+    above, below : [m] stop once the distance is known to exceed `above`, or not to exceed `below`
 
-    `state.toward` is where to begin, a direction from i to j, and then the way between the nearest
-    points, which are in `state.witness`, all in the frame of i's body. If what the pieces are
-    thick around touches, both bounds are minus their thickness.
+    `state.toward` is the first search direction, from i to j, and at the end the vector between
+    the nearest points, which are in `state.witness`, all in the frame of i's body. If the cores
+    touch, both bounds are minus the sum of the radii.
     """
     thick = thickness_of(model, i) + thickness_of(model, j)
-    toward, simplex, share = state.toward, state.simplex, state.share
+    toward, simplex, weights = state.toward, state.simplex, state.weights
     lower, upper = -FAR, FAR
     state.count = stalls = 0
     for _ in range(MOST_ROUNDS):
@@ -80,26 +79,27 @@ def between(
             break
         put_corner(simplex, state.count, w, a, b)
         state.count += 1
-        is_inside = nearest_point(state, simplex, share)
-        x, y, z = mix(simplex, share, 0)
+        is_inside = nearest_point(state, simplex, weights)
+        x, y, z = mix(simplex, weights, 0)
         length = norm((x, y, z))
         stalls = stalls + 1 if length >= upper else 0
         if not is_inside and (stalls == MOST_STALLS or length > (1.0 + ROUNDING) * upper):
-            break  # as near as rounding lets it come
+            break  # as near as rounding allows
         for c in range(6):
             state.witness[c] = 0.0
             for k in range(state.count):
-                state.witness[c] += share[k] * simplex[k, 3 + c]
+                state.witness[c] += weights[k] * simplex[k, 3 + c]
         if is_inside:
             return -thick, -thick
         upper = length
         toward[0], toward[1], toward[2] = x, y, z
-        _drop_unused(state, simplex, share)
+        _drop_unused(state, simplex, weights)
     return min(lower, upper) - thick, upper - thick
 
 
 @inline_kernel
 def thickness_of(model: Record, i: int) -> float:
+    """The radius [m] around a piece's core; 0 for cylinders, which have no core here."""
     return model.radius[i] if model.kind[i] == POINTS else 0.0
 
 
@@ -110,7 +110,7 @@ def thickness_of(model: Record, i: int) -> float:
 def support(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, direction: Vector
 ) -> Vector:
-    """The point of piece i that is farthest along a direction, both in the frame of its body."""
+    """The point of piece i that is farthest along a direction, both in its body's frame."""
     first, last = model.span[i, 0], model.span[i, 1]
     if model.kind[i] == CYLINDER:
         return _on_cylinder(model, first, model.radius[i], direction)
@@ -152,12 +152,13 @@ def corner_of(model: Record, first: int, k: int) -> Vector:
 
 @kernel
 def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) -> Vector:
-    """The point on the rim of the end that a direction points to; the centre along the axis."""
+    """The farthest point of a cylinder along a direction: on the rim of that end, or the end's
+    centre for a direction along the axis."""
     axis = corner_of(model, first, 2)
     along = dot(direction, axis)
     x, y, z = corner_of(model, first, 1 if along > 0.0 else 0)
     ex, ey, ez = _without(direction, axis)
-    ex, ey, ez = _without((ex, ey, ez), axis)  # what rounding left of it is scaled up below
+    ex, ey, ez = _without((ex, ey, ez), axis)  # again: the scale below would enlarge rounding
     across = norm((ex, ey, ez))
     scale = radius / across if across > 1e-12 else 0.0
     return x + scale * ex, y + scale * ey, z + scale * ez
@@ -165,7 +166,7 @@ def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) ->
 
 @inline_kernel
 def _without(v: Vector, axis: Vector) -> Vector:
-    """The component of v across a unit axis."""
+    """The component of v perpendicular to a unit axis."""
     along = dot(v, axis)
     return v[0] - along * axis[0], v[1] - along * axis[1], v[2] - along * axis[2]
 
@@ -180,7 +181,7 @@ def support_of_other(
     frame: Frame,
     direction: Vector,
 ) -> Vector:
-    """The support point of a piece on a body with a given frame, in that frame's parent."""
+    """The support point of piece j along a direction; both are moved by `frame`, j's body's."""
     x, y, z = from_axes(frame, support(model, corners, state, lanes, j, in_axes(frame, direction)))
     return x + frame[9], y + frame[10], z + frame[11]
 
@@ -195,13 +196,14 @@ def _at(simplex: Array, k: int) -> Vector:
 
 @inline_kernel
 def put_corner(simplex: Array, k: int, w: Vector, a: Vector, b: Vector) -> None:
+    """Write corner k of a simplex: w = b - a, and the points a of A and b of B."""
     for c in range(3):
         simplex[k, c], simplex[k, 3 + c], simplex[k, 6 + c] = w[c], a[c], b[c]
 
 
 @inline_kernel
 def _has(simplex: Array, count: int, w: Vector) -> bool:
-    """Whether a corner is among those of the simplex."""
+    """Return whether the simplex has a corner equal to w."""
     found = False
     for k in range(count):
         found = found or (
@@ -211,25 +213,25 @@ def _has(simplex: Array, count: int, w: Vector) -> bool:
 
 
 @inline_kernel
-def mix(simplex: Array, share: Array, first: int) -> Vector:
-    """The sum of corners, or with `first` 3 and 6 of points of A and B, by their shares."""
+def mix(simplex: Array, weights: Array, first: int) -> Vector:
+    """The weighted sum of a simplex's corners; of their points of A for first = 3, of B for 6."""
     x = y = z = 0.0
     for k in range(4):
-        if share[k] > 0.0:
-            x += share[k] * simplex[k, first]
-            y += share[k] * simplex[k, first + 1]
-            z += share[k] * simplex[k, first + 2]
+        if weights[k] > 0.0:
+            x += weights[k] * simplex[k, first]
+            y += weights[k] * simplex[k, first + 1]
+            z += weights[k] * simplex[k, first + 2]
     return x, y, z
 
 
 @inline_kernel
-def _drop_unused(state: Record, simplex: Array, share: Array) -> None:
-    """Keep the corners that have a share, in their order."""
+def _drop_unused(state: Record, simplex: Array, weights: Array) -> None:
+    """Drop the corners with weight 0; the others keep their order."""
     kept = 0
     for k in range(state.count):
-        if share[k] > 0.0:
+        if weights[k] > 0.0:
             if kept < k:
-                share[kept] = share[k]
+                weights[kept] = weights[k]
                 for c in range(9):
                     simplex[kept, c] = simplex[k, c]
             kept += 1
@@ -237,31 +239,31 @@ def _drop_unused(state: Record, simplex: Array, share: Array) -> None:
 
 
 @kernel
-def nearest_point(state: Record, simplex: Array, share: Array) -> bool:
-    """Fill the shares of the corners in the simplex's point that is nearest to the origin; return
-    whether that is the origin, inside a tetrahedron."""
+def nearest_point(state: Record, simplex: Array, weights: Array) -> bool:
+    """Find the simplex's point nearest to the origin, as weights of the corners; return whether it
+    is the origin itself, inside a tetrahedron."""
     for k in range(4):
-        share[k] = 0.0
+        weights[k] = 0.0
     if state.count == 1:
-        share[0] = 1.0
+        weights[0] = 1.0
     elif state.count == 2:
-        _try_edge(simplex, 0, 1, FAR, state.trial, share)
+        _try_edge(simplex, 0, 1, FAR, state.trial, weights)
     elif state.count == 3:
-        _try_face(simplex, 0, 1, 2, FAR, state.trial, share)
+        _try_face(simplex, 0, 1, 2, FAR, state.trial, weights)
     else:
-        return _try_tetrahedron(simplex, state.trial, share)
+        return _try_tetrahedron(simplex, state.trial, weights)
     return False
 
 
 @kernel
-def _take(simplex: Array, best: float, trial: Array, share: Array) -> float:
-    """Take trial shares if their point is nearer than `best`; the square of its distance."""
+def _keep_nearer(simplex: Array, best: float, trial: Array, weights: Array) -> float:
+    """Copy the trial weights if their point is nearer; return the smaller squared distance."""
     point = mix(simplex, trial, 0)
     square = dot(point, point)
     if square >= best:
         return best
     for k in range(4):
-        share[k] = trial[k]
+        weights[k] = trial[k]
     return square
 
 
@@ -272,22 +274,22 @@ def _clear(trial: Array) -> None:
 
 
 @kernel
-def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, share: Array) -> float:
-    """Take the nearest point of an edge if it is nearer than `best`."""
+def _try_edge(simplex: Array, a: int, b: int, best: float, trial: Array, weights: Array) -> float:
+    """Use the nearest point of edge a b if it is nearer; return the smaller square."""
     start = _at(simplex, a)
-    way = minus(start, _at(simplex, b))
-    square = dot(way, way)
-    t = min(max(dot(start, way) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    edge = minus(start, _at(simplex, b))
+    square = dot(edge, edge)
+    t = min(max(dot(start, edge) / square, 0.0), 1.0) if square > 0.0 else 0.0
     _clear(trial)
     trial[a], trial[b] = 1.0 - t, t
-    return _take(simplex, best, trial, share)
+    return _keep_nearer(simplex, best, trial, weights)
 
 
 @kernel
 def _try_face(
-    simplex: Array, a: int, b: int, c: int, best: float, trial: Array, share: Array
+    simplex: Array, a: int, b: int, c: int, best: float, trial: Array, weights: Array
 ) -> float:
-    """Take the nearest point of a triangle if it is nearer than `best`."""
+    """Use the nearest point of triangle a b c if it is nearer; return the smaller square."""
     p, q, r = _at(simplex, a), _at(simplex, b), _at(simplex, c)
     first, second = minus(q, p), minus(r, p)
     n = cross(first, second)
@@ -298,13 +300,13 @@ def _try_face(
         _clear(trial)
         trial[a], trial[b], trial[c] = u / whole, v / whole, w / whole
         _refine(simplex, a, b, c, first, second, n, trial)
-        return _take(simplex, best, trial, share)
+        return _keep_nearer(simplex, best, trial, weights)
     if u <= 0.0 or is_flat:
-        best = _try_edge(simplex, b, c, best, trial, share)
+        best = _try_edge(simplex, b, c, best, trial, weights)
     if v <= 0.0 or is_flat:
-        best = _try_edge(simplex, c, a, best, trial, share)
+        best = _try_edge(simplex, c, a, best, trial, weights)
     if w <= 0.0 or is_flat:
-        best = _try_edge(simplex, a, b, best, trial, share)
+        best = _try_edge(simplex, a, b, best, trial, weights)
     return best
 
 
@@ -319,8 +321,12 @@ def _refine(
     n: Vector,
     trial: Array,
 ) -> None:
-    """Correct the shares of a triangle's nearest point by the point's component in the plane of
-    the triangle, which is zero but for rounding. Edges from corner a and the normal are given."""
+    """Correct the trial weights of a triangle's nearest point.
+
+    The point's component in the plane of the triangle should be zero, so it is rounding error.
+    first, second : edges from corner a
+    n : their cross product
+    """
     square, point = dot(n, n), mix(simplex, trial, 0)
     off = minus(point, times(dot(n, point) / square, n))
     v = trial[b] - dot(n, cross(off, second)) / square
@@ -331,10 +337,10 @@ def _refine(
 
 
 @kernel
-def _try_tetrahedron(simplex: Array, trial: Array, share: Array) -> bool:
-    """Take the nearest point of a tetrahedron; return whether the origin is inside."""
+def _try_tetrahedron(simplex: Array, trial: Array, weights: Array) -> bool:
+    """Use the nearest point of a tetrahedron; return whether the origin is inside."""
     p, q, r, s = _at(simplex, 0), _at(simplex, 1), _at(simplex, 2), _at(simplex, 3)
-    # six times the signed volumes of the origin with each face; their sum is that of the whole
+    # six times the signed volumes of the origin with each face; they add up to the tetrahedron's
     v0 = dot(q, cross(r, s))
     v1 = -dot(p, cross(r, s))
     v2 = dot(p, cross(q, s))
@@ -343,15 +349,16 @@ def _try_tetrahedron(simplex: Array, trial: Array, share: Array) -> bool:
     if (v0 > 0.0 and v1 > 0.0 and v2 > 0.0 and v3 > 0.0 and whole > 0.0) or (
         v0 < 0.0 and v1 < 0.0 and v2 < 0.0 and v3 < 0.0 and whole < 0.0
     ):
-        share[0], share[1], share[2], share[3] = v0 / whole, v1 / whole, v2 / whole, v3 / whole
+        weights[0], weights[1] = v0 / whole, v1 / whole
+        weights[2], weights[3] = v2 / whole, v3 / whole
         return True
     best = FAR
     if v0 * whole <= 0.0:
-        best = _try_face(simplex, 1, 2, 3, best, trial, share)
+        best = _try_face(simplex, 1, 2, 3, best, trial, weights)
     if v1 * whole <= 0.0:
-        best = _try_face(simplex, 0, 2, 3, best, trial, share)
+        best = _try_face(simplex, 0, 2, 3, best, trial, weights)
     if v2 * whole <= 0.0:
-        best = _try_face(simplex, 0, 1, 3, best, trial, share)
+        best = _try_face(simplex, 0, 1, 3, best, trial, weights)
     if v3 * whole <= 0.0:
-        best = _try_face(simplex, 0, 1, 2, best, trial, share)
+        best = _try_face(simplex, 0, 1, 2, best, trial, weights)
     return False

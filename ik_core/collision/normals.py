@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The normal between a cylinder and another piece, exact up to rounding.
 
-GJK knows a distance to rounding, and so the normal at a curved surface to the square root of it:
-its corners there are neighbours on a rim, and the direction across their chord is no better than
-the rounding of their positions, relative to the chord's length. One step of Newton from its
-nearest points, in the angles around the axes of the cylinders, sees the rim itself.
+GJK finds a distance to rounding, and therefore the normal at a curved surface only to the square
+root of rounding: its corners there are neighbours on a rim, and the perpendicular of their chord
+is as inaccurate as their positions, relative to the chord's length. One Newton step from GJK's
+nearest points, in the angles around the axes of the cylinders, uses the rim itself.
 
-The nearest points are free to slide along an edge or a face of a hull, along the axis where the
-simplex has corners of both ends of a cylinder, and across the flat end where the point is not on
-the rim. Two such directions give the normal at once; one is left out of all that follows. Edges of
-a hull are first those between corners of the simplex, which may lack one of a face, then those in
-the plane across the way, which may be too many. What separates the pieces farthest is taken.
+The nearest points may slide along flat directions: an edge or a face of a hull, the axis of a
+cylinder if the simplex has corners of both its ends, and its flat end if the point is not on the
+rim. Two flat directions determine the normal at once; otherwise one is projected out. Candidates
+for the edges of a hull are first those between corners of the simplex, which may miss one edge of
+a face, then those in the plane across the separation, which may be too many. The normal along
+which the pieces are separated farthest is used.
 """
 
 from __future__ import annotations
@@ -21,18 +22,12 @@ from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import corner_of, support, support_of_other
 from .records import CYLINDER, WIDTH, Record
 
-ON_RIM = 1e-6
-"""A point of a cylinder this near to its wall is on it, relative to the radius."""
-PARALLEL = 1e-12
-"""Square of the sine of the angle between directions that count as one."""
-IN_FACE = 1e-10
-"""Square of the sine of the angle between an edge and the plane that may contain it."""
-SHORTEST = 1e-12
-"""[m^2] Square of the length from which on a way to a corner is a direction."""
-SEPARATED = 1e-15
-"""[m] Gaps along two normals are equal but for rounding."""
-TURN = 1e-3
-"""[rad] The largest turn that is taken: all of a rim may be as far along the normal."""
+ON_RIM = 1e-6  # a point this near to a cylinder's wall, relative to the radius, is on it
+PARALLEL = 1e-12  # squared sine of the angle between directions that count as parallel
+IN_FACE = 1e-10  # squared sine of the angle between an edge and a plane that contains it
+SHORTEST = 1e-12  # [m^2] shorter edges, squared, have no direction
+SEPARATED = 1e-15  # [m] gaps that differ less are equal
+TURN = 1e-3  # [rad] larger rotations are ignored: all of a rim may be equally far along the normal
 NONE = 0.0, 0.0, 0.0
 OWN = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 
@@ -41,13 +36,13 @@ OWN = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 def sharpen(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, frame: Frame
 ) -> None:
-    """Correct `state.toward` and `state.witness` of a pair that GJK has found to be apart.
+    """Correct `state.toward` and `state.witness` of a pair that GJK found to be apart.
 
-    The arguments are those of `gjk.between`, which must have ended right before.
+    The arguments are those of `gjk.between`, which must have run right before.
     """
     toward, witness = state.toward, state.witness
-    way = toward[0], toward[1], toward[2]
-    best = _gap(model, corners, state, lanes, i, j, frame, way) - SEPARATED
+    separation = toward[0], toward[1], toward[2]
+    best = _gap(model, corners, state, lanes, i, j, frame, separation) - SEPARATED
     for has_faces in range(2):
         start, exact = _nearest(model, state, i, j, frame, has_faces == 1)
         gap = _gap(model, corners, state, lanes, i, j, frame, exact)
@@ -64,18 +59,18 @@ def sharpen(
 def _nearest(
     model: Record, state: Record, i: int, j: int, frame: Frame, has_faces: bool
 ) -> tuple[Vector, Vector]:
-    """The nearest point of piece i, and the way from it to piece j.
+    """The nearest point of piece i, and the vector from it to that of piece j.
 
-    has_faces : whether hulls are free along the faces across the way
+    has_faces : True: flat directions of hulls are those of their faces, see `_flat_directions`
     """
     witness = state.witness
     a, b = (witness[0], witness[1], witness[2]), (witness[3], witness[4], witness[5])
-    way = minus(b, a)
-    radius_a, arm_a, around_a, flat_a, other_a = _freedom(
-        model, state, i, 3, OWN, a, way, has_faces
+    separation = minus(b, a)
+    radius_a, arm_a, around_a, flat_a, other_a = _flat_directions(
+        model, state, i, 3, OWN, a, separation, has_faces
     )
-    radius_b, arm_b, around_b, flat_b, other_b = _freedom(
-        model, state, j, 6, frame, b, way, has_faces
+    radius_b, arm_b, around_b, flat_b, other_b = _flat_directions(
+        model, state, j, 6, frame, b, separation, has_faces
     )
     is_flat_of_a = dot(flat_a, flat_a) > 0.0
     flat = flat_a if is_flat_of_a else flat_b
@@ -87,14 +82,14 @@ def _nearest(
             b = _sum(b, _turned(radius_b, arm_b, around_b, normal))
             exact = times(dot(normal, minus(b, a)) / size, normal)
             slid = minus(minus(b, a), exact)
-            if k == 2:  # both directions are those of a
+            if k == 2:  # both flat directions are those of a
                 a = _sum(a, slid)
             elif is_flat_of_a:
                 a = _sum(a, times(dot(cross(slid, other), normal) / size, flat))
             return a, exact
-    across = _across(way, flat)
+    across = _across(separation, flat)
     turning_a, turning_b = _across(around_a, flat), _across(around_b, flat)
-    # half the square of the way's length: its derivatives by the angles, and their matrix
+    # gradient and Hessian of half the squared separation with respect to the two angles
     slope_a, slope_b = -radius_a * dot(turning_a, across), radius_b * dot(turning_b, across)
     bend_a = radius_a * (radius_a * dot(turning_a, turning_a) + dot(arm_a, across))
     bend_b = radius_b * (radius_b * dot(turning_b, turning_b) - dot(arm_b, across))
@@ -102,11 +97,11 @@ def _nearest(
     bend_a, bend_b = bend_a if radius_a > 0.0 else 1.0, bend_b if radius_b > 0.0 else 1.0
     size = bend_a * bend_b - both * both
     if not (bend_a > 0.0 and size > PARALLEL * bend_a * bend_b):
-        return a, way
+        return a, separation
     turn_a = radius_a * (both * slope_b - bend_b * slope_a) / size
     turn_b = radius_b * (both * slope_a - bend_a * slope_b) / size
     exact = _sum(across, minus(times(turn_b, turning_b), times(turn_a, turning_a)))
-    if is_flat_of_a:  # its point slides to where the other one turns
+    if is_flat_of_a:  # its point slides along with that of b
         return minus(_sum(b, times(turn_b, around_b)), exact), exact
     return _sum(a, times(turn_a, around_a)), exact
 
@@ -120,13 +115,13 @@ def _gap(
     i: int,
     j: int,
     frame: Frame,
-    way: Vector,
+    direction: Vector,
 ) -> float:
-    """The gap between planes across a way that the pieces are beyond; at most their distance."""
-    length = norm(way)
+    """The gap [m] between the pieces along a direction; at most their distance."""
+    length = norm(direction)
     if not length > 0.0:
         return -1.0
-    normal = times(1.0 / length, way)
+    normal = times(1.0 / length, direction)
     a = support(model, corners, state, lanes, i, normal)
     b = support_of_other(model, corners, state, lanes, j, frame, times(-1.0, normal))
     return dot(minus(b, a), normal)
@@ -134,33 +129,38 @@ def _gap(
 
 @inline_kernel
 def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vector:
-    """The way along a rim to the point that is farthest along a normal, or nearest."""
+    """Displacement along a rim to the point that is farthest along a normal, or nearest."""
     off, height = dot(normal, around), dot(normal, arm)
     return times(radius * off / height, around) if abs(off) < TURN * abs(height) else NONE
 
 
 @kernel
-def _freedom(
+def _flat_directions(
     model: Record,
     state: Record,
     i: int,
     first: int,
     frame: Frame,
     point: Vector,
-    way: Vector,
+    separation: Vector,
     has_faces: bool,
 ) -> tuple[float, Vector, Vector, Vector, Vector]:
-    """The freedom of the nearest point of a piece: radius, unit vectors from the axis to the point
-    and around it (radius 0: no turn); two flat directions, zero where there is none.
+    """The directions in which the nearest point of a piece is free to move.
 
-    first : of the piece's points in the rows of the simplex
+    first : column of the piece's points in the simplex
     frame : of the piece's body
+    has_faces : True: flat directions of hulls lead to corners in the plane across the separation;
+        False: they are the edges of the simplex
+
+    Returns the radius of a rim and unit vectors from its axis to the point and along the rim
+    (radius 0: no rim); and two flat directions, zero if there are none.
     """
     simplex = state.simplex
     if model.kind[i] != CYLINDER:
         if has_faces:
-            flat = _edge(model, i, frame, point, way, NONE)
-            other = _edge(model, i, frame, point, way, flat) if dot(flat, flat) > 0.0 else NONE
+            flat = _edge(model, i, frame, point, separation, NONE)
+            is_flat = dot(flat, flat) > 0.0
+            other = _edge(model, i, frame, point, separation, flat) if is_flat else NONE
             return 0.0, NONE, NONE, flat, other
         flat, other, origin = NONE, NONE, _point(simplex, 0, first)
         for k in range(1, state.count):
@@ -178,7 +178,7 @@ def _freedom(
     arm = _across(minus(point, middle), along)
     length = norm(arm)
     if length < (1.0 - ON_RIM) * model.radius[i]:
-        # on a flat end: any two directions across the axis
+        # on a flat end: any two directions perpendicular to the axis
         flat = cross(along, (1.0, 0.0, 0.0) if abs(along[0]) < 0.5 else (0.0, 1.0, 0.0))
         return 0.0, NONE, NONE, flat, cross(along, flat)
     ends = 0
@@ -189,14 +189,16 @@ def _freedom(
 
 
 @kernel
-def _edge(model: Record, i: int, frame: Frame, point: Vector, way: Vector, flat: Vector) -> Vector:
-    """From a point of a hull to the corner that is farthest from the line along `flat`, of those
-    in the plane across a way; zero if there is none."""
-    found, farthest, straight = NONE, SHORTEST, dot(way, way)
+def _edge(
+    model: Record, i: int, frame: Frame, point: Vector, separation: Vector, flat: Vector
+) -> Vector:
+    """The vector from a point of a hull to the corner farthest from the line along `flat`, among
+    corners in the plane across the separation; zero if there is none."""
+    found, farthest, straight = NONE, SHORTEST, dot(separation, separation)
     start = model.span[i, 0]
     for k in range(WIDTH * (model.span[i, 1] - start)):
         edge = minus(_placed(frame, corner_of(model, start, k)), point)
-        height, off = dot(edge, way), _across(edge, flat)
+        height, off = dot(edge, separation), _across(edge, flat)
         distance = dot(off, off)
         if distance > farthest and height * height < IN_FACE * straight * dot(edge, edge):
             found, farthest = edge, distance
@@ -215,7 +217,7 @@ def _sum(v: Vector, w: Vector) -> Vector:
 
 @inline_kernel
 def _across(v: Vector, direction: Vector) -> Vector:
-    """The component of v across a direction; v itself if that is zero."""
+    """The component of v perpendicular to a direction; v itself if that is zero."""
     square = dot(direction, direction)
     return minus(v, times(dot(v, direction) / square, direction)) if square > 0.0 else v
 

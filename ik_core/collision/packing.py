@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces on the bodies of a robot, and their pairs, as the records that kernels read."""
+"""Make the records that collision kernels read: pieces on the bodies of a robot, and pairs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Record = records.Record
 
 
 class BodyPiece(NamedTuple):
-    """A convex piece in the frame of the body that carries it; body -1: the root link's.
+    """A convex piece in the frame of its body; body -1 is the root link's.
 
     kind : POINTS, CYLINDER or PLANE
-    corners (m, 3), radius, sphere (4,), capsule (7,) : as those of a `Piece`
+    corners (m, 3), radius, sphere (4,), capsule (7,) : as in `Piece` [m]
     box (15,) : frame and half sizes of a box around it, for pieces that never move
     """
 
@@ -38,7 +38,7 @@ NO_BOX = np.zeros(15)
 
 
 def on_body(robot: Robot, piece: Piece) -> BodyPiece:
-    """The piece of a link in the frame of the body that carries the link."""
+    """Transform the piece of a link into the frame of the body that carries the link."""
     place = robot.placement(piece.link)
     kind = CYLINDER if piece.kind == 'cylinder' else POINTS
     return moved(
@@ -50,7 +50,7 @@ def on_body(robot: Robot, piece: Piece) -> BodyPiece:
 
 
 def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
-    """A copy of the piece, moved by a transform (4, 4)."""
+    """Return the piece moved by a transform (4, 4)."""
     turn, shift = transform[:3, :3], transform[:3, 3]
 
     def points(array: Array) -> Array:
@@ -67,7 +67,7 @@ def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
 
 
 def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Array) -> Record:
-    """The record `MODEL` of pieces, those that move first, and pairs (P, 4) of them."""
+    """Make the record `MODEL` of pieces, moving ones first, pairs (P, 4) and margins (P,) [m]."""
     blocks = [_blocks(piece) for piece in pieces]
     ends = np.cumsum([0, *map(len, blocks)])
     sizes = {
@@ -87,7 +87,7 @@ def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Ar
 
 
 def with_pairs(model: Record, pairs: IntArray, margins: Array) -> Record:
-    """A copy of a `MODEL` with other pairs (P, 4) and margins (P,)."""
+    """Copy a `MODEL` with other pairs (P, 4) and margins (P,) [m]."""
     sizes = {size: model[size].item() for size in MODEL.sizes}
     other = MODEL.make({**sizes, 'pair_rows': len(pairs)}, WIDTH)
     for name in MODEL.fields:
@@ -98,7 +98,7 @@ def with_pairs(model: Record, pairs: IntArray, margins: Array) -> Record:
 
 
 def put_piece(model: Record, i: int, piece: BodyPiece) -> None:
-    """Write a piece; it takes as many blocks of corners as the one that was there."""
+    """Write piece i; it must have as many blocks of corners as the old one."""
     model['body'][i], model['kind'][i] = piece.body + 1, piece.kind
     model['radius'][i] = piece.radius
     model['sphere'][i], model['capsule'][i] = piece.sphere, piece.capsule
@@ -108,7 +108,7 @@ def put_piece(model: Record, i: int, piece: BodyPiece) -> None:
 
 
 def _blocks(piece: BodyPiece) -> Array:
-    """The corners (blocks, 3, WIDTH) of a piece, the last one repeated to fill them."""
+    """The corners of a piece in blocks (blocks, 3, WIDTH), filled by repeating the last one."""
     corners = piece.corners
     if piece.kind == CYLINDER:
         axis = corners[1] - corners[0]
@@ -119,7 +119,7 @@ def _blocks(piece: BodyPiece) -> Array:
 
 
 def workspace(robot: Robot, model: Record) -> Record:
-    """The record `STATE` for a model, with the places of what does not move."""
+    """Make the record `STATE` for a model, with the positions of the pieces that never move."""
     count = len(model['pairs'])
     state = STATE.make(
         {
@@ -138,7 +138,7 @@ def workspace(robot: Robot, model: Record) -> Record:
 
 
 def place_fixed(model: Record, state: Record) -> None:
-    """Fill the places of the pieces that never move."""
+    """Write the positions of the pieces that never move."""
     first = int(model['moving'])
     state['centre'][first:] = model['sphere'][first:, :3, np.newaxis]
     state['ends'][first:] = model['capsule'][first:, :6, np.newaxis]

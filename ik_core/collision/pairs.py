@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that may come near each other: their verdicts, each with its reason.
+"""Verdicts on pairs of links: whether they can come near each other, each with its reason.
 
-- never: the links provably never come nearer than the margin, or, where they are always inside it,
-  never touch
+- never: the links provably never come nearer than the margin; or if they are always inside it,
+  they provably never touch
 - touching: they provably touch in every configuration
 - inside: they are provably inside the margin in every configuration, so only contact counts
 - sometimes: there is a configuration in which they are nearer than the margin
-- open: none was found, and the proof did not end within its boxes; they are checked
+- open: no such configuration was found, and the proof used up its boxes; they are checked
 
-A pair that an SRDF disables is `disabled`, whatever it does; where that is wrong it is a warning.
-Fingers of one gripper may touch: pairs that would be checked, but move against each other on one
-parent, are `fingers`, unless they are named in `margin`.
+A pair that an SRDF disables is `disabled` in any case, with a warning if it can collide. Fingers
+of one gripper may touch: pairs that would be checked, but close against each other on one parent,
+are `fingers`, unless they are named in `margin`.
 """
 
 from __future__ import annotations
@@ -43,39 +43,34 @@ from .srdf import Disabled, disabled_pairs
 
 Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled', 'fingers']
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-FOLDER = 'pairs'
-"""Folder for cached verdicts of pairs, in the user's cache."""
+FOLDER = 'pairs'  # of cached verdicts, in the user's cache
 
-DEFAULT_MARGIN = 0.01
-"""Margin [m] of pairs that no mapping names."""
+DEFAULT_MARGIN = 0.01  # [m] of pairs that no mapping names
 LARGEST_MARGIN = 10.0
+# random configurations of the joints between two links, and descents from the nearest of them
 SAMPLES, DESCENTS = 200, 12
-"""Random configurations of the joints between two links, and descents from the nearest ones."""
+# default number of boxes of a proof: with up to FEW_JOINTS joints between two links, with more,
+# and with a single joint, where proofs end soon
 FEW_JOINTS = 7
 BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
-"""Boxes of a proof, by default: of up to `FEW_JOINTS` joints between two links, and of more."""
 BOXES_OF_ONE = 5000
-"""Boxes for a pair with a single joint between, where proofs need far fewer."""
-DEEPEST = 500
-"""Halvings of a box, one after the other: the stack of a proof has so many rows."""
-SIDES = 24
-"""Sides of the prism around a cylinder that stands for it in proofs: 0.9 % wider."""
-SLIDE = 2.0
-"""[m] How far a sliding joint without limits is moved in a search; then nothing can be proved."""
+DEEPEST = 500  # rows of a proof's stack: how often a box can be halved
+SIDES = 24  # of the prism that replaces a cylinder in proofs: 0.9 % wider
+SLIDE = 2.0  # [m] range of an unlimited sliding joint in a search; nothing can be proved for it
 
 
 @dataclass(frozen=True, eq=False)
 class LinkPair:
-    """Two links with joints between them: whether they can meet, and why that is known.
+    """Two links with joints between them: whether they can meet, and how that is known.
 
     first, second : the links
     verdict : see `pairs`
-    margin : [m] at which the pair is no longer free; less than what was asked for where the links
-        are never much farther apart than that
+    margin : [m] the pair is free if it is farther apart; smaller than the requested margin if the
+        links are never much farther apart than that
     joints : number of joints between them
     nearest, farthest : [m] the least and the largest distance found
     share : fraction of random configurations in which they are nearer than the margin
-    q : a configuration (n,) in which they are nearest, as far as that was searched
+    q : the configuration (n,) with the least distance found
     boxes : boxes of joint positions in the proof
     reason : the reason that an SRDF gives for disabling it
     contacts : fraction of random configurations in which they touch
@@ -96,7 +91,7 @@ class LinkPair:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the pair can make a configuration not free."""
+        """True if configurations in which the pair is near are not free."""
         return self.verdict in ('inside', 'sometimes', 'open')
 
     def why(self) -> str:
@@ -167,12 +162,12 @@ def link_pairs(
     srdf: str | PathLike[str] | None = None,
     boxes: int | None = None,
 ) -> tuple[tuple[LinkPair, ...], tuple[str, ...]]:
-    """Return what is known of all pairs of links with joints between them, and warnings.
+    """Return the verdicts on all pairs of links with joints between them, and warnings.
 
     boxes : the most boxes of a proof; by default by the number of joints between the links
 
-    Verdicts are kept on disk by all that they depend on. Raises InvalidOption, UrdfError for an
-    SRDF that can't be read.
+    Verdicts are cached on disk, by everything they depend on. Raises InvalidOption, UrdfError for
+    an invalid SRDF.
     """
     if boxes is not None:
         whole_number(boxes, 'boxes')
@@ -187,7 +182,7 @@ def link_pairs(
     key = _key_of(robot, pieces, margins, boxes)
     pairs = _unpacked(array_files.load(FOLDER, key), couples, robot.n)
     if pairs is None:
-        pairs = _judged(robot, pieces, couples, margins, boxes)
+        pairs = _verdicts(robot, pieces, couples, margins, boxes)
         array_files.store(FOLDER, key, _packed(pairs, robot.n))
     found, warnings = [], [*disabled.warnings]
     for pair in pairs:
@@ -213,8 +208,8 @@ def _is_named(margins: Margins, pair: LinkPair) -> bool:
 
 
 def _are_fingers(robot: Robot, pair: LinkPair) -> bool:
-    """Return whether two links are on one parent and close like fingers: one joint mimics the
-    other, or both slide and carry no other joint."""
+    """Return whether two links have the same parent and close like fingers: one joint mimics the
+    other, or both slide and carry no further joint."""
     tree = robot.tree
     first, second = (robot.placement(link).body for link in (pair.first, pair.second))
     if first < 0 or second < 0 or tree[first, PARENT] != tree[second, PARENT]:
@@ -226,6 +221,7 @@ def _are_fingers(robot: Robot, pair: LinkPair) -> bool:
 
 
 def _contradiction(pair: LinkPair, reason: str, robot: Robot) -> str:
+    """The text of a warning about a disabled pair that collides."""
     values = ', '.join(
         f'{name} = {value:.4g}' for name, value in zip(robot.joint_names, pair.q, strict=True)
     )
@@ -235,25 +231,25 @@ def _contradiction(pair: LinkPair, reason: str, robot: Robot) -> str:
     )
 
 
-def _judged(
+def _verdicts(
     robot: Robot,
     pieces: Sequence[Piece],
     couples: Sequence[tuple[str, str]],
     margins: Margins,
     boxes: int | None,
 ) -> list[LinkPair]:
-    """Judge pairs of links."""
-    judge, found = _Judge(robot, pieces, boxes), []
+    """Find the verdicts on pairs of links."""
+    proofs, found = _Proofs(robot, pieces, boxes), []
     with ProgressLine('pairs of links') as line:
         for done, (first, second) in enumerate(couples):
             line.show(done, len(couples), f'{first}, {second}')
             margin, is_named = margins.of(first, second), margins.is_named(first, second)
-            found.append(judge.pair(first, second, margin, is_named))
+            found.append(proofs.verdict(first, second, margin, is_named))
     return found
 
 
 def _key_of(robot: Robot, pieces: Sequence[Piece], margins: Margins, boxes: int | None) -> str:
-    """The name of what is known: a hash of all that it depends on."""
+    """The key of cached verdicts: a hash of everything they depend on."""
     digest = hashlib.blake2b(f'{_sources()} {margins.default!r} {boxes}'.encode(), digest_size=16)
     for array in (robot.tree, robot.geometry, robot.lower, robot.upper, robot.full_turns):
         digest.update(array.tobytes() + b';')
@@ -279,7 +275,7 @@ NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes', 'contact
 
 
 def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
-    """Verdicts as an array: index of the verdict, `NUMBERS`, q (n,)."""
+    """Verdicts as an array, a row per pair: index of the verdict, `NUMBERS`, q (n,)."""
     rows = [
         [VERDICTS.index(pair.verdict), *(getattr(pair, name) for name in NUMBERS), *pair.q]
         for pair in pairs
@@ -290,7 +286,7 @@ def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
 def _unpacked(
     numbers: Array | None, couples: Sequence[tuple[str, str]], n: int
 ) -> list[LinkPair] | None:
-    """Verdicts of an array made by `_packed`, else None."""
+    """The verdicts of an array made by `_packed`; None for other arrays."""
     if numbers is None or numbers.shape != (len(couples), 1 + len(NUMBERS) + n):
         return None
     if not np.isfinite(numbers).all() or not np.isin(numbers[:, 0], range(len(VERDICTS))).all():
@@ -318,11 +314,11 @@ def _unpacked(
     return found
 
 
-class _Judge:
-    """The records of a robot for proofs.
+class _Proofs:
+    """Searches and proofs for the pairs of a robot's links, with their records.
 
-    Besides each link's pieces they have prisms around cylinders, a hull around the pieces of links
-    with several, and a point.
+    The records have each link's pieces (`own`), these with prisms in place of cylinders (`solid`),
+    a hull around the pieces of links with several, and a point.
     """
 
     def __init__(self, robot: Robot, pieces: Sequence[Piece], boxes: int | None) -> None:
@@ -348,9 +344,12 @@ class _Judge:
         self.model = pack(robot, parts, np.empty((0, 4), np.int64), np.empty(0))
         self.state = workspace(robot, self.model)
 
-    def pair(self, first: str, second: str, margin: float, is_named: bool) -> LinkPair:
-        """Judge a pair of links at a margin [m]; one that is not named is made smaller for links
-        that are never much farther apart."""
+    def verdict(self, first: str, second: str, margin: float, is_named: bool) -> LinkPair:
+        """Find the verdict on a pair of links at a margin [m].
+
+        A margin that is not named for the pair is reduced if the links are never much farther
+        apart.
+        """
         path = self._path(first, second)
         variables = path.variables
         rng = np.random.default_rng(0)
@@ -396,14 +395,14 @@ class _Judge:
         return replace(known, verdict='sometimes', margin=margin, share=share)
 
     def _never(self, path: _Path, known: LinkPair) -> LinkPair:
-        """Try to prove that a pair never comes nearer than its margin."""
+        """Try to prove that a pair never comes nearer than its margin; return its verdict."""
         if not path.is_bounded:
             return known
         self._set_pieces(path.record, self.solid, known.first, known.second)
         verdict, boxes = prove(*self._addresses(path), known.margin, self._most(path))
         if verdict == NEVER:
             return replace(known, verdict='never', boxes=boxes)
-        if verdict == NEAR:  # of the prisms around cylinders; perhaps not of these
+        if verdict == NEAR:  # the prisms around cylinders are; the cylinders may not be
             x = path.record['x'].copy()
             self._set_pieces(path.record, self.own, known.first, known.second)
             distance = link_distance(*self._addresses(path), x, np.empty(len(x)))
@@ -414,7 +413,7 @@ class _Judge:
         return replace(known, boxes=boxes)
 
     def _most(self, path: _Path) -> int:
-        """The most boxes of a proof."""
+        """The largest number of boxes of a proof."""
         if self.boxes is not None:
             return self.boxes
         if len(path.bodies) == 1:
@@ -427,12 +426,13 @@ class _Judge:
     def _set_pieces(
         self, record: Record, pieces: Mapping[str, Sequence[int]], first: str, second: str
     ) -> None:
+        """Set the pieces of both links in a record PATH, and their hulls if there are several."""
         record['first'], record['second'] = pieces[first], pieces[second]
         is_one = len(pieces[first]) == len(pieces[second]) == 1
         record['hull'] = (-1, -1) if is_one else (self.hull[first], self.hull[second])
 
     def _path(self, first: str, second: str) -> _Path:
-        """The joints between two links, as kernels read them."""
+        """Make the record of the joints between two links."""
         robot = self.robot
         up, down = robot.paths_between(second, first)
         bodies = np.array([*up, *down])
@@ -459,8 +459,7 @@ class _Judge:
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """The joints between two links: their record, bodies, indices into q, and whether all of them
-    have limits."""
+    """The joints between two links: record, bodies, indices into q; True if all have limits."""
 
     record: Record
     bodies: Array
@@ -469,8 +468,11 @@ class _Path:
 
 
 def limits_of_proofs(robot: Robot) -> tuple[Array, Array]:
-    """Limits (n,) of all joints inside which verdicts hold; infinite where a whole turn is
-    covered, and where nothing is proved without limits."""
+    """Limits (n,) of all joints within which the verdicts hold.
+
+    They are infinite for joints whose whole turn is covered, and for joints without limits, about
+    which nothing is proved.
+    """
     lower, upper, turns = robot.lower.copy(), robot.upper.copy(), robot.full_turns
     turns = turns & (upper - lower > 2.0 * math.pi)
     lower[turns], upper[turns] = -np.inf, np.inf
@@ -478,7 +480,8 @@ def limits_of_proofs(robot: Robot) -> tuple[Array, Array]:
 
 
 def _limits(robot: Robot, variables: Array) -> tuple[Array, Array, bool]:
-    """Ranges of joints in which every configuration of the links is, and whether there are any."""
+    """Ranges of joints that cover all configurations of the links, and whether they do: joints
+    without limits get a range for the search only."""
     lower, upper = robot.lower[variables].copy(), robot.upper[variables].copy()
     turns = robot.full_turns[variables] & (upper - lower > 2.0 * math.pi)
     start = np.where(np.isfinite(lower), lower, -math.pi)
@@ -490,7 +493,7 @@ def _limits(robot: Robot, variables: Array) -> tuple[Array, Array, bool]:
 
 
 def _prism(cylinder: BodyPiece) -> BodyPiece:
-    """A prism around a cylinder."""
+    """A prism of SIDES sides around a cylinder."""
     start, end = cylinder.corners
     axis = (end - start) / np.linalg.norm(end - start)
     across = np.linalg.svd(axis[np.newaxis])[2][1:]
@@ -502,14 +505,14 @@ def _prism(cylinder: BodyPiece) -> BodyPiece:
 
 
 def _hull(pieces: Sequence[BodyPiece]) -> BodyPiece:
-    """A piece around pieces of one body."""
+    """The hull of pieces of one body."""
     radius = max(piece.radius if piece.kind == POINTS else 0.0 for piece in pieces)
     made = hull_piece(np.vstack([piece.corners for piece in pieces]), radius)
     return made._replace(body=pieces[0].body)
 
 
 def counts(pairs: Sequence[LinkPair]) -> Iterator[tuple[str, int]]:
-    """Yield how many pairs each verdict has."""
+    """Yield each verdict that occurs, and its number of pairs."""
     for verdict in VERDICTS:
         count = sum(pair.verdict == verdict for pair in pairs)
         if count:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Piece`, a convex piece of a link, and `pieces_of`, all pieces of a robot."""
+"""`Piece`, a convex piece of a link, and `pieces_of`, which makes all pieces of a robot."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ from .cache import CoveredHull
 from .covers import cover_of_box, cover_of_cylinder, cover_of_hull
 from .cutting import convex_pieces, hull_triangles
 
-MAX_BYTES = 500_000_000
-"""Largest size of all meshes of a robot."""
+MAX_BYTES = 500_000_000  # of all meshes of a robot
 
 Kind = Literal['sphere', 'capsule', 'cylinder', 'box', 'hull']
 
@@ -46,10 +45,10 @@ Kind = Literal['sphere', 'capsule', 'cylinder', 'box', 'hull']
 class Piece:
     """A convex piece of a link's collision geometry, in the frame of that link.
 
-    link : the link's own name, also behind a fixed joint
+    link : name of the link, even if a fixed joint attaches it to another
     kind : 'sphere', 'capsule', 'cylinder', 'box' or 'hull' (of a part of a mesh)
-    corners : (n, 3) [m]; of a sphere its centre (n = 1), of a capsule its ends, of a cylinder the
-        centres of its flat ends (n = 2), of a box its 8 corners, of a hull its n corners
+    corners : (n, 3) [m]; the centre of a sphere (n = 1), the centres of a capsule's round ends or
+        of a cylinder's flat ends (n = 2), the 8 corners of a box, the n corners of a hull
     radius : [m] of a sphere, capsule or cylinder; 0 for a box or a hull
     sphere : (4,) centre and radius [m] of a sphere that contains the piece
     capsule : (7,) two ends and radius [m] of a capsule that contains the piece
@@ -63,12 +62,12 @@ class Piece:
     capsule: Array
 
     def triangles(self) -> Array:
-        """Return the surface (T, 3, 3) [m] of a box or a hull."""
+        """The surface of a box or a hull as triangles (T, 3, 3) [m]."""
         return hull_triangles(self.corners)
 
     @property
     def round(self) -> bool:
-        """True if the piece is its corners' hull with `radius` around it: a sphere or capsule."""
+        """True for a sphere or a capsule: the hull of the corners, thickened by `radius`."""
         return self.kind in ('sphere', 'capsule')
 
 
@@ -79,15 +78,15 @@ def pieces_of(
 ) -> tuple[Piece, ...]:
     """Return the convex pieces of a robot's links, in the order of its description.
 
-    geometry : the elements of the URDF that count, 'collision' or 'visual'
-    folders : where meshes may be, besides the folder of the robot's own file, the package that it
-        is in, and the packages of a sourced ROS; packages, or folders with packages in them
+    geometry : the elements of the URDF to use, 'collision' or 'visual'
+    folders : where to look for meshes, besides the folder of the robot's own file, its package,
+        and the packages of a sourced ROS; packages, or folders with packages in them
 
-    A box, sphere, cylinder or capsule is one piece. A mesh is cut into at most 8
-    (`cutting.convex_pieces`), which are kept on disk; cutting takes a second or so a mesh.
+    A box, sphere, cylinder or capsule is one piece. A mesh is cut into at most 8 pieces
+    (`cutting.convex_pieces`), which are cached on disk; cutting takes about a second per mesh.
 
-    Raises UrdfError for an invalid element and MeshError for a mesh that can't be used; both name
-    the link. Warns if there are no such elements, so that nothing would ever collide.
+    Raises UrdfError for an invalid element and MeshError for an unusable mesh; both name the link.
+    Warns if there are no such elements, so that nothing would ever collide.
     """
     found = all_pieces(robot, geometry, folders)
     if not found:
@@ -100,7 +99,7 @@ def pieces_of(
 def all_pieces(
     robot: Robot, geometry: Geometry, folders: Sequence[str | PathLike[str]]
 ) -> tuple[Piece, ...]:
-    """All pieces, without a warning if there are none."""
+    """Return the pieces like `pieces_of`, without its warning."""
     shapes, invalid = read_shapes(robot.urdf, robot.places, geometry) if robot.urdf else ([], {})
     for reason, links in invalid.items():
         raise UrdfError(f'link {links[0]!r}: its <{geometry}> can not be used: {reason}')
@@ -118,7 +117,7 @@ def all_pieces(
 
 
 def piece_of(solid: Box | Sphere | Cylinder | Capsule, link: str, origin: Array) -> Piece:
-    """Return a solid about `origin` (4, 4) in the frame of a link as a piece of that link."""
+    """Return a solid at `origin` (4, 4) in the frame of a link as a piece of that link."""
     match solid:
         case Box(size):
             half = 0.5 * np.array(size)
@@ -158,7 +157,7 @@ def moved(piece: Piece, transform: Array) -> Piece:
 def _hulls_of(
     shapes: Iterable[LinkShape], robot: Robot, folders: Sequence[str | PathLike[str]]
 ) -> dict[MeshName, list[CoveredHull]]:
-    """Return the covered hulls of the meshes among the shapes, from the disk or cut now."""
+    """Return the hulls and covers of all meshes among the shapes, from the cache or cut now."""
     for folder in folders:
         if not Path(folder).is_dir():
             raise InvalidOption(f'folders: there is no folder {str(folder)!r}')
@@ -194,7 +193,7 @@ def _hulls_of(
 
 @contextmanager
 def naming(link: str, mesh: MeshName) -> Iterator[None]:
-    """Name the link and the file in the errors of a mesh."""
+    """Add the link and the file to the errors of a mesh."""
     try:
         yield
     except MeshError as error:
@@ -202,7 +201,7 @@ def naming(link: str, mesh: MeshName) -> Iterator[None]:
 
 
 def covered_hulls(data: bytes, suffix: str, scale: Sequence[float]) -> list[CoveredHull]:
-    """Cut the mesh of a file's bytes into convex pieces. Raises MeshError."""
+    """Cut a mesh, given as the bytes of its file, into convex pieces. Raises MeshError."""
     meshes = read_mesh(data, suffix)
     triangles = np.concatenate([mesh.vertices[mesh.faces] for mesh in meshes]) * scale
     if np.abs(triangles).max() > MAX_SIZE:

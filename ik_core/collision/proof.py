@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two links can come near each other: kernels that search for it, and that prove it never
-happens.
+"""Kernels that search for configurations with two links near, or prove that there are none.
 
 Between the links lies a path of joints. In the frame of the first link, joint k turns the second
-one about an axis through o_k along z_k; where the first half of a path is passed from child to
-parent, its joints turn it backwards. A box is a range x - h .. x + h of joint positions.
+one about an axis through o_k along z_k; joints of the first part of a path, which leads from child
+to parent, turn backwards. A box is a range x - h .. x + h of joint positions.
 
-The proof. Let n be the direction in which the links are apart at the middle of a box. Cut the path
-into joints that move the first link and joints that move the second one, seen from the piece in
-between. A corner p that joint k alone turns by up to h_k comes nearer by at most
+The proof. Let n be the direction along which the links are separated in the middle of a box. Cut
+the path in two: joints before the cut move the first link, those after it the second link,
+relative to the piece between them. A corner p that joint k alone turns by up to h_k comes nearer
+by at most
 
     sin(h_k) |n . (z_k x r)| + (1 - cos h_k) max(n . r', 0),   r = p - o_k, r' = r across z_k
 
-Joints act in the order of their distance from that piece, the farthest first, so that all axes are
-where they are at the middle; but the corner has been moved by the joints beyond, by at most e_k.
-That adds |R_k' n - n| e_k, where R_k turns n by at most 2 sin(h_k / 2) |n x z_k|. If for some cut
-the gap along n is larger than all this the links do not meet in the box. Otherwise it is halved.
+Joints are applied in the order of their distance from the cut, the farthest first, so that all
+axes are those of the middle; but the joints beyond joint k have already moved the corner, by at
+most e_k. That adds |R_k' n - n| e_k, where R_k turns n by at most 2 sin(h_k / 2) |n x z_k|. If for
+some cut the gap along n exceeds the sum of all this, the links do not meet in the box. Otherwise
+the box is halved.
 
-Bounds are computed in floating point: a proof holds for a margin that is `SPARE` larger.
+Bounds are computed in floating point; therefore a proof uses a margin that is larger by `SPARE`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import math
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.records import FLOAT, INT, LANE, Layout
+from ..kernels.signatures import Array1, Array2
 from ..maths.lanes import Number, least, most, root
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
@@ -42,16 +44,12 @@ from .records import (
     state_numbers,
 )
 
-SPARE = 1e-9
-"""[m] More than the rounding of a bound, for a robot of up to 1e3 m."""
-TOLERANCE = 1e-7
-"""[m] How well distances are known that only lead a search."""
+SPARE = 1e-9  # [m] more than the rounding error of a bound, for a robot of up to 1e3 m
+TOLERANCE = 1e-7  # [m] of distances that only guide a search
+# verdicts: the links never come nearer than the margin; they do; not decided
 NEVER, NEAR, OPEN = range(3)
-"""The links never come nearer than the margin; they do; that was not decided."""
-BALL_STEPS = 60
-"""Steps to a point that is deep in two pieces."""
-MOST_STEPS = 24
-"""Steps of a descent to a configuration where the links are near."""
+BALL_STEPS = 60  # to a point that is deep in two pieces
+MOST_STEPS = 24  # of a descent to a configuration in which the links are near
 
 PATH = Layout(
     'collision_path',
@@ -59,7 +57,7 @@ PATH = Layout(
     hull=(INT, 2),  # pieces that contain all pieces of a link; -1: there is none
     first=(INT, 'first_count'),  # pieces of the first link
     second=(INT, 'second_count'),
-    body=(INT, 'joints'),  # whose joint it is
+    body=(INT, 'joints'),  # the body that the joint moves
     up=(INT, 'joints'),  # 1: passed from child to parent
     variable=(INT, 'joints'),
     lower=(FLOAT, 'variables'),
@@ -74,9 +72,9 @@ PATH = Layout(
     turn=(FLOAT, 'joints'),  # half the width of a box, of a joint
     chord=(FLOAT, 'joints'),  # 2 sin(turn / 2), how far a point at distance 1 moves
     across=(FLOAT, 'joints'),  # |n x z|
-    far=(FLOAT, 2, 'joints'),  # corners of both links are at most so far from an axis
-    beyond=(FLOAT, 2, 'joints'),  # and were moved so far by the joints beyond
-    cost=(FLOAT, 'joints'),  # of the width of a box, to its bound
+    far=(FLOAT, 2, 'joints'),  # largest distance of both links' corners from an axis
+    beyond=(FLOAT, 2, 'joints'),  # how far the joints beyond it have moved them
+    cost=(FLOAT, 'joints'),  # how much the width of the box lowers its bound
     gap=(FLOAT, 2, 'cuts'),  # of both links, along n
     lanes_gap=(LANE, 2, 'cuts'),
     lanes_far=(LANE, 2, 'joints'),
@@ -85,13 +83,12 @@ PATH = Layout(
 path_lanes, path_numbers = PATH.vector_view(WIDTH), PATH.scalar_view(WIDTH)
 
 
-# --- where the links are -------------------------------------------------------------------------
+# --- frames --------------------------------------------------------------------------------------
 
 
 @kernel
 def _place(model: Record, path: Record, x: Array) -> None:
-    """Fill the axes and origins of a path's joints, and the frame of its end, as its start sees
-    them."""
+    """Write a path's axes, origins and second link's frame, all in the first link's frame."""
     frame = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     tree, geometry = model.tree, model.geometry
     for k in range(path.body.shape[0]):
@@ -114,6 +111,7 @@ def _place(model: Record, path: Record, x: Array) -> None:
 
 @inline_kernel
 def _set_axis(path: Record, k: int, frame: Frame) -> None:
+    """Write the axis and the origin of joint k from its frame."""
     path.axis[k, 0], path.axis[k, 1], path.axis[k, 2] = frame[2], frame[5], frame[8]
     path.origin[k, 0], path.origin[k, 1], path.origin[k, 2] = frame[9], frame[10], frame[11]
 
@@ -135,7 +133,7 @@ def _frame_of(path: Record) -> Frame:
 
 @kernel
 def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> float:
-    """The distance of the spheres around two pieces; `toward` is from one centre to the other."""
+    """The distance [m] of two pieces' spheres; `toward` becomes the vector between the centres."""
     sphere, frame = model.sphere, _frame_of(path)
     x, y, z = from_axes(frame, (sphere[j, 0], sphere[j, 1], sphere[j, 2]))
     gap = (
@@ -150,12 +148,14 @@ def _sphere_gap(model: Record, path: Record, state: Record, i: int, j: int) -> f
 # --- search --------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_link_distance')
 def link_distance(
-    model_address: int, state_address: int, path_address: int, x: Array, slope: Array
+    model_address: int, state_address: int, path_address: int, x: Array1, slope: Array1
 ) -> float:
-    """The distance [m] of two links at joint positions x (variables,), 0 where they touch, and its
-    derivative (variables,), 0 where they touch."""
+    """The distance [m] of two links at joint positions x (variables,), 0 if they touch.
+
+    Its derivative goes to slope (variables,); zeros if they touch.
+    """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     return _link_distance(model, corners, state, lanes, path_numbers(path_address), x, slope)
@@ -193,7 +193,7 @@ def _link_distance(
 
 @kernel
 def _set_slope(model: Record, path: Record, state: Record, slope: Array) -> None:
-    """slope = the derivative of the distance in `state`: of n . (z_k x (p - o_k))."""
+    """Write the derivative of the distance in `state`, from n . (z_k x (p - o_k)), to slope."""
     x, y, z = state.toward[0], state.toward[1], state.toward[2]
     length = norm((x, y, z))
     n = x / length, y / length, z / length
@@ -214,22 +214,23 @@ def _vector(rows: Array, k: int) -> Vector:
     return rows[k, 0], rows[k, 1], rows[k, 2]
 
 
-@kernel
+@kernel(entry='ik_collision_search')
 def search(
     model_address: int,
     state_address: int,
     path_address: int,
-    starts: Array,
+    starts: Array2,
     descents: int,
     margin: float,
-    found: Array,
+    found: Array1,
 ) -> float:
-    """Search for joint positions where two links are nearest; return that distance [m].
+    """Search for joint positions with the least distance of two links; return that distance [m].
 
-    starts (N, variables) : positions that are tried; descents begin at the nearest of them
-    found (N,) : distances there
+    starts (N, variables) : positions to try; descents begin at the nearest of them
+    found (N,) : distances at `starts` [m]
 
-    `path.x` has the positions. A descent ends below the margin, or at a minimum inside the limits.
+    Writes the positions to `path.x`. A descent ends below the margin, or at a minimum inside the
+    limits.
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
@@ -247,7 +248,7 @@ def search(
     for _ in range(descents):
         if best <= margin:
             break
-        row = -1  # the next one in the order of their distances
+        row = -1  # the next start in the order of their distances
         for other in range(starts.shape[0]):
             if found[other] > below and (row < 0 or found[other] < found[row]):
                 row = other
@@ -272,7 +273,8 @@ def _descend(
     start: Array,
     margin: float,
 ) -> float:
-    """Newton steps to a distance below the margin, as far as limits allow; fills `trial`."""
+    """Descend by Newton steps, inside the limits, until the distance is below the margin; writes
+    the positions to `trial`, returns the distance [m]."""
     trial, slope, before = path.trial, path.slope, path.half
     for v in range(trial.shape[0]):
         trial[v] = start[v]
@@ -281,11 +283,11 @@ def _descend(
     for _ in range(MOST_STEPS):
         square = 0.0
         for v in range(trial.shape[0]):
-            is_held = (slope[v] > 0.0 and trial[v] <= path.lower[v]) or (
+            is_clamped = (slope[v] > 0.0 and trial[v] <= path.lower[v]) or (
                 slope[v] < 0.0 and trial[v] >= path.upper[v]
             )
             before[v] = trial[v]
-            square += 0.0 if is_held else slope[v] * slope[v]
+            square += 0.0 if is_clamped else slope[v] * slope[v]
         if best <= margin or square < 1e-12 or scale < 1e-2:
             break
         step = scale * (best - 0.5 * margin) / square
@@ -307,7 +309,7 @@ def _descend(
 # --- proof ---------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_prove')
 def prove(
     model_address: int,
     state_address: int,
@@ -315,8 +317,10 @@ def prove(
     margin: float,
     most_boxes: int,
 ) -> tuple[int, int]:
-    """(NEVER, NEAR or OPEN, number of boxes): whether two links come nearer than a margin [m]
-    within the limits of the path; where they do `path.x` has the positions."""
+    """Decide whether two links come nearer than a margin [m] within the limits of the path.
+
+    Returns NEVER, NEAR or OPEN, and the number of boxes. If NEAR, `path.x` has the positions.
+    """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     path, wide = path_numbers(path_address), path_lanes(path_address)
@@ -327,7 +331,7 @@ def prove(
         boxes += 1
         size -= 1
         _load_box(model, path, size)
-        verdict = _judge(model, corners, state, lanes, path, wide, margin)
+        verdict = _check_box(model, corners, state, lanes, path, wide, margin)
         if verdict == NEAR:
             return NEAR, boxes
         if verdict == OPEN:
@@ -337,7 +341,7 @@ def prove(
 
 @inline_kernel
 def _put_whole_box(path: Record) -> int:
-    """Make the limits the only box of the stack; return its size."""
+    """Make the box of the limits the only one of the stack; return the stack's size."""
     for v in range(path.x.shape[0]):
         path.stack[0, v], path.stack[0, path.x.shape[0] + v] = path.lower[v], path.upper[v]
     return 1
@@ -345,7 +349,7 @@ def _put_whole_box(path: Record) -> int:
 
 @kernel
 def _load_box(model: Record, path: Record, row: int) -> None:
-    """Place the links at the middle of a box of the stack, and fill how far its joints turn."""
+    """Place the links in the middle of a box of the stack, and write how far its joints turn."""
     x, half, stack, count = path.x, path.half, path.stack, path.x.shape[0]
     for v in range(count):
         x[v] = 0.5 * (stack[row, v] + stack[row, count + v])
@@ -361,8 +365,10 @@ def _load_box(model: Record, path: Record, row: int) -> None:
 
 @kernel
 def _halve(path: Record, row: int) -> int:
-    """Put the halves of the box that was taken on the stack from a row on, cut across the variable
-    whose width costs most; return the stack's size."""
+    """Push the halves of the loaded box onto the stack, from a row on; return the stack's size.
+
+    The box is halved across the variable whose width costs most.
+    """
     x, half, stack, count = path.x, path.half, path.stack, path.x.shape[0]
     for v in range(count):
         path.slope[v] = 0.0
@@ -381,7 +387,7 @@ def _halve(path: Record, row: int) -> int:
 
 
 @kernel
-def _judge(
+def _check_box(
     model: Record,
     corners: Record,
     state: Record,
@@ -390,23 +396,24 @@ def _judge(
     wide: Record,
     margin: float,
 ) -> int:
-    """NEVER: the links don't come nearer than a margin in a box; NEAR: at its middle they do."""
+    """Return NEVER if the links are farther apart than a margin [m] in all of a box, NEAR if they
+    are nearer in its middle, else OPEN."""
     if path.hull[0] >= 0:
-        verdict = _judge_pair(
+        verdict = _check_pieces(
             model, corners, state, lanes, path, wide, path.hull[0], path.hull[1], margin
         )
         if verdict == NEVER:
             return NEVER
     for i in path.first:
         for j in path.second:
-            verdict = _judge_pair(model, corners, state, lanes, path, wide, i, j, margin)
+            verdict = _check_pieces(model, corners, state, lanes, path, wide, i, j, margin)
             if verdict != NEVER:
                 return verdict
     return NEVER
 
 
 @kernel
-def _judge_pair(
+def _check_pieces(
     model: Record,
     corners: Record,
     state: Record,
@@ -417,7 +424,7 @@ def _judge_pair(
     j: int,
     margin: float,
 ) -> int:
-    """Judge a pair of pieces, likewise."""
+    """Return the verdict of `_check_box` for one pair of pieces."""
     _set_reach(model, corners, path, wide, i, j)
     total = 0.0
     for k in range(path.body.shape[0]):
@@ -445,8 +452,8 @@ def _judge_pair(
 
 @kernel
 def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: int, j: int) -> None:
-    """Fill `far` and `beyond`: how far corners are from each axis anywhere in the box, and how far
-    the joints beyond an axis, seen from the cut, move them."""
+    """Write `far`, the largest distance of corners from each axis anywhere in the box, and
+    `beyond`, how far the joints farther from the cut move them."""
     joints = path.body.shape[0]
     for side in range(2):
         piece = j if side == 1 else i
@@ -474,7 +481,7 @@ def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: in
 def _corners(
     corners: Record, path: Record, block: int, side: int
 ) -> tuple[Number, Number, Number]:
-    """A block of corners of the first or the second link, as the first one's body sees them."""
+    """A block of corners of the first (side 0) or second link, in the first link's frame."""
     at = corners.corners
     x, y, z = at[block, 0], at[block, 1], at[block, 2]
     if side == 1:
@@ -491,8 +498,11 @@ def _corners(
 def _bound_along(
     model: Record, corners: Record, path: Record, wide: Record, i: int, j: int, n: Vector
 ) -> tuple[float, int]:
-    """A lower bound of the distance of two pieces in a box, from the gap along n, by the best cut:
-    joints before it move the first link, the others the second one."""
+    """A lower bound of the distance of two pieces in a box, from the gap along n, and its cut.
+
+    The cut with the largest bound is chosen: joints before it move the first link, the others the
+    second link.
+    """
     joints = path.body.shape[0]
     for k in range(joints):
         turned = cross(n, _vector(path.axis, k))
@@ -514,8 +524,11 @@ def _bound_along(
 def _move_along(
     model: Record, corners: Record, path: Record, wide: Record, piece: int, side: int, n: Vector
 ) -> None:
-    """gap[side, cut] = the least of n . p for the second link, of -n . p for the first one, once
-    the joints on its side of the cut have moved it."""
+    """Write gap[side, cut] [m] for each cut: the smallest height that a piece can move to.
+
+    The height of a point p is n . p on the second link (side 1), -n . p on the first one (side 0).
+    Only the joints on the link's side of the cut move the piece.
+    """
     joints, sign = path.body.shape[0], 2.0 * side - 1.0
     for cut in range(joints + 1):
         wide.lanes_gap[side, cut] = 0.0 * wide.lanes_gap[side, cut] + FAR
@@ -538,7 +551,7 @@ def _move_along(
 
 @inline_kernel
 def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign: float) -> Number:
-    """How far joint k alone can move points p along -sign n."""
+    """The largest displacement of points p along -sign n by joint k alone [m]."""
     z = _vector(path.axis, k)
     turn = path.turn[k]
     if model.tree[path.body[k], KIND] == PRISMATIC:
@@ -553,24 +566,24 @@ def _most_along(model: Record, path: Record, k: int, p: Vector, n: Vector, sign:
 
 @kernel
 def _set_costs(model: Record, path: Record, cut: int) -> None:
-    """cost = by how much less each joint's width would raise the bound, about."""
+    """Write `cost`: estimates of how much the width of each joint lowers the bound [m]."""
     joints = path.body.shape[0]
     for k in range(joints):
         side = 0 if k < cut else 1
-        nearer = k + 1 if side == 0 else k  # the cut that has this joint as the last one
+        nearer = k + 1 if side == 0 else k  # the cut next to this joint, which it still crosses
         farther = k if side == 0 else k + 1
         alone = path.gap[side, farther] - path.gap[side, nearer]
         cost = max(alone, 0.0) + path.chord[k] * path.across[k] * path.beyond[side, k]
         slides = model.tree[path.body[k], KIND] == PRISMATIC
         moved = path.chord[k] * (1.0 if slides else path.far[side, k])
-        for other in range(joints):  # those whose points this one moves
+        for other in range(joints):  # joints whose points this one moves
             is_nearer = k < other < cut if side == 0 else cut <= other < k
             if is_nearer:
                 cost += path.chord[other] * path.across[other] * moved
         path.cost[k] = min(cost, path.cost[k]) + 0.05 * path.cost[k]
 
 
-@kernel
+@kernel(entry='ik_collision_prove_inside')
 def prove_inside(
     model_address: int,
     state_address: int,
@@ -578,10 +591,11 @@ def prove_inside(
     margin: float,
     most_boxes: int,
 ) -> tuple[bool, int]:
-    """(whether two links are proved to be within a margin [m] everywhere, number of boxes).
+    """Try to prove that two links are within a margin [m] at all positions of the path.
 
-    The nearest point of the second link at the middle of a box moves by at most what the joints
-    move it, while that of the first one stays.
+    Returns whether that is proved, and the number of boxes. In a box, the point of the second link
+    nearest to the first one in the middle moves by at most what the joints move it, while the
+    nearest point of the first link stays.
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
@@ -618,7 +632,7 @@ def prove_inside(
 
 @kernel
 def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
-    """How far the joints move a point of the second link at most; fills `beyond`."""
+    """The farthest that the joints can move a point of the second link [m]; fills `beyond`."""
     moved = 0.0
     for step in range(path.body.shape[0]):
         k = path.body.shape[0] - 1 - step
@@ -629,16 +643,17 @@ def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
     return moved
 
 
-@kernel
+@kernel(entry='ik_collision_prove_touching')
 def prove_touching(
     model_address: int, state_address: int, path_address: int, point: int, most_boxes: int
 ) -> tuple[bool, int]:
-    """(whether two links are proved to touch everywhere, number of boxes).
+    """Try to prove that two links touch at all positions of the path.
 
-    point : a piece of one corner, which is moved
+    point : a piece with one corner; kernels move it
 
-    At the middle of a box a point is in both links, and a ball around it in the second one. If the
-    joints move that point by less than the ball's radius, they touch in the whole box.
+    Returns whether that is proved, and the number of boxes. In the middle of a box a point is in
+    both links, with a ball around it in the second one. If the joints move that point by less than
+    the ball's radius, the links touch in the whole box.
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
@@ -677,8 +692,9 @@ def _common_ball(
     j: int,
     point: int,
 ) -> float:
-    """The margin by which a common point is deeper in both pieces than the joints move it, the
-    largest of several points; -FAR if the pieces do not touch.
+    """The largest margin [m] by which a common point is deeper in both pieces than joints move it.
+
+    Several points are tried. Returns -FAR if the pieces do not touch.
     """
     frame = _frame_of(path)
     _, upper = between(model, corners, state, lanes, i, j, frame, 0.0, -FAR, TOLERANCE)
@@ -705,9 +721,9 @@ def _common_ball(
 
 
 @kernel
-def _towards_axes(model: Record, path: Record, p: Vector, way: Vector) -> Vector:
-    """A way from a point, and towards the axes by as much as each moves it less there."""
-    x, y, z = way
+def _towards_axes(model: Record, path: Record, p: Vector, direction: Vector) -> Vector:
+    """Turn a direction from p towards each joint's axis, in proportion to the joint's rotation."""
+    x, y, z = direction
     for k in range(path.body.shape[0]):
         if model.tree[path.body[k], KIND] != PRISMATIC:
             axis = _vector(path.axis, k)
@@ -727,10 +743,9 @@ def _depth(
     i: int,
     p: Vector,
 ) -> float:
-    """How deep a point is in a piece at least [m], negative outside; `toward` is a unit vector
-    inwards."""
+    """A lower bound of p's depth in piece i [m], negative outside; `toward` points inwards."""
     if model.kind[i] == CYLINDER and _set_depth_in_cylinder(model, state, i, p):
-        return state.share[0]
+        return state.weights[0]
     block = model.span[point, 0]
     for lane in range(WIDTH):
         for c in range(3):
@@ -742,18 +757,18 @@ def _depth(
     if upper <= -thickness_of(model, i):
         lower, _ = depth_bounds(model, corners, state, lanes, point, i, here)
         return lower
-    way = state.toward[0], state.toward[1], state.toward[2]
-    length = norm(way)
+    inwards = state.toward[0], state.toward[1], state.toward[2]
+    length = norm(inwards)
     for c in range(3):
-        state.toward[c] = way[c] / length
+        state.toward[c] = inwards[c] / length
     return -upper
 
 
 @kernel
 def _set_depth_in_cylinder(model: Record, state: Record, i: int, p: Vector) -> bool:
-    """Whether a point is in a cylinder.
+    """Return whether a point is in a cylinder.
 
-    Fills `toward` with a unit vector inwards, and the first of `share` with its exact depth [m].
+    Writes a unit vector inwards to `toward`, and the exact depth [m] to the first of `weights`.
     """
     first = model.span[i, 0]
     start, end = corner_of(model, first, 0), corner_of(model, first, 1)
@@ -763,12 +778,12 @@ def _set_depth_in_cylinder(model: Record, state: Record, i: int, p: Vector) -> b
     beyond = dot(minus(end, start), axis) - along
     off = r[0] - along * axis[0], r[1] - along * axis[1], r[2] - along * axis[2]
     across = norm(off)
-    depth, scale, way = along, 1.0, axis
+    depth, scale, direction = along, 1.0, axis
     if beyond < depth:
         depth, scale = beyond, -1.0
     if model.radius[i] - across < depth:
-        depth, scale, way = model.radius[i] - across, -1.0 / max(across, 1e-300), off
+        depth, scale, direction = model.radius[i] - across, -1.0 / max(across, 1e-300), off
     for c in range(3):
-        state.toward[c] = scale * way[c]
-    state.share[0] = depth
+        state.toward[c] = scale * direction[c]
+    state.weights[0] = depth
     return depth > 0.0

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of the collision kernels, and the numbers that stand in them.
+"""The records of the collision kernels, and the constants in them.
 
 `MODEL` has the bodies of a robot, convex pieces on them and in the world around it, and the pairs
-of pieces that may meet. It does not change while distances are computed. `STATE` is the workspace
-of one caller: where the pieces are in `WIDTH` configurations at once, and a simplex.
+of pieces that may meet. It is constant while distances are computed. `STATE` is the workspace of
+one caller: positions of the pieces in `WIDTH` configurations, one per lane, and a simplex.
 
 Rows of `frames` are bodies: row 0 is the root link's frame, row k + 1 that of body k. A piece is
-given in the frame of its body. Pieces that joints move come first; the others never move, so that
-their places are filled in once.
+given in the frame of its body. Pieces that joints move come first; the positions of the others are
+written once.
 """
 
 from __future__ import annotations
@@ -17,22 +17,19 @@ from typing import Any
 from ..kernels.records import FLOAT, INT, LANE, Layout
 from ..maths.lanes import HAS_LANES
 
-Record = Any
-"""A record as kernels see it."""
+Record = Any  # a record as kernels see it
 
-WIDTH = 8 if HAS_LANES else 1
-"""Configurations, or corners of a piece, in a register."""
+WIDTH = 8 if HAS_LANES else 1  # configurations, or corners of a piece, in a register
 
+# kinds of pieces: the convex hull of points, with a thickness; a cylinder with flat ends; the half
+# space below a plane
 POINTS, CYLINDER, PLANE = range(3)
-"""Kinds of pieces: the convex hull of points, with a thickness; a cylinder with flat ends; the
-half space below a plane."""
+# what bounds the distance of a pair from below: both capsules; the first one's capsule and the
+# second one's box; the first one's capsule and the second one's plane
 CAPSULES, BOX, HALF_SPACE = range(3)
-"""How the distance of a pair is bounded: by the capsules around both; by the first one's capsule
-and the second one's box; by the first one's capsule and the second one's plane."""
+# columns of `pairs`: two pieces, the kind of their bound, the index of the pair of links
 FIRST, SECOND, BOUND, GROUP = range(4)
-"""Columns of `pairs`: two pieces, how their distance is bounded, the pair of links."""
-MOST_CORNERS = 256
-"""Corners of the polytope that finds a penetration depth."""
+MOST_CORNERS = 256  # of the polytope that finds a penetration depth
 MOST_FACES = 2 * MOST_CORNERS
 
 MODEL = Layout(
@@ -43,14 +40,14 @@ MODEL = Layout(
     geometry=(FLOAT, 'bodies', 14),
     body=(INT, 'pieces'),  # row of frames
     kind=(INT, 'pieces'),
-    span=(INT, 'pieces', 2),  # the first block of corners and the one behind the last
-    radius=(FLOAT, 'pieces'),  # thickness around points; of a cylinder
-    sphere=(FLOAT, 'pieces', 4),  # that contains the piece: centre, radius
-    capsule=(FLOAT, 'pieces', 7),  # that contains the piece: two ends, radius
+    span=(INT, 'pieces', 2),  # blocks of corners: the first, and the one after the last
+    radius=(FLOAT, 'pieces'),  # thickness around points, or radius of a cylinder [m]
+    sphere=(FLOAT, 'pieces', 4),  # contains the piece: centre, radius
+    capsule=(FLOAT, 'pieces', 7),  # contains the piece: two ends, radius
     box=(FLOAT, 'pieces', 15),  # of boxes and planes in the world: frame, half sizes
     pairs=(INT, 'pair_rows', 4),
-    margin=(FLOAT, 'pair_rows'),  # [m] at which a pair is no longer free
-    corners=(LANE, 'blocks', 3),  # WIDTH in a block, the last ones repeated to fill it; of a
+    margin=(FLOAT, 'pair_rows'),  # [m] distance at which a pair is no longer free
+    corners=(LANE, 'blocks', 3),  # WIDTH in a block, the last one repeated to fill it; for a
     # cylinder the centres of its ends, then its axis
 )
 
@@ -64,22 +61,22 @@ STATE = Layout(
     frames=(LANE, 'frame_rows', 12),
     centre=(LANE, 'pieces', 3),  # of spheres
     ends=(LANE, 'pieces', 6),  # of capsules
-    bound=(LANE, 'pairs'),  # not above the distance
-    top=(LANE,),  # of a scan of corners: the farthest of each lane
+    bound=(LANE, 'pairs'),  # lower bound of the distance [m]
+    top=(LANE,),  # in a scan of corners: height of the highest corner of each lane
     where=(LANE,),  # and its block
     near=(INT, 'pairs'),  # pairs that their bounds do not decide
-    lanes=(INT, 'pairs'),  # in these lanes, as bits
+    lanes=(INT, 'pairs'),  # lanes in which they do not, as bits
     simplex=(FLOAT, 4, 9),  # corners of B - A, and the points of A and of B that they come from
     count=(INT,),  # corners of the simplex
-    share=(FLOAT, 4),  # of the corners in the nearest point
+    weights=(FLOAT, 4),  # barycentric: of the corners in the nearest point
     trial=(FLOAT, 4),
-    toward=(FLOAT, 3),  # the nearest point, or before it is known a direction from A to B
+    toward=(FLOAT, 3),  # vector to the nearest point; before it is known a direction from A to B
     witness=(FLOAT, 6),  # the nearest points of A and of B
     polytope=(FLOAT, MOST_CORNERS, 9),  # as `simplex`
     faces=(INT, MOST_FACES, 3),  # corners, counterclockwise seen from outside
     planes=(FLOAT, MOST_FACES, 4),  # outward normal and distance from the origin
     edges=(INT, MOST_FACES, 2),  # of the hole that a new corner makes
-    slot=(INT, 'groups'),  # row of `distances` of a pair of links; -1: none
+    result_index=(INT, 'groups'),  # row of `distances` of a pair of links; -1: none
     found=(INT, 'groups'),  # pair of pieces of a row of `distances`
     distances=(FLOAT, 'groups', 10),  # distance, points of both pieces, normal
 )

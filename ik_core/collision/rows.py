@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that Python calls: configurations by rows, free or not; distances, gradients."""
+"""Kernels that Python calls: collision checks for rows of configurations, distances, gradients."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..kernels.jit import inline_kernel, kernel
+from ..kernels.signatures import Array1, Array2, BoolArray1
 from ..maths.rotations import Array, Frame, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
@@ -28,18 +26,14 @@ from .records import (
     state_numbers,
 )
 
+# [m] the largest gap between the bounds of a distance: on a surface of radius r it leaves an error
+# of sqrt(TOLERANCE / r) in the normal
 TOLERANCE = 1e-16
-"""[m] The largest gap between the bounds of a distance. On a surface of radius r it leaves an
-error of sqrt(TOLERANCE / r) in the normal."""
-ALL = (1 << WIDTH) - 1
-"""All lanes, as bits."""
 
 
-@kernel
-def free_rows(
-    model_address: int, state_address: int, rows: Array, free: NDArray[np.bool_]
-) -> None:
-    """free (N,): whether in each configuration (N, n) all pairs are farther than their margins."""
+@kernel(entry='ik_collision_free_rows')
+def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolArray1) -> None:
+    """Check rows (N, n): free (N,) is True if all pairs are farther apart than their margins."""
     state = state_numbers(state_address)
     for row in range(0, rows.shape[0], WIDTH):
         used = min(WIDTH, rows.shape[0] - row)
@@ -53,7 +47,7 @@ def free_rows(
 
 @kernel
 def is_free(model_address: int, state_address: int, q: Array) -> bool:
-    """Whether at q (n,) all pairs are farther apart than their margins."""
+    """Return whether all pairs are farther apart than their margins at q (n,)."""
     state = state_numbers(state_address)
     for j in range(q.shape[0]):
         for lane in range(WIDTH):
@@ -63,7 +57,7 @@ def is_free(model_address: int, state_address: int, q: Array) -> bool:
 
 @kernel
 def _free_lanes(model_address: int, state_address: int, used: int) -> int:
-    """The lanes, as bits of the first `used` ones, where `state.q` is free."""
+    """Return the free lanes of `state.q`, among the first `used` ones, as bits."""
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     place_pieces(model, lanes)
@@ -90,7 +84,7 @@ def _apart(
     lane: int,
     margin: float,
 ) -> tuple[float, float]:
-    """Bounds of the distance of a pair that tell whether it is more than a margin."""
+    """Bounds of the distance of pair k that suffice to compare it with a margin [m]."""
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
     if model.kind[j] == PLANE:
         height = _set_over_plane(model, corners, state, lanes, i, j, lane)
@@ -123,7 +117,7 @@ def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
 
 @inline_kernel
 def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
-    """Begin with the direction between the centres of the pieces' spheres."""
+    """Set the first search direction: between the centres of the pieces' spheres."""
     sphere = model.sphere
     x, y, z = from_axes(frame, (sphere[j, 0], sphere[j, 1], sphere[j, 2]))
     state.toward[0] = x + frame[9] - sphere[i, 0]
@@ -135,7 +129,7 @@ def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -
 def _set_over_plane(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, lane: int
 ) -> float:
-    """The distance of a piece to a plane, negative below it; fills `witness` and `toward`."""
+    """Distance [m] of piece i from plane j, negative below it; fills `witness` and `toward`."""
     box = model.box
     frame = _frame(state.frames, model.body[i], lane)
     normal = in_axes(frame, (box[j, 2], box[j, 5], box[j, 8]))
@@ -150,26 +144,28 @@ def _set_over_plane(
 
 @kernel
 def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
-    """How much nearer than its margin the worst pair is at q (n,) [m], at most `reach` being the
-    largest margin; -FAR if no pair is."""
+    """How much nearer than its margin the worst pair is at q (n,) [m]; -FAR if all are free.
+
+    reach : the largest margin [m]
+    """
     model, state, worst = model_numbers(model_address), state_numbers(state_address), -FAR
-    for slot in range(distances_at(model_address, state_address, q, reach, False)):
-        worst = max(worst, model.margin[state.found[slot]] - state.distances[slot, 0])
+    for index in range(distances_at(model_address, state_address, q, reach, False)):
+        worst = max(worst, model.margin[state.found[index]] - state.distances[index, 0])
     return worst
 
 
 # --- distances -----------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(entry='ik_collision_distances_at')
 def distances_at(
-    model_address: int, state_address: int, q: Array, within: float, only_nearest: bool
+    model_address: int, state_address: int, q: Array1, within: float, only_nearest: bool
 ) -> int:
     """Find the nearest pieces of all pairs of links at q (n,) that are nearer than `within` [m],
-    or only those of the nearest pair of links, however far. Returns how many there are.
+    or only those of the nearest pair of links, at any distance. Returns their number.
 
-    Fills `found`: pair of pieces; `distances`: signed distance [m], points of both pieces and
-    normal from the first to the second in the root link's frame.
+    Fills, a row for each: `found`, the pair of pieces; `distances`: signed distance [m], points of
+    both pieces and normal from the first to the second, in the root link's frame.
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
@@ -180,11 +176,14 @@ def distances_at(
     return _nearest_pairs(model, corners, state, lanes, within, only_nearest)
 
 
-@kernel
+@kernel(entry='ik_collision_gradients_of_rows')
 def gradients_of_rows(
-    model_address: int, state_address: int, rows: Array, distances: Array, gradients: Array
+    model_address: int, state_address: int, rows: Array2, distances: Array1, gradients: Array2
 ) -> None:
-    """distances (N,), gradients (N, n): of the nearest pair, at each row of (N, n)."""
+    """Write the distance of the nearest pair and its gradient for each configuration.
+
+    rows (N, n); distances (N,) [m], FAR if there is no pair; gradients (N, n) [m per rad or m]
+    """
     model = model_numbers(model_address)
     state = state_numbers(state_address)
     for row in range(rows.shape[0]):
@@ -205,11 +204,13 @@ def _nearest_pairs(
     within: float,
     only_nearest: bool,
 ) -> int:
-    """`distances_at`, once all pieces are placed. Pairs come in the order of their bounds, so that
-    most need not be computed."""
-    groups = 1 if only_nearest else state.slot.shape[0]
+    """Find the distances for `distances_at`, once all pieces are placed.
+
+    Pairs are tried in the order of their bounds, so that most are never computed.
+    """
+    groups = 1 if only_nearest else state.result_index.shape[0]
     for g in range(groups):
-        state.slot[g] = -1
+        state.result_index[g] = -1
     count, left = 0, bound_pairs(model, lanes, within)
     while left > 0:
         first = 0
@@ -220,19 +221,19 @@ def _nearest_pairs(
         left -= 1
         state.near[first] = state.near[left]
         group = 0 if only_nearest else model.pairs[k, GROUP]
-        slot = state.slot[group]
-        best = within if slot < 0 else min(within, state.distances[slot, 0])
+        index = state.result_index[group]
+        best = within if index < 0 else min(within, state.distances[index, 0])
         if state.bound[k, 0] > best:
             if only_nearest:
                 break
             continue
         distance = _distance(model, corners, state, lanes, k, best)
         if distance <= best:
-            if slot < 0:
-                slot, count = count, count + 1
-                state.slot[group] = slot
-            state.found[slot] = k
-            _put_distance(model, state, k, slot, distance)
+            if index < 0:
+                index, count = count, count + 1
+                state.result_index[group] = index
+            state.found[index] = k
+            _put_distance(model, state, k, index, distance)
     return count
 
 
@@ -240,7 +241,7 @@ def _nearest_pairs(
 def _distance(
     model: Record, corners: Record, state: Record, lanes: Record, k: int, best: float
 ) -> float:
-    """The signed distance of a pair in the first lane, if it is at most `best`, else more."""
+    """The signed distance [m] of pair k in the first lane if it is at most `best`, else more."""
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
     if model.kind[j] == PLANE:
         return _set_over_plane(model, corners, state, lanes, i, j, 0)
@@ -248,7 +249,7 @@ def _distance(
     _set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
     lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
-    if upper <= -thick:  # no bound of a depth
+    if upper <= -thick:  # the cores touch: `between` has no depth
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:
         if model.kind[i] == CYLINDER or model.kind[j] == CYLINDER:
@@ -261,14 +262,14 @@ def _distance(
 
 
 @kernel
-def _put_distance(model: Record, state: Record, k: int, slot: int, distance: float) -> None:
-    """Write a pair's row of `distances`, in the root's frame: distance, nearest points, normal.
+def _put_distance(model: Record, state: Record, k: int, index: int, distance: float) -> None:
+    """Write a row of `distances` for pair k, in the root's frame: distance, points, normal.
 
-    The points are on the surfaces: `witness` has those of the cores, which the pieces are thick
+    The points are on the surfaces; `witness` has those of the cores, which the thickness is
     around.
     """
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
-    frame, row = _frame(state.frames, model.body[i], 0), state.distances[slot]
+    frame, row = _frame(state.frames, model.body[i], 0), state.distances[index]
     toward, witness = state.toward, state.witness
     normal = toward[0], toward[1], toward[2]
     first, second = thickness_of(model, i), -thickness_of(model, j)
@@ -282,6 +283,7 @@ def _put_distance(model: Record, state: Record, k: int, slot: int, distance: flo
 
 @inline_kernel
 def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
+    """A point moved by `out` [m] along a normal, from the body's frame to the root's."""
     x, y, z = from_axes(
         frame,
         (
@@ -294,11 +296,14 @@ def _placed(frame: Frame, point: Vector, out: float, normal: Vector) -> Vector:
 
 
 @kernel
-def add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None:
-    """Add the derivative of a distance to (n,) zeros: n . (z_j x (p - o_j)) for each joint that
-    moves the second piece, minus that for each that moves the first one. Both points are on the
-    normal's line, so that either does; joints that move both cancel."""
-    row, k = state.distances[slot], state.found[slot]
+def add_slopes(model: Record, state: Record, index: int, gradient: Array) -> None:
+    """Add the derivative of a distance to gradient (n,).
+
+    A joint that moves the second piece adds n . (z_j x (p - o_j)); one that moves the first piece
+    subtracts it. The points of both pieces are on the normal's line, so either serves as p; joints
+    that move both cancel.
+    """
+    row, k = state.distances[index], state.found[index]
     for side in range(2):
         sign = 2.0 * side - 1.0
         body = model.body[model.pairs[k, FIRST + side]] - 1
@@ -310,7 +315,7 @@ def add_slopes(model: Record, state: Record, slot: int, gradient: Array) -> None
 
 @kernel
 def _slope(model: Record, state: Record, row: Array, body: int) -> float:
-    """How fast a body's joint moves the first point of a row along its normal."""
+    """Velocity along its normal of a row's first point, if it moves with a body's joint."""
     frames = state.frames
     axis = frames[body + 1, 2, 0], frames[body + 1, 5, 0], frames[body + 1, 8, 0]
     normal = row[7], row[8], row[9]

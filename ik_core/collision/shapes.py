@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of things around a robot, or carried by it: those of a URDF, planes and convex hulls.
+"""Shapes around a robot, or carried by it: those of a URDF, planes and convex hulls.
 
-Lengths are in metres. Each shape stands in a frame of its own, and a pose says where that is.
+Lengths are in metres. Each shape is given in a frame of its own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from .packing import NO_BOX, BodyPiece
 from .piece import piece_of
 from .records import BOX, CAPSULES, CYLINDER, HALF_SPACE, PLANE, POINTS
 
-LARGEST = 1e3
-"""[m] Sizes of shapes: beyond it the bounds of distances would not hold to 1e-9 m."""
+LARGEST = 1e3  # [m] with larger shapes the bounds of distances would not hold to 1e-9 m
 MOST_POINTS = 10_000
 
 
@@ -41,7 +40,7 @@ Shape = Box | Cylinder | Capsule | Sphere | Plane | Convex
 
 
 def checked_shape(shape: Any, name: str) -> Shape:
-    """Return the shape of an obstacle as numbers that can be. Raises InvalidOption."""
+    """Return the shape of an obstacle with its sizes as floats. Raises InvalidOption."""
     if isinstance(shape, Box):
         size = tuple(np.ravel(shape.size).tolist())
         if len(size) != 3:
@@ -95,18 +94,18 @@ def _points(value: Any, name: str) -> Array:
 
 
 def bound_of(shape: Shape) -> int:
-    """How distances to a shape that never moves are bounded."""
+    """The kind of lower bound for distances to a shape that never moves, as in `records`."""
     if isinstance(shape, Plane):
         return HALF_SPACE
     return BOX if isinstance(shape, (Box, Convex)) else CAPSULES
 
 
 def piece_of_shape(shape: Shape) -> BodyPiece:
-    """The shape as a piece in its own frame."""
+    """A shape as a piece in its own frame."""
     if isinstance(shape, Plane):  # no sphere and no capsule contains it
-        everywhere, capsule = np.zeros(4), np.zeros(7)
-        everywhere[3] = capsule[6] = math.inf
-        return BodyPiece(-1, PLANE, np.zeros((1, 3)), 0.0, everywhere, capsule, _box(np.zeros(3)))
+        sphere, capsule = np.zeros(4), np.zeros(7)
+        sphere[3] = capsule[6] = math.inf
+        return BodyPiece(-1, PLANE, np.zeros((1, 3)), 0.0, sphere, capsule, _box(np.zeros(3)))
     if isinstance(shape, Convex):
         return hull_piece(shape.points)
     piece = piece_of(shape, '', np.eye(4))
@@ -116,7 +115,7 @@ def piece_of_shape(shape: Shape) -> BodyPiece:
 
 
 def _box(half: Array, centre: Array | None = None) -> Array:
-    """A box (15,) along the axes: its frame and its half sizes."""
+    """A box (15,) of half sizes (3,) [m] along the axes: its frame (12,), then the half sizes."""
     frame = np.eye(4)
     if centre is not None:
         frame[:3, 3] = centre
@@ -124,7 +123,8 @@ def _box(half: Array, centre: Array | None = None) -> Array:
 
 
 def hull_piece(points: Array, radius: float = 0.0) -> BodyPiece:
-    """The hull of points (n, 3) with a thickness, in a sphere, a box, and a capsule along that."""
+    """The hull of points (n, 3) [m], thickened by `radius`, with a sphere, a box and a capsule
+    around it; the capsule's axis is the longest side of the box."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     off = points - middle
@@ -147,5 +147,5 @@ def hull_piece(points: Array, radius: float = 0.0) -> BodyPiece:
 
 
 def _farthest(points: Array) -> float:
-    """The largest norm, and what rounding may have taken from it."""
+    """The largest norm of points (n, 3) [m], rounded up so that it is a bound."""
     return float(np.linalg.norm(points, axis=1).max()) * (1.0 + 1e-12) + 1e-15

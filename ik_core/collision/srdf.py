@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of links that an SRDF disables. The text may come from anybody.
+"""Read the pairs of links that an SRDF disables, safely for untrusted text.
 
 Format: http://wiki.ros.org/srdf and MoveIt's `disable_default_collisions`, `enable_collisions`.
 """
@@ -14,14 +14,18 @@ from xml.parsers import expat
 from ..exceptions import UrdfError
 from ..robot.robot import Robot
 
-MAX_BYTES = 10_000_000
-"""Largest size of an SRDF; those of humanoids have 100 kB."""
+MAX_BYTES = 10_000_000  # SRDFs of humanoids have 100 kB
 
 
 @dataclass(eq=False)
 class Disabled:
-    """Pairs that are disabled, with their reasons; links of which all pairs are, and the pairs of
-    these that are enabled again; links that the robot lacks, as warnings."""
+    """The pairs that an SRDF disables.
+
+    pairs : disabled pairs, with their reasons
+    links : links whose pairs are all disabled, except those that are `enabled`
+    enabled : pairs of these links that are enabled again
+    warnings : links that the robot lacks
+    """
 
     pairs: dict[frozenset[str], str] = field(default_factory=dict)
     links: set[str] = field(default_factory=set)
@@ -36,16 +40,16 @@ class Disabled:
         return bool(pair & self.links) and pair not in self.enabled
 
     def reason(self, first: str, second: str) -> str:
-        """Return the reason that is given for it."""
+        """Return the reason that the SRDF gives for a disabled pair."""
         return self.pairs.get(frozenset((first, second)), 'disabled by default')
 
 
 def disabled_pairs(source: str | PathLike[str], robot: Robot) -> Disabled:
-    """Return the pairs that an SRDF disables.
+    """Read the pairs that an SRDF disables.
 
     source : the path of a file, or text that begins with '<'
 
-    A link that the robot does not have is a warning. Raises UrdfError, which says what is wrong.
+    Links that the robot does not have are warned of. Raises UrdfError.
     """
     text, name = _read(source)
     found = Disabled()
@@ -98,7 +102,7 @@ def _links(tag: str, attributes: dict[str, str], *names: str) -> list[str]:
 
 
 def _read(source: str | PathLike[str]) -> tuple[str | bytes, str]:
-    """The text or bytes of an SRDF, and the file's name for errors."""
+    """The text or bytes of an SRDF, and the prefix of errors. Raises UrdfError."""
     if isinstance(source, str) and source.lstrip()[:1] == '<':
         text: str | bytes = source.lstrip()
         name = ''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surroundings of a robot, and objects that its links carry: named shapes, which may change."""
+"""The surroundings of a robot and the objects its links carry: named shapes, which may change."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
 from .shapes import Plane, Shape, checked_shape
 
-MOST = 100
-"""Shapes in a world."""
+MOST = 100  # shapes in a world
 
 
 class Obstacle(NamedTuple):
-    """A shape with a name, and its pose (4, 4) in the frame of a link, or in the root link's.
+    """A named shape and its pose (4, 4) [m], in the frame of a link or in the root link's.
 
-    link : that carries it; None: it stands in the world
+    link : the link that carries it; None for a fixed obstacle
     touching : further links that it may touch
     """
 
@@ -34,7 +33,7 @@ class Obstacle(NamedTuple):
 
 
 class World:
-    """Obstacles by name: shapes that stand around a robot, and shapes that its links carry.
+    """Obstacles by name: shapes around a robot, and shapes that its links carry.
 
         world = ik.World()
         world.add('floor', Plane())
@@ -43,9 +42,9 @@ class World:
         world.move('table', ik.transform(position=(0.7, 0.0, 0.4)))
         world.allow('tool', 'table')  # they may touch
 
-    A `Collisions` that was made with it sees all changes from its next call on. Poses are (4, 4)
-    transforms in the root link's frame, or whatever `ik.transform` takes; those of shapes that a
-    link carries in that link's frame.
+    A `Collisions` made with a world uses all its changes from the next call on. Poses are (4, 4)
+    transforms, or anything that `ik.transform` takes, in the root link's frame; for shapes that a
+    link carries, in that link's frame.
     """
 
     def __init__(self) -> None:
@@ -78,10 +77,10 @@ class World:
         return self._obstacles[name]
 
     def add(self, name: str, shape: Shape, pose: TransformLike | None = None) -> None:
-        """Add a shape that stands at a pose in the root link's frame, by default at its origin.
+        """Add a fixed shape at a pose in the root link's frame, by default at its origin.
 
-        Raises InvalidOption for a name that is taken or what is no shape, InvalidGoal for what is
-        no pose.
+        Raises InvalidOption if the name exists or the shape is invalid, InvalidGoal for an invalid
+        pose.
         """
         self._put(name, shape, pose, None, ())
 
@@ -95,9 +94,9 @@ class World:
     ) -> None:
         """Add a shape that a link carries, at a pose in that link's frame.
 
-        touching : links that it may touch besides the one that carries it, such as fingers
+        touching : further links that it may touch, such as fingers
 
-        Raises the same errors; that the robot has no such link is found by `Collisions`.
+        Raises the errors of `add`. An unknown link is an error of `Collisions`.
         """
         if isinstance(shape, Plane):
             raise InvalidOption(f'{name!r}: a link can not carry a Plane: attach a Box')
@@ -106,22 +105,22 @@ class World:
         self._put(name, shape, pose, str(link), tuple(touching))
 
     def move(self, name: str, pose: TransformLike) -> None:
-        """Put an obstacle at another pose; of one that a link carries in that link's frame.
+        """Move an obstacle to another pose; if a link carries it, in that link's frame.
 
-        Raises InvalidOption for a name that is unknown, InvalidGoal for what is no pose.
+        Raises InvalidOption for an unknown name, InvalidGoal for an invalid pose.
         """
         self._set(self[name]._replace(pose=_pose(pose, name)))
 
     def remove(self, name: str) -> None:
-        """Remove an obstacle. Raises InvalidOption for a name that is unknown."""
+        """Remove an obstacle. Raises InvalidOption for an unknown name."""
         del self._obstacles[self[name].name]
         self._version += 1
 
     def allow(self, first: str, second: str, allowed: bool = True) -> None:
         """Allow two obstacles, an obstacle and a link, or two links to touch, or forbid it.
 
-        Names count whether or not there is such a thing: it may be added later. Raises
-        InvalidOption for what is no name.
+        Obstacles of these names may be added later. Raises InvalidOption for names that are not
+        text, or empty.
         """
         for name in (first, second):
             if not isinstance(name, str) or not name:
@@ -157,7 +156,7 @@ class World:
 
 
 def _pose(value: Any, name: str) -> Array:
-    """A pose as a new array (4, 4) that is read-only."""
+    """A pose as a new read-only array (4, 4). Raises InvalidGoal."""
     try:
         pose = np.eye(4) if value is None else checked_transform(transform(value), 'pose')
     except InvalidGoal as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worlds in YAML files: obstacles by name, each a shape and where it is.
+"""Worlds in YAML files: obstacles by name, each a shape and its pose.
 
     floor: {plane: true}
     table: {box: [1.0, 0.6, 0.05], xyz: [0.6, 0.0, 0.4]}
@@ -7,10 +7,10 @@
     ball: {sphere: 0.1, xyz: [0.2, 0.4, 0.7]}
     tool: {capsule: [0.01, 0.1], link: panda_hand, touching: [panda_leftfinger]}
 
-A `box` has its size along x, y and z, a `cylinder` and a `capsule` radius and length along z, a
-`sphere` its radius, a `convex` its points, a `plane` is the half space below its frame's xy-plane
-[m]. `xyz` [m] and `rpy` [rad] or `quaternion` (x, y, z, w) are in the root link's frame; of an
-obstacle with a `link`, which carries it, in that link's.
+`box`: size along x, y and z. `cylinder`, `capsule`: radius, and length along z. `sphere`: radius.
+`convex`: points. `plane`: the half space below the xy-plane of its frame. All in metres. `xyz` [m]
+and `rpy` [rad] or `quaternion` (x, y, z, w) are in the root link's frame; for an obstacle that a
+`link` carries, in that link's frame.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CARRIED = 'link', 'touching'
 
 
 def load_world(path: str | PathLike[str]) -> World:
-    """Return the world of a YAML file; the module describes it.
+    """Load a world from a YAML file, in the format of this module.
 
-    Raises InvalidOption that names the file, the line and the obstacle.
+    Raises InvalidOption, which names the file, the line and the obstacle.
     """
     world = World()
     for name, (line, entry) in _read(Path(path)).items():
@@ -47,7 +47,7 @@ def load_world(path: str | PathLike[str]) -> World:
 
 
 def _read(path: Path) -> dict[str, tuple[int, Any]]:
-    """The obstacles of a file by their names, each with its line."""
+    """The obstacles of a file by name: line number and content of each."""
     loader, root = read_yaml(path, 'the world')
     if root is None:
         return {}
@@ -60,7 +60,7 @@ def _read(path: Path) -> dict[str, tuple[int, Any]]:
 
 
 def _add(world: World, name: str, entry: Any) -> None:
-    """Add an obstacle to the world."""
+    """Add an obstacle to the world. Raises InvalidOption, InvalidGoal."""
     known = *SHAPES, *PLACES, *CARRIED
     if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
         raise InvalidOption(f'{entry!r}: a shape and its place are needed, as in {{sphere: 0.1}}')
@@ -84,7 +84,7 @@ def _add(world: World, name: str, entry: Any) -> None:
 
 
 def _shape(kind: str, value: Any) -> Shape:
-    """The shape of a kind, whose numbers the world checks."""
+    """Make a shape from its value in YAML; the world checks its numbers. Raises InvalidOption."""
     if kind == 'plane':
         if value is not True:
             raise InvalidOption(f'plane: {value!r}; true is needed')

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write ik_core.h, the header of the compiled library: python -m ik_core.for_c.header FOLDER.
 
-It is made of the table of entries and of the layouts of records. The table of an entry is a struct
-of C, as each argument and each result takes eight bytes: `ik_solve(&call)` reads its arguments
-from a `struct ik_solve_call` and writes its results there.
+It is generated from the entries and the layouts of records. The arguments and results of an entry
+form a C struct, with eight bytes for each: `ik_solve(&call)` reads its arguments from a
+`struct ik_solve_call` and writes its results there.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from .. import rules
-from ..kernels import jit
-from ..kernels.entries import ENTRIES, GOALS, Entry
+from ..kernels.jit import Entry, name_of, source_of
+from ..kernels.signatures import array_of, entries, letters_of, members_of, signature_of
 from ..solvers.damped_search.run import NOT_FINITE
-from ..tasks.kernels import Packed
-from ..tracking import steps
+from ..tracking.governor import joint_table
 from .records import fingerprint, structs
 
 STATUSES = 'RUNNING', 'REACHED', 'CLOSEST', 'STALLED', 'EXHAUSTED', 'FAILED', 'COLLIDED'
@@ -27,8 +27,7 @@ STATE = 'Q', 'DQ', 'DDQ', 'GOAL', 'DRIFT', 'ACT'
 ACTS = 'FREE', 'EASE', 'BRAKE'
 NUMBER = {'i': 'int64_t', 'b': 'int64_t', 'd': 'double'}
 ARRAY = {'I': 'int64_t', 'B': 'uint8_t', 'D': 'double'}
-RESERVED = 'new', 'delete', 'this', 'class', 'default'
-"""Words of C++ that no member can have as its name."""
+RESERVED = 'new', 'delete', 'this', 'class', 'default'  # words of C++, which get an underscore
 
 TEXT = """\
 /* The compiled library of ik_core for C and C++, made by python -m ik_core.for_c.header.
@@ -79,11 +78,11 @@ def header() -> str:
         fingerprint=fingerprint(),
         statuses=_constants(rules, STATUSES),
         not_finite=NOT_FINITE,
-        rows=_constants(steps, LIMITS + STATE),
-        acts=_constants(steps, ACTS),
-        count=steps.ROWS,
+        rows=_constants(joint_table, LIMITS + STATE),
+        acts=_constants(joint_table, ACTS),
+        count=joint_table.ROWS,
         structs=structs(),
-        functions='\n'.join(map(_function, ENTRIES.values())),
+        functions='\n'.join(map(_function, entries())),
     )
 
 
@@ -92,39 +91,43 @@ def _constants(module: object, names: tuple[str, ...]) -> str:
 
 
 def _function(entry: Entry) -> str:
-    """Return the struct and the declaration of an entry."""
-    source = jit.source_of(entry.kernel())
-    about = re.sub(r'\n *', '\n   ', (source.__doc__ or '').partition('\n\n')[0])
+    """The struct and the declaration of an entry."""
+    (arguments, result), about = signature_of(entry.kernel), source_of(entry.kernel).__doc__ or ''
+    about = re.sub(r'\n *', '\n   ', about.partition('\n\n')[0])
     only = f' For libraries with {entry.lanes} lanes.' if entry.lanes else ''
-    names = source.__code__.co_varnames[: source.__code__.co_argcount]
-    names = tuple(f'{name}_' if name in RESERVED else name for name in names)
-    members = [*_arguments(entry.arguments, names), *_results(entry.results)]
+    members = [each for name, kind in arguments.items() for each in _argument(name, kind)]
+    members += _results(result)
+    symbol, path = entry.symbol, name_of(entry.kernel).partition('.')[2]
     return (
-        f'/* {entry.path}\n   {about}{only} */\n'
-        f'struct {entry.name}_call {{\n' + ''.join(f'    {each};\n' for each in members) + '};\n'
-        f'int {entry.name}(struct {entry.name}_call *);\n'
+        f'/* {path}\n   {about}{only} */\n'
+        f'struct {symbol}_call {{\n' + ''.join(f'    {each};\n' for each in members) + '};\n'
+        f'int {symbol}(struct {symbol}_call *);\n'
     )
 
 
-def _arguments(letters: str, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the members of a struct for arguments."""
-    parts = re.findall(r'\([^)]*\)|[DIB]\d|[idb]', letters)
-    for part, name in zip(parts, names, strict=True):
-        if part == GOALS:
-            yield from _arguments(part[1:-1], tuple(f'{name}_{each}' for each in Packed._fields))
-        elif part[0] == '(':
-            yield f'{NUMBER[part[1]]} {name}[{len(part) - 2}]'
-        elif len(part) == 2:
-            yield f'{ARRAY[part[0]]} *{name}'
-            yield f'int64_t {name}_shape[{part[1]}]'
-        else:
-            yield f'{NUMBER[part]} {name}'
+def _argument(name: str, kind: Any) -> Iterator[str]:
+    """Yield the struct members of an argument."""
+    name = f'{name}_' if name in RESERVED else name
+    members, array = members_of(kind), array_of(kind)
+    fields = getattr(kind, '_fields', ())
+    if fields:
+        for field, each in zip(fields, members or (), strict=True):
+            yield from _argument(f'{name}_{field}', each)
+    elif members is not None:
+        yield f'{NUMBER[letters_of(members[0])]} {name}[{len(members)}]'
+    elif array is not None:
+        letter, dimensions = array
+        yield f'{ARRAY[letter]} *{name}'
+        yield f'int64_t {name}_shape[{dimensions}]'
+    else:
+        yield f'{NUMBER[letters_of(kind)]} {name}'
 
 
-def _results(letters: str) -> Iterator[str]:
-    """Yield the members of a struct for results."""
-    for i, letter in enumerate(letters):
-        yield f'{NUMBER[letter]} result{i if len(letters) > 1 else ""}'
+def _results(kind: Any) -> Iterator[str]:
+    """Yield the struct members of results."""
+    members = members_of(kind)
+    for i, letter in enumerate(letters_of(kind).strip('()')):
+        yield f'{NUMBER[letter]} result{"" if members is None else i}'
 
 
 if __name__ == '__main__':

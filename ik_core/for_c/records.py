@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of the compiled library as structs of C, and `ROBOT`, the first one of a file."""
+"""The records of the compiled library as C structs, and `ROBOT`, the first record of a file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import zlib
 from ..closed_form.records import ARRAYS
 from ..kernels.records import FLOAT, INT, LANE, RECORD, WIDTH, Layout, is_inside
 from ..solvers.damped_search.layouts import LANES, POINT, PROBLEM, SEARCHES
-from ..tracking.steps import ROWS
+from ..tracking.governor.joint_table import ROWS
 
 ROBOT = Layout(
     'robot',
     ('joints', 'goals'),
     period=(FLOAT,),  # [s] of the governor
-    q=(FLOAT, 'joints'),  # where the governor is at rest; a start for searches
+    q=(FLOAT, 'joints'),  # position of the governor at rest; a start for searches
     limits=(FLOAT, 5, 'joints'),  # of the governor
     state=(FLOAT, ROWS, 'joints'),  # of the governor
     searches=(RECORD, SEARCHES),  # a single search, of the default solver
 )
+# layouts with their number of lanes; a record comes after the records that it points to
 RECORDS: tuple[tuple[Layout, int], ...] = (
     (POINT, 1),
     *((LANES, width) for width in (1, 4, 8)),
@@ -27,7 +28,6 @@ RECORDS: tuple[tuple[Layout, int], ...] = (
     (ARRAYS, 1),
     (ROBOT, 1),
 )
-"""Layouts with their number of lanes; a record comes after the records that it points at."""
 
 
 def structs() -> str:
@@ -36,13 +36,13 @@ def structs() -> str:
 
 
 def fingerprint() -> int:
-    """Return a number that changes with every change of a record."""
+    """A number that changes whenever a record changes."""
     return zlib.crc32(structs().encode())
 
 
 def _struct(layout: Layout, width: int) -> str:
-    places, _ = layout.places(width)
-    lines = [_field(layout, name, width) for name in sorted(places, key=places.__getitem__)]
+    offsets, _ = layout.places(width)
+    lines = [_field(layout, name, width) for name in sorted(offsets, key=offsets.__getitem__)]
     return f'struct {_name(layout, width)} {{\n' + ''.join(lines) + '};\n'
 
 
@@ -52,7 +52,7 @@ def _name(layout: Layout, width: int) -> str:
 
 
 def _field(layout: Layout, name: str, width: int) -> str:
-    """Return the line of a field: a number, an array, or the address of one."""
+    """The line of a field: a number, an array, or the address of one."""
     kind, *shape = layout.fields[name]
     if kind == RECORD:
         return f'    struct {_name(shape[0], 1)} *{name};\n'

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core: the table of entries, how it is built, how it is loaded."""
+"""Kernels: how they are marked, compiled into a library, loaded, or run by numba or as Python."""

@@ -37,7 +37,6 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SOURCES = runpy.run_path(str(HERE / 'sources.py'))
-PARTS = 2
 MACOS = 'macos-arm64'
 FLAGS = ('-shared', '-fPIC', '-O2', '-s', '-Wl,-z,relro,-z,now,-z,text')
 MACOS_FLAGS = (
@@ -47,7 +46,7 @@ MACOS_FLAGS = (
     '-undefined',
     'dynamic_lookup',
 )
-HEAVY = ('solvers.damped_search', 'closed_form', 'batch')
+HEAVY = 'ik_core.solvers.damped_search', 'ik_core.closed_form', 'ik_core.batch'
 """Modules whose entries make the first part; they share most of their kernels."""
 LEVELS = {
     'x86-64-v4': {'avx512f', 'avx512bw', 'avx512cd', 'avx512dq', 'avx512vl'},
@@ -100,7 +99,7 @@ def compiled(folder: Path, wanted: str) -> Path:
         subprocess.Popen(
             [sys.executable, __file__, folder, str(part), wanted], env={**os.environ, **own}
         )
-        for part in range(PARTS)
+        for part in range(SOURCES['PARTS'])
     ]
     header = [sys.executable, '-m', 'ik_core.for_c.header', str(folder.resolve())]
     parts.append(subprocess.Popen(header, env={**os.environ, **own}, cwd=HERE.parents[1]))
@@ -174,18 +173,19 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
     """Write the assembly of a part of the entries for each set of instructions."""
     import llvmlite.binding as llvm
 
-    from ik_core.kernels.entries import ENTRIES
+    from ik_core.kernels.signatures import entries
 
     began = time.process_time()
     gc.set_threshold(50_000, 50, 50)  # numba makes many objects and keeps most: looking costs 10 %
     cpus = list(sets_of_instructions(wanted))
     lanes = {8 if cpu == 'x86-64-v4' else 4 for cpu in cpus}
-    rows = [
-        row
-        for row in ENTRIES.values()
-        if row.path.startswith(HEAVY) == (part == 0) and (not row.lanes or row.lanes in lanes)
+    own = [
+        entry
+        for entry in entries()
+        if entry.kernel.__module__.startswith(HEAVY) == (part == 0)
+        and (not entry.lanes or entry.lanes in lanes)
     ]
-    module = linked(rows)
+    module = linked(own, f'ik_entries_{part}')
     lowered = time.process_time()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -197,7 +197,7 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
         target = machine_of(cpu, module)
         (folder / f'{cpu}.{part}.s').write_text(target.emit_assembly(module))
     say(
-        f'{len(rows)} kernels for {", ".join(cpus)} ({part + 1}/{PARTS}), CPU time: '
+        f'{len(own)} kernels for {", ".join(cpus)} ({part + 1}/{SOURCES["PARTS"]}), CPU time: '
         f'{lowered - began:.0f} s of numba, {optimised - lowered:.0f} s to optimise, '
         f'{time.process_time() - optimised:.0f} s for assembly'
     )
@@ -218,12 +218,15 @@ def sets_of_instructions(wanted: str) -> Iterator[str]:
     yield from (cpu for cpu in TARGETS if machine in (cpu.replace('-', '_'), 'release'))
 
 
-def linked(rows: list[Any]) -> Any:
-    """Return a module of LLVM with these entries and all that they call, not optimised."""
+def linked(entries: list[Any], table: str) -> Any:
+    """Return a module of LLVM with these entries and all that they call, not optimised.
+
+    table : name of the text in it that lists the entries
+    """
     import llvmlite.binding as llvm
     from numba.core import codegen
 
-    from ik_core.kernels import numba_backend
+    from ik_core.kernels import numba_backend, signatures
 
     codegen.JITCPUCodegen._library_class = waiting_library()
     codegen.JITCPUCodegen.set_env = lambda self, name, env: None
@@ -236,17 +239,21 @@ def linked(rows: list[Any]) -> Any:
             for other in library._linking_libraries:
                 collect(other)
 
-    modules, names = [], set()
-    for row in rows:
-        kernel = row.kernel()
-        kinds = kinds_of(row.arguments)
+    modules, names, lines = [], {table}, []
+    for entry in entries:
+        kernel = entry.kernel
+        arguments, result = signatures.signature_of(kernel)
+        kinds = tuple(map(numba_type, arguments.values()))
         dispatcher = kernel.for_numba()
         dispatcher.compile(kinds)
         compiled = dispatcher.overloads[kinds]
         collect(compiled.library)
-        modules.append(entry_module(row, compiled))
-        names.add(row.name)
-    whole = llvm.parse_assembly('')
+        modules.append(entry_module(entry, compiled, numba_type(result)))
+        names.add(entry.symbol)
+        lines.append(' '.join((entry.symbol, *signatures.letters(kernel), kernel.path)))
+    text = ''.join(f'{line}\n' for line in lines) + '\0'
+    content = ''.join(f'\\{byte:02x}' for byte in text.encode())
+    whole = llvm.parse_assembly(f'@{table} = constant [{len(text)} x i8] c"{content}"')
     for library in libraries.values():
         part = library._final_module
         for function in part.functions:
@@ -325,56 +332,48 @@ def machine_of(cpu: str, module: Any) -> Any:
 # --- an entry ------------------------------------------------------------------------------------
 
 
-def kinds_of(letters: str) -> tuple[Any, ...]:
-    """Return numba's types of an entry's arguments."""
+def numba_type(kind: Any) -> Any:
+    """Return numba's type of an argument or a result of an entry."""
     from numba.core import types
 
-    from ik_core.kernels.entries import GOALS, at
+    from ik_core.kernels import signatures
 
-    numbers = {'i': types.int64, 'd': types.float64, 'b': types.boolean}
-
-    def kinds(text: str) -> list[Any]:
-        found: list[Any] = []
-        for one in re.findall(r'\([^)]*\)|[DIB]\d|[idb]', text):
-            if one[0] == '(':
-                inside = tuple(kinds(one[1:-1]))
-                named = one == GOALS
-                found.append(
-                    types.NamedTuple(inside, at('tasks.kernels:Packed'))
-                    if named
-                    else types.Tuple(inside)
-                )
-            elif len(one) == 2:
-                found.append(types.Array(numbers[one[0].lower()], int(one[1]), 'C'))
-            else:
-                found.append(numbers[one])
-        return found
-
-    return tuple(kinds(letters))
+    numbers = {'i': types.int64, 'd': types.float64, 'b': types.boolean, '': types.none}
+    members, array = signatures.members_of(kind), signatures.array_of(kind)
+    if members is not None:
+        parts = tuple(map(numba_type, members))
+        return types.NamedTuple(parts, kind) if isinstance(kind, type) else types.Tuple(parts)
+    if array is not None:
+        letter, dimensions = array
+        return types.Array(numbers[letter.lower()], dimensions, 'C')
+    return numbers[signatures.letters_of(kind)]
 
 
-def entry_module(row: Any, compiled: Any) -> Any:
-    """Return a module with `int NAME(int64_t *table)`, which calls the compiled kernel."""
+def entry_module(entry: Any, compiled: Any, result: Any) -> Any:
+    """Return a module with `int SYMBOL(int64_t *table)`, which calls the compiled kernel.
+
+    result : numba's type of what the entry says that it returns
+    """
     import llvmlite.binding as llvm
     from llvmlite import ir
     from numba.core import cgutils
 
     context, about = compiled.target_context, compiled.fndesc
-    module = context.create_module(row.name)
+    if about.restype != result:
+        raise TypeError(f'{entry.kernel.path} returns {about.restype}, not {result}')
+    module = context.create_module(entry.symbol)
     kind = context.call_conv.get_function_type(about.restype, about.argtypes)
     kernel = ir.Function(module, kind, about.llvm_func_name)
     word = ir.IntType(64)
-    function = ir.Function(module, ir.FunctionType(ir.IntType(32), [word.as_pointer()]), row.name)
+    about_entry = ir.FunctionType(ir.IntType(32), [word.as_pointer()])
+    function = ir.Function(module, about_entry, entry.symbol)
     builder = ir.IRBuilder(function.append_basic_block('entry'))
     table = Table(context, builder, function.args[0])
     arguments = [table.read(one) for one in about.argtypes]
     status, answer = context.call_conv.call_function(
         builder, kernel, about.restype, about.argtypes, arguments
     )
-    before = table.place
     table.write(about.restype, answer)
-    if table.place - before != len(row.results):
-        raise TypeError(f'{row.path} returns {about.restype}, not {row.results!r}')
     builder.ret(status.code)
     return llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
 

@@ -39,7 +39,7 @@ PYTHON void Py_IncRef(Object *);
 
 typedef struct {
     int (*entry)(int64_t *);
-    const char *name, *arguments, *results; /* letters, see entries.py */
+    const char *name, *arguments, *results; /* letters: i, d, b; D2: an array (of d) of two dimensions; (tuple) */
     Object *array, *doubles, *integers, *bools; /* numpy's types; NULL: use buffers */
 } Entry;
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kernel`: kernels run from the compiled library, by numba, or as plain Python.
 
-A kernel that Python calls, if it is in the table of `kernels.entries`, is a builtin of the library
+A kernel that Python calls is an entry, `@kernel(entry='ik_are_within')`: a builtin of the library
 that was compiled when this package was built. numba compiles all others, and what they call, when
 they are first called: those of users' own solvers and tasks, and ours if there is no library. It
 is imported only then. Without either, kernels run as they are written.
@@ -13,10 +13,12 @@ Python.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 from . import library
 from .library import source_of
@@ -49,19 +51,28 @@ class Kernel(NumbaProxy):
 
     py_func : its source
     is_inlined : whether it is compiled into all its callers; else LLVM decides
+    entry : its symbol in the compiled library; empty: it is none of its entries
+    parts : of a copy, by their names in it: the kernels that it was given, and its template
     """
 
-    def __init__(self, function: Callable[..., Any], is_inlined: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        is_inlined: bool = False,
+        entry: str = '',
+        parts: Mapping[str, Any] | None = None,
+    ) -> None:
         self.py_func, self.is_inlined = function, is_inlined
+        self.entry, self.parts = entry, parts or {}
         self._call: Any = None
         self.__module__, self.__doc__ = function.__module__, function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         if self._call is None:
-            self._call = library.builtin_of(self) or self._compiled()
+            self._call = library.builtin_of(self) or self._compiled(arguments)
         return self._call(*arguments)
 
-    def _compiled(self) -> Any:
+    def _compiled(self, arguments: tuple[Any, ...]) -> Any:
         try:
             from . import numba_backend
         except ImportError as error:
@@ -69,7 +80,16 @@ class Kernel(NumbaProxy):
                 f'{self.__name__} is not in the compiled library and needs numba ({error}): '
                 'pip install numba; or NUMBA_DISABLE_JIT=1 runs all kernels as plain Python'
             ) from None
-        return numba_backend.entry(self)
+        return numba_backend.entry(self, arguments)
+
+    @cached_property
+    def path(self) -> str:
+        """Module and name; of a copy also a hash of its parts, since others may have its name."""
+        own = f'{self.__module__}:{self.__qualname__}'
+        if not self.parts:
+            return own
+        parts = ' '.join(f'{name}={path_of(part)}' for name, part in sorted(self.parts.items()))
+        return f'{own}:{hashlib.sha256(parts.encode()).hexdigest()[:16]}'
 
     def for_numba(self) -> Any:
         """Return numba's dispatcher for callers that are kernels."""
@@ -93,52 +113,110 @@ def _kernel_named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def kernel(function: F) -> F:
-    """Return a function of arrays and numbers as a kernel; LLVM decides where it is inlined."""
-    if not COMPILED:
-        return function
-    made = Kernel(function)
-    return library.builtin_of(made) or made  # type: ignore[return-value]
+class Entry(NamedTuple):
+    """A kernel that Python calls: a function of the compiled library.
+
+    symbol : its name there, and for programs in C
+    kernel : the kernel
+    lanes : only in libraries with so many lanes; 0: in all
+    """
+
+    symbol: str
+    kernel: Any
+    lanes: int = 0
 
 
-def inline_kernel(function: F) -> F:
+ENTRIES: list[Entry] = []
+"""The entries that this process has made."""
+
+ENTRY_MAKERS: list[Callable[[], Any]] = []
+"""Functions that make those that a process makes only when it needs them; a build calls all."""
+
+
+@overload
+def kernel(function: F, /) -> F: ...
+
+
+@overload
+def kernel(*, entry: str) -> Callable[[F], F]: ...
+
+
+def kernel(function: Any = None, /, *, entry: str = '') -> Any:
+    """Return a function of arrays and numbers as a kernel; LLVM decides where it is inlined.
+
+    entry : symbol in the compiled library of a kernel that Python calls; its arguments and its
+        result then need the types of `kernels.signatures`
+    """
+    return partial(kernel, entry=entry) if function is None else _kernel(function, False, entry)
+
+
+@overload
+def inline_kernel(function: F, /) -> F: ...
+
+
+@overload
+def inline_kernel(*, entry: str) -> Callable[[F], F]: ...
+
+
+def inline_kernel(function: Any = None, /, *, entry: str = '') -> Any:
     """Return a kernel that is compiled into all its callers.
 
     For kernels of lanes with few callers: a call passes lanes through memory, so that batches of
     closed forms take 1.08 times as long where LLVM decides.
     """
-    return Kernel(function, is_inlined=True) if COMPILED else function  # type: ignore[return-value]
+    if function is None:
+        return partial(inline_kernel, entry=entry)
+    return _kernel(function, True, entry)
 
 
-def with_kernels(template: Callable[..., Any], name: str, **kernels: Any) -> Any:
+def _kernel(
+    function: Any,
+    is_inlined: bool = False,
+    entry: str = '',
+    lanes: int = 0,
+    parts: Mapping[str, Any] | None = None,
+) -> Any:
+    if entry and not all(map(_is_ours, (function, *(parts or {}).values()))):
+        entry = ''  # the library has no kernels of users, nor copies with such parts
+    made = Kernel(function, is_inlined, entry, parts) if COMPILED else function
+    if entry:
+        ENTRIES.append(Entry(entry, made, lanes))
+        if COMPILED and parts is None:
+            return library.builtin_of(made) or made
+    return made
+
+
+def with_kernels(
+    template: Callable[..., Any], name: str, entry: str = '', lanes: int = 0, /, **kernels: Any
+) -> Any:
     """Return a kernel with the source of `template`, whose global names `kernels` are these.
 
-    So one loop serves many methods.
+    So one loop serves many methods. entry, lanes : if it is an entry, its symbol and its lanes
     """
     source = source_of(template)
     copy = FunctionType(source.__code__, {**source.__globals__, **kernels}, name)
     copy.__qualname__ = name
-    copy.__doc__ = source.__doc__
-    return Kernel(copy) if COMPILED else copy
+    copy.__doc__, copy.__annotations__ = source.__doc__, source.__annotations__
+    return _kernel(copy, False, entry, lanes, {'': template, **kernels})
 
 
-def substitute(kernel: Any, suffix: str, instead: Mapping[Any, Any]) -> Any:
+def substitute(kernel: Any, suffix: str, instead: Mapping[Any, Any], entry: str = '') -> Any:
     """Return a kernel where, in it and in all that it calls, kernels are replaced: `instead`.
 
-    A kernel that calls none of them is not copied.
+    A kernel that calls none of them is not copied. entry : symbol of the copy, if it is one
     """
     made = dict(instead)
 
-    def of(kernel: Any) -> Any:
-        if kernel not in made:
-            made[kernel] = kernel
-            source = source_of(kernel)
+    def of(one: Any) -> Any:
+        if one not in made:
+            made[one] = one
+            source = source_of(one)
             below = {name: source.__globals__.get(name) for name in source.__code__.co_names}
-            other = {name: of(one) for name, one in below.items() if is_kernel(one)}
+            other = {name: of(each) for name, each in below.items() if is_kernel(each)}
             if any(other[name] is not below[name] for name in other):
-                name = f'{source.__name__}_{suffix}'
-                made[kernel] = with_kernels(source, name, **other)
-        return made[kernel]
+                name, symbol = f'{source.__name__}_{suffix}', entry if one is kernel else ''
+                made[one] = with_kernels(one, name, symbol, **other)
+        return made[one]
 
     return of(kernel)
 
@@ -149,7 +227,22 @@ def is_kernel(value: Any) -> bool:
         source = source_of(value)
     except TypeError:  # it has no hash, so it is none
         return False
-    return isinstance(source, FunctionType) and source.__module__.startswith('ik_core.')
+    return isinstance(source, FunctionType) and _is_ours(source)
+
+
+def _is_ours(value: Any) -> bool:
+    return getattr(source_of(value), '__module__', '').startswith('ik_core.')
+
+
+def path_of(value: Any) -> str:
+    """Return what identifies a part of a kernel: the path of a kernel or a view, or a name."""
+    return getattr(library.KERNELS.get(value, value), 'path', '') or name_of(value)
+
+
+def name_of(kernel: Any) -> str:
+    """Return the module and the name of a kernel."""
+    source = source_of(kernel)
+    return f'{source.__module__}:{source.__qualname__}'
 
 
 def placeholder(*arguments: Any) -> Any:

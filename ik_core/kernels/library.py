@@ -15,12 +15,11 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .entries import ENTRIES, Entry
-from .sources import MACH_O, SEAL, is_made_of_these, is_sealed
+from .sources import MACH_O, PARTS, SEAL, is_made_of_these, is_sealed
 
 HERE = Path(__file__).parent
 NAMES = (
@@ -42,22 +41,96 @@ class Refused(Exception):
     """Why a library is not used."""
 
 
-def _load(path: Path) -> ctypes.CDLL:
+class Row(NamedTuple):
+    """An entry in the table of the library; letters as call.c reads them.
+
+    path : of the kernel that it was compiled of
+    """
+
+    arguments: str
+    results: str
+    path: str
+
+
+class _Method(ctypes.Structure):
+    """Python's PyMethodDef."""
+
+    _fields_ = (
+        ('name', ctypes.c_char_p),
+        ('function', ctypes.c_void_p),
+        ('flags', ctypes.c_int),
+        ('doc', ctypes.c_char_p),
+    )
+
+
+class _Entry(ctypes.Structure):
+    """`Entry` of call.c."""
+
+    _fields_ = (
+        ('entry', ctypes.c_void_p),
+        ('name', ctypes.c_char_p),
+        ('arguments', ctypes.c_char_p),
+        ('results', ctypes.c_char_p),
+        ('types', ctypes.c_void_p * 4),
+    )
+
+
+class Library:
+    """A loaded library, and the table of its entries; it makes their builtins."""
+
+    FASTCALL = 0x80
+    kept: ClassVar[list[Any]] = []
+    """What builtins point at, for ever."""
+
+    def __init__(self, code: ctypes.CDLL) -> None:
+        texts = (ctypes.c_char.in_dll(code, f'ik_entries_{part}') for part in range(PARTS))
+        lines = ''.join(ctypes.string_at(ctypes.addressof(text)).decode() for text in texts)
+        rows = (line.split(' ') for line in lines.splitlines())
+        self.code, self.suits = code, code.ik_suits
+        self.rows = {symbol: Row(*row) for symbol, *row in rows}
+        self._types: Any = None
+
+    def make(self, symbol: str) -> Any:
+        """Return the builtin of an entry."""
+        if self._types is None:
+            self._types = (ctypes.c_void_p * 4)(*self._numpy_types())
+        api = ctypes.pythonapi
+        api.PyCapsule_New.restype = api.PyCFunction_NewEx.restype = ctypes.py_object
+        api.PyCapsule_New.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+        api.PyCFunction_NewEx.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+        address, call = (
+            ctypes.cast(function, ctypes.c_void_p)
+            for function in (getattr(self.code, symbol), self.code.ik_call)
+        )
+        name, arguments, results = (text.encode() for text in (symbol, *self.rows[symbol][:2]))
+        known = _Entry(address, name, arguments, results, self._types)
+        method = _Method(name, call, self.FASTCALL, None)
+        self.kept.extend((known, method))
+        capsule = api.PyCapsule_New(ctypes.addressof(known), b'ik', None)
+        return api.PyCFunction_NewEx(ctypes.addressof(method), capsule, None)
+
+    def _numpy_types(self) -> list[int | None]:
+        """Return numpy's types if its arrays are in memory as call.c expects, else None."""
+        kinds = [np.dtype(kind) for kind in (np.float64, np.int64, np.bool_)]
+        array, trial = np.zeros((2, 3)), self.code.ik_trial
+        trial.argtypes = ctypes.py_object, ctypes.c_void_p, ctypes.py_object
+        if object.__basicsize__ != 16 or not trial(array, array.ctypes.data, kinds[0]):
+            return [None] * 4
+        return [id(np.ndarray), *map(id, kinds)]
+
+
+def _load(path: Path) -> Library:
     """Return a library that suits this processor and was made of these sources."""
     code = path.read_bytes()
     _check_sound(path.name, code)
     if not is_made_of_these(code):
         raise Refused(f'{path.name} was compiled of other sources than these: build again')
     try:
-        found = ctypes.CDLL(str(path))
-        suits = found.ik_suits
-        entries = [getattr(found, each.name, None) for each in ENTRIES.values()]
+        found = Library(ctypes.CDLL(str(path)))
     except (OSError, AttributeError, ValueError) as error:
         raise Refused(f'{path.name} is not a library of ik_core ({error})') from None
-    if not suits():
+    if not found.suits():
         raise Refused(f'{path.name} has instructions that this processor lacks')
-    if not any(entries):
-        raise Refused(f'{path.name} has no entries')
     return found
 
 
@@ -78,7 +151,7 @@ def _check_sound(name: str, code: bytes) -> None:
         raise Refused(f'{name} is damaged: build again')
 
 
-def _choose() -> tuple[ctypes.CDLL | None, str, str]:
+def _choose() -> tuple[Library | None, str, str]:
     """Return the library or None, the way that kernels run, and why."""
     if os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0'):
         return None, 'python', 'NUMBA_DISABLE_JIT is set'
@@ -134,80 +207,18 @@ def source_of(kernel: Any) -> Any:
 
 def lanes() -> int:
     """Return how many lanes the library computes at once."""
-    return ctypes.c_int.in_dll(_LIBRARY, 'ik_lanes').value if _LIBRARY else 1
+    return ctypes.c_int.in_dll(_LIBRARY.code, 'ik_lanes').value if _LIBRARY else 1
 
 
 def builtin_of(kernel: Any) -> Any:
-    """Return the builtin of a kernel that is in the table and in the library, else None."""
-    if _LIBRARY is None or not kernel.__module__.startswith('ik_core.'):
+    """Return the builtin of an entry that the library was compiled of, else None.
+
+    Kernels of users, and our own newer than the library, may have a symbol of the library's, but
+    another path.
+    """
+    row = None if _LIBRARY is None else _LIBRARY.rows.get(kernel.entry)
+    if _LIBRARY is None or row is None or row.path != kernel.path:
         return None
-    entry = ENTRIES.get(f'{kernel.__module__[8:]}:{kernel.__qualname__}')
-    function = None if entry is None else getattr(_LIBRARY, entry.name, None)
-    if (
-        entry is None
-        or function is None
-        or (entry.find is not None and entry.find() is not kernel)
-    ):
-        return None
-    builtin = _Builtins(_LIBRARY).make(entry, function)
+    builtin = _LIBRARY.make(kernel.entry)
     KERNELS[builtin] = kernel
     return builtin
-
-
-class _Method(ctypes.Structure):
-    """Python's PyMethodDef."""
-
-    _fields_ = (
-        ('name', ctypes.c_char_p),
-        ('function', ctypes.c_void_p),
-        ('flags', ctypes.c_int),
-        ('doc', ctypes.c_char_p),
-    )
-
-
-class _Entry(ctypes.Structure):
-    """`Entry` of call.c."""
-
-    _fields_ = (
-        ('entry', ctypes.c_void_p),
-        ('name', ctypes.c_char_p),
-        ('arguments', ctypes.c_char_p),
-        ('results', ctypes.c_char_p),
-        ('types', ctypes.c_void_p * 4),
-    )
-
-
-class _Builtins:
-    """Makes builtins; what they point at is kept for ever."""
-
-    FASTCALL = 0x80
-    kept: list[Any] = []  # noqa: RUF012 (shared)
-    types: Any = None
-
-    def __init__(self, found: ctypes.CDLL) -> None:
-        self.library = found
-        if _Builtins.types is None:
-            _Builtins.types = (ctypes.c_void_p * 4)(*self._numpy_types())
-
-    def _numpy_types(self) -> list[int | None]:
-        """Return numpy's types if its arrays are in memory as call.c expects, else None."""
-        kinds = [np.dtype(kind) for kind in (np.float64, np.int64, np.bool_)]
-        array, trial = np.zeros((2, 3)), self.library.ik_trial
-        trial.argtypes = ctypes.py_object, ctypes.c_void_p, ctypes.py_object
-        if object.__basicsize__ != 16 or not trial(array, array.ctypes.data, kinds[0]):
-            return [None] * 4
-        return [id(np.ndarray), *map(id, kinds)]
-
-    def make(self, entry: Entry, function: Any) -> Any:
-        """Return the builtin of an entry."""
-        api, address = ctypes.pythonapi, ctypes.cast(function, ctypes.c_void_p)
-        api.PyCapsule_New.restype = api.PyCFunction_NewEx.restype = ctypes.py_object
-        api.PyCapsule_New.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-        api.PyCFunction_NewEx.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-        name = entry.name.encode()
-        known = _Entry(address, name, entry.arguments.encode(), entry.results.encode(), self.types)
-        call = ctypes.cast(self.library.ik_call, ctypes.c_void_p)
-        method = _Method(name, call, self.FASTCALL, None)
-        self.kept += [known, method]
-        capsule = api.PyCapsule_New(ctypes.addressof(known), b'ik', None)
-        return api.PyCFunction_NewEx(ctypes.addressof(method), capsule, None)

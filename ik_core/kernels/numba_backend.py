@@ -12,6 +12,8 @@ import contextlib
 import hashlib
 import os
 import shutil
+import sys
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -37,6 +39,8 @@ OPTIONS: dict[str, Any] = {
     # the arithmetic.
     '_nrt': False,
 }
+REPORTED_AFTER = 5.0
+"""[s] A compilation that takes longer is reported."""
 FOLDERS = 3
 """States of the sources whose folders are kept."""
 
@@ -80,8 +84,11 @@ def part(kernel: Any) -> Any:
     return made
 
 
-def entry(kernel: Any) -> Any:
-    """Return numba's dispatcher of a kernel that Python calls, whose results numba keeps."""
+def entry(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return numba's dispatcher of a kernel that Python calls, compiled for these arguments.
+
+    numba keeps what it compiled.
+    """
     _register()
     source, place = kernel.py_func, folder()
     copy = FunctionType(source.__code__, source.__globals__, source.__name__, source.__defaults__)
@@ -99,7 +106,22 @@ def entry(kernel: Any) -> Any:
     finally:
         numba.config.CACHE_DIR = before
     _ignore_literals(made)
+    with reported(source.__name__):
+        made.compile(tuple(map(numba.typeof, arguments)))
     return made
+
+
+@contextlib.contextmanager
+def reported(name: str) -> Iterator[None]:
+    """Report a compilation that takes long, if there is a terminal."""
+    text = f'ik: numba compiles {name}, once: a loop of a solver takes one or two minutes'
+    timer = threading.Timer(REPORTED_AFTER, print, (text,), {'file': sys.stderr})
+    if sys.stderr is not None and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @cache

@@ -60,6 +60,14 @@ class Layout:
         self._places: dict[int, tuple[dict[str, int], int]] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
+    def extended(self, name: str, **fields: Field) -> Layout:
+        """Return a layout with further fields after these, none of lanes.
+
+        Views of this layout also suit its records, so a kernel can serve all that extend it.
+        """
+        own = {field: kind for field, kind in self.fields.items() if field not in self.sizes}
+        return Layout(name, self.sizes, **own, **fields)
+
     def places(self, width: int) -> tuple[dict[str, int], int]:
         """The offset [bytes] of each field, or of its address; and how long the record is."""
         if width not in self._places:
@@ -279,7 +287,7 @@ class View(NumbaProxy):
     """The record at an address, for compiled kernels."""
 
     def __init__(self, layout: Layout, is_vector: bool, width: int) -> None:
-        self.name = f'{layout.name}, {width} {"vector" if is_vector else "scalar"}'
+        self.path = f'{layout.name}, {width} {"vector" if is_vector else "scalar"}'
         self.fields = tuple(fields_of(layout, is_vector, width))
 
     def for_numba(self) -> Any:
@@ -287,7 +295,7 @@ class View(NumbaProxy):
         if self._made is None:
             from . import numba_records
 
-            self._made = numba_records.view(self.name, self.fields)
+            self._made = numba_records.view(self.path, self.fields)
         return self._made
 
 

@@ -13,15 +13,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
-MARKS = (b'jit import', b'kernels.records import', b'Layout(', b'"""The table of entries')
+MARKS = b'jit import', b'kernels.records import', b'Layout('
 """Strings in the files that the library depends on."""
 OTHERS = (
     'kernels/build.py', 'kernels/call.c', 'kernels/jit.py', 'kernels/numba_backend.py',
     'kernels/numba_lanes.py', 'kernels/numba_records.py', 'kernels/reshape.ll',
+    'kernels/signatures.py',
 )  # fmt: skip
 """Files without a mark that it depends on, too."""
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
 """The stamp in a library: the hash of its sources, and the names of the files."""
+PARTS = 2
+"""Parts of a library, each with a table of its entries."""
 SEAL = b'ik_core seal:'
 """Begins the seal in a library: the hash of its other sections that are loaded."""
 DIGITS = 32

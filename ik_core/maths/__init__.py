@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar kernels: vectors, rotations, small linear systems.
+"""Mathematics of kernels: vectors, rotations, small linear systems, quadratic programs.
 
-Nothing here knows a robot; only `exceptions` and `kernels` stand below.
+Nothing here depends on robots; only `exceptions` and `kernels` are imported.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds of formulas by affine forms [Stolfi1997], element by element over arrays.
 
-A form is centre + sum_s terms[s] t_s + rest t, where each t is an unknown in -1..1: the t_s are
-shared by all forms, so what depends on them cancels where it should; each `rest` is of its own.
-Every value of a formula, for whatever the t_s are, is among the values of its form. Rounding is
-not bounded: the caller widens what it begins with by more.
+A form is centre + sum_s terms[s] t_s + rest t, where every t is an unknown in -1..1. All forms
+have the t_s in common, so dependent parts of a formula can cancel; each form has its own t for
+`rest`. For any t_s, the value of a formula is among the values of its form. Rounding is not
+bounded: the caller widens the inputs by more than that.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from .rotations import Array
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """An array of forms: `centre` (...), `terms` (symbols, ...) and `rest` (...), not below 0."""
+    """An array of forms: `centre` (...), `terms` (symbols, ...) and `rest` (...), at least 0."""
 
     centre: Array
     terms: Array
     rest: Array
 
-    __array_ufunc__ = None
-    """An array times a form is a form, not an array of them."""
+    __array_ufunc__ = None  # makes array * form a form, not an array of forms
 
     def __getitem__(self, at: Any) -> Affine:
         return Affine(self.centre[at], self.terms[(slice(None), *_tuple(at))], self.rest[at])
@@ -48,13 +47,13 @@ class Affine:
         return Affine(factor * self.centre, factor * self.terms, np.abs(factor) * self.rest)
 
     def __mul__(self, other: Affine) -> Affine:
-        """The product; that of what is not the centre is bounded by the radii."""
+        """The product of two forms; the product of their deviations is bounded by the radii."""
         x, y = self.centre, other.centre
         rest = self.radius * other.radius + abs(x) * other.rest + abs(y) * self.rest
         return Affine(x * y, x * other.terms + y * self.terms, rest)
 
     def __rmatmul__(self, matrix: Array) -> Affine:
-        """A constant matrix times vectors along the first axis."""
+        """The product of a constant matrix with vectors along the first axis."""
         return Affine(
             np.einsum('ij,j...->i...', matrix, self.centre),
             np.einsum('ij,sj...->si...', matrix, self.terms),
@@ -63,7 +62,7 @@ class Affine:
 
     @property
     def radius(self) -> Array:
-        """Largest distance of values from the centre."""
+        """The largest deviation from the centre."""
         radius: Array = abs(self.terms).sum(0) + self.rest
         return radius
 
@@ -83,7 +82,7 @@ class Affine:
         return abs(self.centre) + self.radius
 
     def sum(self) -> Affine:
-        """The sum along the first axis, which is kept."""
+        """The sum along the first axis, which keeps length 1."""
         return Affine(
             self.centre.sum(0, keepdims=True),
             self.terms.sum(1, keepdims=True),
@@ -95,7 +94,7 @@ class Affine:
         return Affine(self.centre[..., mask], self.terms[..., mask], self.rest[..., mask])
 
     def within(self, low: Array, high: Array) -> Affine:
-        """These forms, or all between two bounds where that is less."""
+        """Replace forms by the interval from low to high where that is narrower."""
         closer = high - low < self.radius
         return Affine(
             np.where(closer, 0.5 * (low + high), self.centre),
@@ -104,8 +103,8 @@ class Affine:
         )
 
     def within_one(self, clear: NDArray[np.bool_]) -> Affine:
-        """These forms, which are cosines or sines; all of -1..1 where they bound no more, or are
-        not clear."""
+        """Replace forms of cosines or sines by the interval -1..1 where they are wider, or where
+        the mask `clear` is False."""
         clear = clear & (self.radius < 1.0)
         return Affine(
             np.where(clear, self.centre, 0.0),
@@ -114,8 +113,11 @@ class Affine:
         )
 
     def root(self) -> Affine:
-        """The square root of what is not below 0: by the tangent at the centre, which is above it,
-        most so at the lower bound; by the bounds where the lower one is not above 0."""
+        """The square root of forms that are not negative.
+
+        The tangent at the centre bounds it from above, with the largest error at the lower bound.
+        If the lower bound is not positive, the result is the interval of the roots of the bounds.
+        """
         clear, low = self._above_zero()
         at = np.sqrt(np.where(clear, self.centre, np.nan))
         half = 0.5 * abs(at - 0.5 * self.radius / at - np.sqrt(low))
@@ -127,26 +129,28 @@ class Affine:
         )
 
     def inverse(self) -> Affine:
-        """1 / x for x above 0: by the tangent at the centre, which is below it, most so at the
-        lower bound. Not a number where that is not above 0."""
+        """1 / x for positive forms; NaN where the lower bound is not positive.
+
+        The tangent at the centre bounds it from below, with the largest error at the lower bound.
+        """
         clear, low = self._above_zero()
         at = 1.0 / np.where(clear, self.centre, np.nan)
         half = 0.5 * abs(1.0 / low - at - self.radius * at * at)
         return Affine(at + half, -at * at * self.terms, at * at * self.rest + half)
 
     def _above_zero(self) -> tuple[NDArray[np.bool_], Array]:
-        """Whether the lower bound is above 0, and that bound, or not a number."""
+        """The mask of forms with a positive lower bound, and that bound, NaN for others."""
         low = self.low
         return low > 0.0, np.where(low > 0.0, low, np.nan)
 
 
 def dot(a: Affine, b: Affine) -> Affine:
-    """The products of vectors along the first axis, (1, ...)."""
+    """The dot products (1, ...) of vectors along the first axis."""
     return (a * b).sum()
 
 
 def stacked(parts: Sequence[Affine]) -> Affine:
-    """Forms one after the other along the first axis."""
+    """Concatenate forms along the first axis."""
     shape = np.broadcast_shapes(*(part.centre.shape[1:] for part in parts))
 
     def joined(arrays: Sequence[Array], axis: int) -> Array:

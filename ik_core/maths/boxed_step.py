@@ -3,10 +3,10 @@
 
     minimise |r + J dx|^2 + mu |dx|^2   subject to   l <= x + dx <= u
 
-An active-set method: variables at a limit that descent would have cross it are held; those that a
-solution puts outside are put on their limit and held, and the rest is solved for again. At most
-n + 1 rounds, most often one. Held variables stay in the matrices as zeros, so that lanes with
-different ones held compute the same.
+An active-set method: variables at a limit that descent would cross are clamped. Variables that a
+solution moves outside are put on their limit and clamped, and the problem is solved again for the
+free ones. There are at most n + 1 rounds, usually one. Clamped variables stay in the matrices as
+zeros, so that lanes with different clamped variables execute the same instructions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,11 @@ from .lanes import SMALLEST, Number, bits, least, most, select
 from .rotations import Array
 from .vectors import Vector, dot
 
-Half = tuple[float, float, float, float, float, float]
-"""A symmetric matrix (3, 3) by its elements 00, 10, 11, 20, 21, 22."""
+Half = tuple[float, float, float, float, float, float]  # symmetric (3, 3): 00, 10, 11, 20, 21, 22
 Factors = tuple[float, float, float, float, float, float, bool]
 
-POSE = 6
-"""Rows of a pose: three of the position, three of the rotation."""
-
-ROUNDING = 1e-14
-"""Share of the trace added to the diagonal: keeps a singular matrix positive definite."""
+POSE = 6  # rows of a pose: three of the position, three of the rotation
+ROUNDING = 1e-14  # times the trace, added to the diagonal: keeps a singular matrix definite
 
 
 @kernel
@@ -36,19 +32,21 @@ def bounded_step(
     x: Array,
     bounds: Array,
     dx: Array,
-    held: Array,
-    loose: Array,
+    clamped: Array,
+    free_columns: Array,
     normal: Array,
     rhs: Array,
 ) -> None:
-    """dx (n,) = the minimiser of |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds.
+    """Minimise |r + J dx|^2 + mu |dx|^2 with x + dx inside the bounds; the result is dx (n,).
 
-    columns (n, m) is J', residual (m,) is r, gradient (n,) J'r, bounds (2+, n) lower and upper.
-    held (n,) is filled with 1 for the variables on a limit; loose (n, m), normal and rhs, of
-    max(m, n), are scratch. Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the one with
-    the smaller matrix is solved.
+    columns (n, m) is J', residual (m,) is r, gradient (n,) is J'r, bounds (2+, n) are lower and
+    upper limits. clamped (n,) becomes 1 for clamped variables; free_columns (n, m), normal and
+    rhs, of size max(m, n), are scratch. Of the two equivalent systems ([Buss2009] Eq. 10 and 11)
+    the one with the smaller matrix is solved.
     """
-    bounded_steps(columns, residual, gradient, mu, x, bounds, dx, held, loose, normal, rhs, -1)
+    bounded_steps(
+        columns, residual, gradient, mu, x, bounds, dx, clamped, free_columns, normal, rhs, -1
+    )
 
 
 @inline_kernel
@@ -60,68 +58,68 @@ def bounded_steps(
     x: Array,
     bounds: Array,
     dx: Array,
-    held: Array,
-    loose: Array,
+    clamped: Array,
+    free_columns: Array,
     normal: Array,
     rhs: Array,
     wanted: int,
 ) -> None:
-    """`bounded_step` for the lanes whose bits are set in `wanted`: the others don't matter."""
+    """Compute `bounded_step` for the lanes in the bits of `wanted`; others get any result."""
     n, m = columns.shape
     for j in range(n):
         dx[j] = 0.0
-        held[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
+        clamped[j] = select(is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]), 1.0, 0.0)
     for i in range(m):
         rhs[i] = residual[i]
     for _ in range(n + 1):
         if m == POSE and n >= m:
-            outside = _pose_round(columns, rhs, mu, x, bounds, dx, held)
+            outside = _pose_round(columns, rhs, mu, x, bounds, dx, clamped)
         else:
             if n >= m:
-                _dual_step(columns, mu, dx, held, loose, normal, rhs)
+                _dual_step(columns, mu, dx, clamped, free_columns, normal, rhs)
             else:
-                _primal_step(columns, gradient, mu, dx, held, loose, normal, rhs)
-            outside = _put_inside(x, bounds, dx, held)
+                _primal_step(columns, gradient, mu, dx, clamped, free_columns, normal, rhs)
+            outside = _put_inside(x, bounds, dx, clamped)
         if outside & wanted == 0:
             break
         if n >= m:
-            _add_held(columns, residual, dx, held, rhs)
+            _add_clamped(columns, residual, dx, clamped, rhs)
 
 
 @inline_kernel
-def _add_held(columns: Array, residual: Array, dx: Array, held: Array, rhs: Array) -> None:
-    """rhs (m,) = r + J dx of the held."""
+def _add_clamped(columns: Array, residual: Array, dx: Array, clamped: Array, rhs: Array) -> None:
+    """Write r + J dx of the clamped variables to rhs (m,)."""
     n, m = columns.shape
     for i in range(m):
         rhs[i] = residual[i]
     for j in range(n):
-        moved = held[j] * dx[j]
+        moved = clamped[j] * dx[j]
         for i in range(m):
             rhs[i] += moved * columns[j, i]
 
 
 @kernel
-def _put_inside(x: Array, bounds: Array, dx: Array, held: Array) -> int:
-    """Hold the variables that a step puts outside, on their limits; which lanes had any."""
+def _put_inside(x: Array, bounds: Array, dx: Array, clamped: Array) -> int:
+    """Clamp the variables that a step moves outside; return the lanes that had any, as bits."""
     outside = 0
     for j in range(x.shape[0]):
-        bounded = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
-        leaves = (bounded != x[j] + dx[j]) & (held[j] == 0.0)
+        bounded = clamp(x[j] + dx[j], bounds[0, j], bounds[1, j])
+        leaves = (bounded != x[j] + dx[j]) & (clamped[j] == 0.0)
         dx[j] = select(leaves, bounded - x[j], dx[j])
-        held[j] = select(leaves, 1.0, held[j])
+        clamped[j] = select(leaves, 1.0, clamped[j])
         outside |= bits(leaves)
     return outside
 
 
 @inline_kernel
-def clamped(x: Number, lower: float, upper: float) -> Number:
-    """The nearest number inside the limits."""
+def clamp(x: Number, lower: float, upper: float) -> Number:
+    """The number nearest to x inside the limits."""
     return least(most(x, lower), upper)
 
 
 @kernel
 def is_blocked(x: float, lower: float, upper: float, gradient: float) -> bool:
-    """Whether x is at a limit that a step against the gradient would cross."""
+    """Return whether x is at a limit that a step against the gradient would cross."""
     return ((x <= lower) & (gradient > 0.0)) | ((x >= upper) & (gradient < 0.0))
 
 
@@ -130,39 +128,43 @@ def _dual_step(
     columns: Array,
     mu: float,
     dx: Array,
-    held: Array,
-    loose: Array,
+    clamped: Array,
+    free_columns: Array,
     normal: Array,
     rhs: Array,
 ) -> None:
-    """Free dx = -J' (J J' + mu I)^-1 (r + J dx of the held): m x m ([Buss2009] Eq. 11)."""
+    """Solve for the free dx = -J' (J J' + mu I)^-1 (r + J dx of the clamped), an m x m system
+    ([Buss2009] Eq. 11)."""
     n, m = columns.shape
     for j in range(n):
-        free = 1.0 - held[j]
+        free = 1.0 - clamped[j]
         for i in range(m):
-            loose[j, i] = free * columns[j, i]
-    _fill_dual(loose, columns, normal)
-    _regularise(normal, mu, m)
+            free_columns[j, i] = free * columns[j, i]
+    _fill_dual(free_columns, columns, normal)
+    regularise(normal, mu, m)
     solve_positive(normal, rhs, m)
     for j in range(n):
-        total = held[j] * dx[j]
+        total = clamped[j] * dx[j]
         for i in range(m):
-            total -= loose[j, i] * rhs[i]
+            total -= free_columns[j, i] * rhs[i]
         dx[j] = total
 
 
 @kernel
 def _pose_round(
-    columns: Array, rhs: Array, mu: float, x: Array, bounds: Array, dx: Array, held: Array
+    columns: Array, rhs: Array, mu: float, x: Array, bounds: Array, dx: Array, clamped: Array
 ) -> int:
-    """`_dual_step` and `_put_inside` for six rows, with all sums in registers; which lanes were
-    put inside. rhs (6,) is r + J dx of the held."""
+    """Compute `_dual_step` and `_put_inside` for six rows, with all sums in registers.
+
+    rhs (6,) is r + J dx of the clamped variables. Returns the lanes in which variables were
+    clamped, as bits.
+    """
     a00 = a10 = a11 = a20 = a21 = a22 = 0.0 * mu
     b00 = b01 = b02 = b10 = b11 = b12 = b20 = b21 = b22 = c00 = c10 = c11 = c20 = c21 = c22 = a00
     for j in range(columns.shape[0]):
         u0, u1, u2 = columns[j, 0], columns[j, 1], columns[j, 2]
         v0, v1, v2 = columns[j, 3], columns[j, 4], columns[j, 5]
-        stays = held[j] > 0.0
+        stays = clamped[j] > 0.0
         if bits(stays) != 0:
             u0, u1, u2 = select(stays, 0.0, u0), select(stays, 0.0, u1), select(stays, 0.0, u2)
             v0, v1, v2 = select(stays, 0.0, v0), select(stays, 0.0, v1), select(stays, 0.0, v2)
@@ -187,14 +189,14 @@ def _pose_round(
     for j in range(columns.shape[0]):
         total = columns[j, 0] * s[0] + columns[j, 1] * s[1] + columns[j, 2] * s[2]
         total += columns[j, 3] * t[0] + columns[j, 4] * t[1] + columns[j, 5] * t[2]
-        free = held[j] == 0.0
+        free = clamped[j] == 0.0
         aim = x[j] - total
-        bounded = clamped(aim, bounds[0, j], bounds[1, j])
+        bounded = clamp(aim, bounds[0, j], bounds[1, j])
         leaves = (bounded != aim) & free
         move = select(leaves, bounded - x[j], -total)
         dx[j] = select(free, move, dx[j])
         if bits(leaves) != 0:
-            held[j] = select(leaves, 1.0, held[j])
+            clamped[j] = select(leaves, 1.0, clamped[j])
         outside |= bits(leaves)
     return outside
 
@@ -203,10 +205,10 @@ def _pose_round(
 def _solve_halves(
     a: Half, b0: Vector, b1: Vector, b2: Vector, c: Half, r: Vector, t: Vector
 ) -> tuple[Vector, Vector]:
-    """(u, v) of A u + B'v = r, B u + C v = t, where B has these rows; 0 where (A, B'; B, C) is
-    not positive definite.
+    """Solve A u + B'v = r, B u + C v = t, where b0, b1 and b2 are the rows of B.
 
-    By the factors L D L' of A, and of what it leaves of C: C - B A^-1 B'.
+    Factorises A as L D L', then its Schur complement C - B A^-1 B'. Returns zeros if the matrix
+    (A, B'; B, C) is not positive definite.
     """
     upper = _factors(a)
     y, d0, d1, d2 = _down(upper, r), _down(upper, b0), _down(upper, b1), _down(upper, b2)
@@ -242,7 +244,7 @@ def _solve_halves(
 
 @inline_kernel
 def _factors(a: Half) -> Factors:
-    """L (10, 20, 21) and 1 / D of A = L D L', and whether all of D is positive."""
+    """L (10, 20, 21) and 1 / D of A = L D L', and True if all of D is positive."""
     a00, a10, a11, a20, a21, a22 = a
     d0 = 1.0 / select(a00 > 0.0, a00, 1.0)
     l10, l20 = a10 * d0, a20 * d0
@@ -276,7 +278,7 @@ def _up(f: Factors, v: Vector) -> Vector:
 
 @inline_kernel
 def _fill_dual(a: Array, b: Array, normal: Array) -> None:
-    """The lower triangle of A'B, for A and B (n, m), where it is symmetric."""
+    """Write the lower triangle of A'B, which is symmetric, for A and B (n, m)."""
     n, m = a.shape
     if m % 3 == 0:  # rows of goals come in threes
         for i in range(0, m, 3):
@@ -293,7 +295,7 @@ def _fill_dual(a: Array, b: Array, normal: Array) -> None:
 
 @inline_kernel
 def _fill_block(a: Array, b: Array, i: int, k: int, normal: Array) -> None:
-    """Three by three elements of A'B: nine sums at once keep a processor busy, one does not."""
+    """Write three by three elements of A'B: nine independent sums keep a processor busy."""
     s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
     for j in range(a.shape[0]):
         a0, a1, a2 = a[j, i], a[j, i + 1], a[j, i + 2]
@@ -312,53 +314,59 @@ def _primal_step(
     gradient: Array,
     mu: float,
     dx: Array,
-    held: Array,
-    loose: Array,
+    clamped: Array,
+    free_columns: Array,
     normal: Array,
     rhs: Array,
 ) -> None:
-    """Free dx = -(J'J + mu I)^-1 (g + J'J dx of the held): n x n ([Buss2009] Eq. 10)."""
+    """Solve for the free dx = -(J'J + mu I)^-1 (g + J'J dx of the clamped), an n x n system
+    ([Buss2009] Eq. 10)."""
     n, m = columns.shape
-    for i in range(m):  # J dx of the held
+    for i in range(m):  # J dx of the clamped variables
         normal[0, i] = 0.0
         for j in range(n):
-            normal[0, i] += held[j] * dx[j] * columns[j, i]
+            normal[0, i] += clamped[j] * dx[j] * columns[j, i]
     for j in range(n):
-        free, total = 1.0 - held[j], gradient[j]
+        free, total = 1.0 - clamped[j], gradient[j]
         for i in range(m):
             total += columns[j, i] * normal[0, i]
-            loose[j, i] = free * columns[j, i]
+            free_columns[j, i] = free * columns[j, i]
         rhs[j] = -free * total
     for j in range(n):
         for k in range(j + 1):
             total = 0.0
             for i in range(m):
-                total += loose[j, i] * loose[k, i]
+                total += free_columns[j, i] * free_columns[k, i]
             normal[j, k] = total
-    _regularise(normal, mu, n)
+    regularise(normal, mu, n)
     for j in range(n):
-        normal[j, j] += held[j]
+        normal[j, j] += clamped[j]
     solve_positive(normal, rhs, n)
     for j in range(n):
-        dx[j] = select(held[j] == 0.0, rhs[j], dx[j])
+        dx[j] = select(clamped[j] == 0.0, rhs[j], dx[j])
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> None:
-    """Add the damping, and the little that keeps a singular matrix positive definite."""
+def regularise(normal: Array, mu: float, size: int) -> float:
+    """Add the damping, and the little that keeps a singular matrix positive definite.
+
+    Returns the sum of the diagonal's magnitudes.
+    """
     trace = 0.0
     for i in range(size):
-        trace += normal[i, i]
+        trace += abs(normal[i, i])
     for i in range(size):
         normal[i, i] += mu + ROUNDING * trace
+    return trace
 
 
 @inline_kernel
 def solve_positive(a: Array, b: Array, n: int) -> None:
     """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
 
-    By the factors L D L', without roots: L goes below the diagonal, 1 / D on it, L D above it.
-    Reads the lower triangle only. y = 0 where A is not positive definite.
+    The factors L D L' need no roots: L replaces the elements below the diagonal, 1 / D those on
+    it, L D those above it. Only the lower triangle of A is read. y = 0 if A is not positive
+    definite.
     """
     bad = 0.0
     for j in range(n):
@@ -391,7 +399,7 @@ def solve_positive(a: Array, b: Array, n: int) -> None:
 
 @inline_kernel
 def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
-    """How much |r + J dx|^2 falls over dx: -(2 g'dx + |J dx|^2)."""
+    """The decrease of |r + J dx|^2 for a step dx: -(2 g'dx + |J dx|^2)."""
     n, m = columns.shape
     linear = quadratic = 0.0
     for j in range(n):
@@ -414,7 +422,7 @@ def predicted_decrease(columns: Array, gradient: Array, dx: Array) -> float:
 
 @kernel
 def damping_factor(actual: float, predicted: float) -> float:
-    """Factor for nu, by how well the model predicted the decrease [Nielsen1999]."""
+    """Factor for nu, from the ratio of actual and predicted decrease of the cost [Nielsen1999]."""
     gain = select(predicted > 0.0, actual / select(predicted > 0.0, predicted, 1.0), 0.0)
     bend = 2.0 * least(gain, 2.0) - 1.0
     return most(1.0 / 3.0, 1.0 - bend * bend * bend)
@@ -422,7 +430,7 @@ def damping_factor(actual: float, predicted: float) -> float:
 
 @kernel
 def cap_step(dx: Array, max_step: float) -> None:
-    """ClampMaxAbs: scale the step so that no variable moves by more than max_step."""
+    """Scale the step so that no variable moves by more than max_step (ClampMaxAbs)."""
     largest = 0.0
     for j in range(dx.shape[0]):
         largest = most(largest, abs(dx[j]))

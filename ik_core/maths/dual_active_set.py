@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convex quadratic programs inside a box and between planes, to their exact minimum.
+"""Convex quadratic programs with a box and linear constraints, solved exactly.
 
     minimise g'p + p'Bp / 2   subject to   l <= x + p <= u,   c <= A (x + p) <= d
 
-by the dual method of [GoldfarbIdnani1983]: it begins at the minimum without constraints and takes
-them up one by one, the most violated first, each time at the minimum of those that are active. So
-x need not be inside, and where no p is, that is found out. A constraint has two sides; where they
-are equal it is an equality, taken up first and never let go.
+by the dual method of [GoldfarbIdnani1983]. It begins at the minimum without constraints and adds
+them one by one, the most violated one first; each intermediate p is the minimum for the active
+constraints. So x need not be inside, and an infeasible program is recognised. A constraint has two
+sides; if they are equal it is an equality, which is added first and never removed.
 
 With B = L L' and N the normals of the active constraints, T (n, n) is Q'L^-1 for the orthogonal Q
 that makes T N upper triangular: R, above rows of 0. For the normal v of another constraint and
-d = T v, z = T_2'd_2 (the rows below R's) moves only what is free, and r = R^-1 d_1 says what that
-does to the multipliers.
+d = T v, z = T_2'd_2 (from the rows below R's) is the direction of p in the space left free, and
+r = R^-1 d_1 the rate of change of the multipliers.
 """
 
 from __future__ import annotations
@@ -20,28 +20,23 @@ import math
 from typing import NamedTuple
 
 from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
 from .linalg import cholesky_solve
 from .rotations import Array
 
+# results: CONTRADICTION if no p fulfils the constraints
 SOLVED, NOT_CONVEX, CONTRADICTION = range(3)
-"""Answers: the last where no p fulfils the constraints."""
 
-FULFILLED = 1e-13
-"""Violation that a constraint may have, relative to |bound| + 1."""
-
+FULFILLED = 1e-13  # allowed violation of a constraint, relative to |bound| + 1
+# a normal is dependent on the active ones if the squared sine of its angle to their space, in the
+# metric of B, is smaller
 DEPENDENT = 1e-18
-"""Squared sine of the angle to the active normals, as B measures it, that is rounding."""
+INVOLVED = 1e-9  # smaller coefficients in a contradiction are rounding
+ROUNDS = 10  # additions per constraint before rounding must have caused a cycle
 
-INVOLVED = 1e-9
-"""Share in a contradiction that is rounding."""
-
-ROUNDS = 10
-"""Constraints taken up, for each one there is, before rounding must have made a circle."""
-
-# Vectors.
-NORMAL, IMAGE, WAY, SHARES, PULLS, ORDER = range(6)
-"""v, d, z and r for the constraint to be taken up; the multipliers of the active ones, and which
-they are."""
+# rows of `vectors`: v, d, z and r for the constraint to be added; multipliers and numbers of the
+# active constraints
+NORMAL, IMAGE, DIRECTION, RATES, MULTIPLIERS, ACTIVE = range(6)
 VECTORS = 6
 
 
@@ -49,12 +44,12 @@ class ProgramArrays(NamedTuple):
     """Workspace of a program with n variables and k planes.
 
     rows (k, n + 2) : the planes: a normal of length 1, c and d
-    inverse (n, n), triangle (n, n), vectors (VECTORS, n) : scratch: T, R and the above
-    sides (n + k,) : afterwards 1 for what is active at its lower, -1 for its upper side, else 0;
-        the variables' limits come first. After a contradiction, those that contradict each other
-    multipliers (n + k,) : afterwards mu with g + Bp + mu_box + A'mu_planes = 0: positive at upper
-        sides, negative at lower ones, 0 for what is not active
-    metric, free (n, n) : for callers
+    inverse (n, n), triangle (n, n), vectors (VECTORS, n) : scratch: T, R and the vectors above
+    sides (n + k,) : result: 1 for constraints active at their lower side, -1 at their upper side,
+        else 0; the variables' limits come first. After a contradiction, the constraints involved
+    multipliers (n + k,) : result: mu with g + Bp + mu_box + A'mu_planes = 0: positive at upper
+        sides, negative at lower ones, 0 for inactive constraints
+    metric, free (n, n) : scratch of callers
     """
 
     rows: Array
@@ -68,12 +63,12 @@ class ProgramArrays(NamedTuple):
 
 
 def program_size(n: int, k: int) -> int:
-    """How many numbers `program_arrays` needs."""
+    """The length of the `scratch` of `program_arrays`."""
     return k * (n + 2) + 4 * n * n + VECTORS * n + 2 * (n + k)
 
 
-def program_arrays(memory: Array, n: int, k: int) -> ProgramArrays:
-    """The arrays of a program. Python calls this, kernels `carve_program`."""
+def program_arrays(scratch: Array, n: int, k: int) -> ProgramArrays:
+    """Views of a program's arrays into `scratch`. For Python; kernels call `program_views`."""
     inverse = k * (n + 2)
     triangle = inverse + n * n
     vectors = triangle + n * n
@@ -82,18 +77,18 @@ def program_arrays(memory: Array, n: int, k: int) -> ProgramArrays:
     metric = multipliers + n + k
     free = metric + n * n
     return ProgramArrays(
-        memory[:inverse].reshape(k, n + 2),
-        memory[inverse:triangle].reshape(n, n),
-        memory[triangle:vectors].reshape(n, n),
-        memory[vectors:sides].reshape(VECTORS, n),
-        memory[sides:multipliers],
-        memory[multipliers:metric],
-        memory[metric:free].reshape(n, n),
-        memory[free : free + n * n].reshape(n, n),
+        scratch[:inverse].reshape(k, n + 2),
+        scratch[inverse:triangle].reshape(n, n),
+        scratch[triangle:vectors].reshape(n, n),
+        scratch[vectors:sides].reshape(VECTORS, n),
+        scratch[sides:multipliers],
+        scratch[multipliers:metric],
+        scratch[metric:free].reshape(n, n),
+        scratch[free : free + n * n].reshape(n, n),
     )
 
 
-carve_program = kernel(program_arrays)
+program_views = kernel(program_arrays)
 
 
 @kernel
@@ -106,10 +101,11 @@ def constrained_program(
     step: Array,
     program: ProgramArrays,
 ) -> int:
-    """step (n,) = the p that minimises g'p + p'Bp / 2 with x + p inside the box and the planes.
+    """Minimise g'p + p'Bp / 2 with x + p inside the box and the planes; p goes to step (n,).
 
-    hessian (n, n) is B, positive definite, its lower triangle; gradient (n,) g; bounds (2+, n)
-    lower and upper. normal (n, n) is scratch. SOLVED, or why there is no step.
+    hessian (n, n) is B, positive definite, of which the lower triangle is read; gradient (n,) is
+    g; bounds (2+, n) are lower and upper limits. normal (n, n) is scratch. Returns SOLVED, or the
+    reason for step = 0.
     """
     constraints = x.shape[0] + program.rows.shape[0]
     for c in range(constraints):
@@ -134,26 +130,27 @@ def constrained_program(
     return _no_step(step, NOT_CONVEX)
 
 
-@kernel
+@kernel(entry='ik_boxed_program')
 def boxed_program(
-    hessian: Array,
-    gradient: Array,
-    x: Array,
-    bounds: Array,
-    normal: Array,
-    step: Array,
-    memory: Array,
+    hessian: Array2,
+    gradient: Array1,
+    x: Array1,
+    bounds: Array2,
+    normal: Array2,
+    step: Array1,
+    scratch: Array1,
 ) -> int:
-    """Solve the program without planes: see `constrained_program`.
+    """Solve the program without planes, see `constrained_program`.
 
-    memory : scratch of program_size(n, 0) numbers
+    scratch : scratch of program_size(n, 0) numbers
     """
-    program = carve_program(memory, x.shape[0], 0)
+    program = program_views(scratch, x.shape[0], 0)
     return constrained_program(hessian, gradient, x, bounds, normal, step, program)
 
 
 @kernel
 def _no_step(step: Array, why: int) -> int:
+    """Write zeros to step and return the reason."""
     for j in range(step.shape[0]):
         step[j] = 0.0
     return why
@@ -187,7 +184,7 @@ def value_of(c: int, x: Array, step: Array, program: ProgramArrays) -> float:
 
 @kernel
 def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse: Array) -> bool:
-    """The minimum without constraints, and T = L^-1; False where B is not positive definite."""
+    """Write the minimum without constraints, and T; return False if B is not positive definite."""
     n = step.shape[0]
     for j in range(n):
         step[j] = -gradient[j]
@@ -209,7 +206,7 @@ def _begin(hessian: Array, gradient: Array, normal: Array, step: Array, inverse:
 
 @kernel
 def _most_violated(x: Array, bounds: Array, step: Array, program: ProgramArrays) -> int:
-    """The constraint that x + p violates most; -1 where it violates none."""
+    """The constraint that x + p violates most; -1 if there is none."""
     most, found = 0.0, -1
     for c in range(program.sides.shape[0]):
         if program.sides[c] != 0.0:
@@ -233,51 +230,52 @@ def _activate(
     step: Array,
     program: ProgramArrays,
 ) -> int:
-    """Move to the minimum with constraint c active too; how many are active then.
+    """Move to the minimum with constraint c active, too; return the number of active constraints.
 
-    Those that hinder are let go on the way, but not the first ones, `equalities`. -1 where
-    nothing fulfils it together with these.
+    Constraints that block the motion are removed, except for the first ones, `equalities`. Returns
+    -1 if constraint c contradicts these.
     """
     vectors, sides = program.vectors, program.sides
     value = value_of(c, x, step, program)
     lower, upper = lower_bound(c, bounds, program), upper_bound(c, bounds, program)
     side, bound = (1.0, lower) if lower - value > value - upper else (-1.0, upper)
-    pull = 0.0
+    own_multiplier = 0.0
     while True:
         free = _directions_for(c, side, active, program)
         missing = side * (bound - value_of(c, x, step, program))
         whole = missing / free if free > 0.0 else math.inf
         if free <= 0.0 and lower == upper and missing <= FULFILLED * (1.0 + abs(bound)):
-            return active  # the other equalities say the same
-        share, first = whole, -1
+            return active  # the other equalities imply this one
+        length, first = whole, -1
         for i in range(equalities, active):
-            if vectors[SHARES, i] > 0.0 and vectors[PULLS, i] < share * vectors[SHARES, i]:
-                share, first = vectors[PULLS, i] / vectors[SHARES, i], i
-        if not share < math.inf:
-            _blame(c, side, active, program)
+            if vectors[RATES, i] > 0.0 and vectors[MULTIPLIERS, i] < length * vectors[RATES, i]:
+                length, first = vectors[MULTIPLIERS, i] / vectors[RATES, i], i
+        if not length < math.inf:
+            _keep_contradiction(c, side, active, program)
             return -1
         if whole < math.inf:
             for j in range(step.shape[0]):
-                step[j] += share * vectors[WAY, j]
+                step[j] += length * vectors[DIRECTION, j]
         for i in range(active):
-            vectors[PULLS, i] -= share * vectors[SHARES, i]
-        pull += share
+            vectors[MULTIPLIERS, i] -= length * vectors[RATES, i]
+        own_multiplier += length
         if first < 0:
             _add(active, program)
-            vectors[ORDER, active], vectors[PULLS, active], sides[c] = c, pull, side
+            vectors[ACTIVE, active], vectors[MULTIPLIERS, active] = c, own_multiplier
+            sides[c] = side
             return active + 1
-        sides[int(vectors[ORDER, first])] = 0.0
-        _let_go(first, active, program)
+        sides[int(vectors[ACTIVE, first])] = 0.0
+        _remove(first, active, program)
         active -= 1
 
 
 @kernel
 def _directions_for(c: int, side: float, active: int, program: ProgramArrays) -> float:
-    """v, d, z and r for a constraint; z'v, 0 where v depends on the active normals."""
+    """Compute v, d, z and r for constraint c; return z'v, 0 if v depends on active normals."""
     vectors, inverse, triangle = program.vectors, program.inverse, program.triangle
     n = vectors.shape[1]
     for j in range(n):
-        vectors[WAY, j] = 0.0
+        vectors[DIRECTION, j] = 0.0
         vectors[NORMAL, j] = side * program.rows[c - n, j] if c >= n else 0.0
     if c < n:
         vectors[NORMAL, c] = side
@@ -291,18 +289,18 @@ def _directions_for(c: int, side: float, active: int, program: ProgramArrays) ->
         if i >= active:
             free += image * image
             for j in range(n):
-                vectors[WAY, j] += image * inverse[i, j]
+                vectors[DIRECTION, j] += image * inverse[i, j]
     for i in range(active - 1, -1, -1):
-        share = vectors[IMAGE, i]
+        rate = vectors[IMAGE, i]
         for k in range(i + 1, active):
-            share -= triangle[i, k] * vectors[SHARES, k]
-        vectors[SHARES, i] = share / triangle[i, i]
+            rate -= triangle[i, k] * vectors[RATES, k]
+        vectors[RATES, i] = rate / triangle[i, i]
     return free if free > DEPENDENT * total else 0.0
 
 
 @kernel
 def _add(active: int, program: ProgramArrays) -> None:
-    """Turn T so that d has nothing below its place in R, which it becomes a column of."""
+    """Rotate T so that d is zero below row `active`, and append d to R as a column."""
     image, n = program.vectors[IMAGE], program.vectors.shape[1]
     for i in range(n - 1, active, -1):
         if image[i] != 0.0:
@@ -315,11 +313,14 @@ def _add(active: int, program: ProgramArrays) -> None:
 
 
 @kernel
-def _let_go(first: int, active: int, program: ProgramArrays) -> None:
-    """Remove an active constraint from R, and turn T so that R is a triangle again."""
+def _remove(first: int, active: int, program: ProgramArrays) -> None:
+    """Remove an active constraint from R, and rotate T so that R is triangular again."""
     vectors, triangle = program.vectors, program.triangle
     for i in range(first, active - 1):
-        vectors[ORDER, i], vectors[PULLS, i] = vectors[ORDER, i + 1], vectors[PULLS, i + 1]
+        vectors[ACTIVE, i], vectors[MULTIPLIERS, i] = (
+            vectors[ACTIVE, i + 1],
+            vectors[MULTIPLIERS, i + 1],
+        )
         for k in range(i + 2):
             triangle[k, i] = triangle[k, i + 1]
     for i in range(first, active - 1):
@@ -335,7 +336,7 @@ def _let_go(first: int, active: int, program: ProgramArrays) -> None:
 
 @kernel
 def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: int) -> None:
-    """A Givens rotation of the rows i and i + 1, in the columns from `first` to before `last`."""
+    """Apply a Givens rotation to rows i and i + 1, columns `first` to `last` - 1."""
     for j in range(first, last):
         above, below = matrix[i, j], matrix[i + 1, j]
         matrix[i, j] = cosine * above + sine * below
@@ -343,30 +344,30 @@ def _turn(matrix: Array, i: int, cosine: float, sine: float, first: int, last: i
 
 
 @kernel
-def _blame(c: int, side: float, active: int, program: ProgramArrays) -> None:
-    """Keep only the sides of a contradiction: v = N r, which can't be fulfilled."""
+def _keep_contradiction(c: int, side: float, active: int, program: ProgramArrays) -> None:
+    """Keep only the sides of constraints in the contradiction v = N r."""
     for i in range(active):
-        if abs(program.vectors[SHARES, i]) <= INVOLVED:
-            program.sides[int(program.vectors[ORDER, i])] = 0.0
+        if abs(program.vectors[RATES, i]) <= INVOLVED:
+            program.sides[int(program.vectors[ACTIVE, i])] = 0.0
     program.sides[c] = side
 
 
 @kernel
 def _finish(active: int, x: Array, bounds: Array, step: Array, program: ProgramArrays) -> None:
-    """Put x + p on the active constraints to the last digit, and say the multipliers."""
+    """Put x + p on the active constraints to the last digit, and write the multipliers."""
     vectors, triangle, n = program.vectors, program.triangle, x.shape[0]
     for i in range(active):
-        c = int(vectors[ORDER, i])
+        c = int(vectors[ACTIVE, i])
         side = program.sides[c]
-        program.multipliers[c] = -side * vectors[PULLS, i]
+        program.multipliers[c] = -side * vectors[MULTIPLIERS, i]
         bound = lower_bound(c, bounds, program) if side > 0.0 else upper_bound(c, bounds, program)
         off = side * (bound - value_of(c, x, step, program))
         for k in range(i):
-            off -= triangle[k, i] * vectors[SHARES, k]
-        vectors[SHARES, i] = off / triangle[i, i]
+            off -= triangle[k, i] * vectors[RATES, k]
+        vectors[RATES, i] = off / triangle[i, i]
     for i in range(active):
         for j in range(n):
-            step[j] += vectors[SHARES, i] * program.inverse[i, j]
+            step[j] += vectors[RATES, i] * program.inverse[i, j]
     for j in range(n):
         if program.sides[j] != 0.0:
             step[j] = bounds[0 if program.sides[j] > 0.0 else 1, j] - x[j]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra of steps: small Cholesky solves, damped steps, damped steps inside limits."""
+"""Linear algebra of steps: small Cholesky solves, curvature, damped steps, steps inside limits."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ import numpy as np
 
 from ..kernels.jit import kernel
 from . import safe
-from .boxed_step import clamped, is_blocked
+from .boxed_step import clamp, is_blocked, regularise
 from .rotations import Array
 
+# largest cosine between the residual and a free column of the Jacobian at a closest point
 STATIONARY = 1e-6
-"""Largest cosine between the residual and a free column of the Jacobian at a closest point."""
 
+# shorter columns, relative to the longest one, count as this long: if a column vanishes together
+# with the slope along it, its angle to the residual is meaningless
 SHORTEST_COLUMN = 1e-3
-"""A column shorter than this share of the longest counts as that long: where one vanishes with
-the slope along it, the angle between it and the residual says nothing."""
 
+# of `curves_down_inside`: sweeps over all variables, and the largest ratio of two of them
 SWEEPS, FARTHEST = 20, 10.0
-"""Sweeps of `curves_down_inside` over all variables, and the largest value of one where another is
-1.
-"""
 
+# if damping^2 is larger, relative to |J|^2, JJ' + damping^2 I keeps half of the digits
 WELL_CONDITIONED = 1e-8
-"""Damping^2 above this share of |J|^2 leaves half of the digits to a matrix made of squares."""
 
 
 @kernel
 def cholesky_solve(a: Array, b: Array, n: int) -> bool:
     """Solve A y = b in place (b becomes y) for the leading n x n symmetric block of `a`.
 
-    Uses and overwrites the lower triangle. False, with b spoilt, where A is not positive
+    Reads and overwrites the lower triangle. Returns False, with b undefined, if A is not positive
     definite.
     """
     for j in range(n):
@@ -63,11 +61,10 @@ def cholesky_solve(a: Array, b: Array, n: int) -> bool:
 
 @kernel
 def negative_curvature(a: Array, v: Array, n: int) -> bool:
-    """Find v (n,) with v'Av < 0 for the leading n x n block of `a`; False where A has none.
+    """Find v (n,) with v'Av < 0 for the leading n x n block of `a`; return False if there is none.
 
-    Uses and overwrites the lower triangle: a Cholesky factorisation L L' up to the first pivot
-    p that is not positive, in row j. With l the part of that row that is done, v = (-L^-T l, 1,
-    0...) has v'Av = p.
+    Reads and overwrites the lower triangle: a Cholesky factorisation L L' up to the first negative
+    pivot p, in row j. With l the computed part of that row, v = (-L^-T l, 1, 0...) has v'Av = p.
     """
     for j in range(n):
         pivot = a[j, j]
@@ -94,8 +91,12 @@ def negative_curvature(a: Array, v: Array, n: int) -> bool:
 
 @kernel
 def stiffness(a: Array) -> float:
-    """How large the curvature of a symmetric matrix (n, n) is: its trace, of magnitudes, or its
-    largest element, where that is more, as in a saddle like x y. Of the lower triangle."""
+    """The scale of the curvature of a symmetric matrix (n, n), of which the lower triangle is
+    read.
+
+    It is the sum of the diagonal's magnitudes, or the largest other element if that is larger, as
+    for the saddle x y.
+    """
     trace = largest = 0.0
     for i in range(a.shape[0]):
         trace += abs(a[i, i])
@@ -106,26 +107,25 @@ def stiffness(a: Array) -> float:
 
 @kernel
 def curves_down_inside(
-    a: Array, x: Array, bounds: Array, held: Array, least: float, v: Array
+    a: Array, x: Array, bounds: Array, clamped: Array, least: float, v: Array
 ) -> bool:
-    """Find v (n,) with v'Av < -least |v|^2 that leads inside from the limits that x is at;
-    its largest element is 1.
+    """Find v (n,) with v'Av < -least |v|^2 that points inside from the limits that x is at.
 
-    For a symmetric matrix (n, n), of its lower triangle, that is positive over the variables
-    between their limits. `held` variables stay. For each other one that is at a limit: v = 1 for
-    it, inwards, and the rest as small as it makes v'Av, by Gauss and Seidel's method in that
-    cone. What it does not find there may still be.
+    `a` (n, n) is symmetric, of which the lower triangle is read, and positive over the variables
+    between their limits. `clamped` variables stay 0. For each other one at a limit, v is 1 in its
+    direction inwards, and the other elements minimise v'Av by the Gauss-Seidel method within the
+    limits. The largest element of v is 1. Not every such v is found.
     """
     n = x.shape[0]
     for j in range(n):
-        if held[j] != 0.0 or bounds[0, j] < x[j] < bounds[1, j]:
+        if clamped[j] != 0.0 or bounds[0, j] < x[j] < bounds[1, j]:
             continue
         for k in range(n):
             v[k] = 0.0
         v[j] = 1.0 if x[j] <= bounds[0, j] else -1.0
         for _ in range(SWEEPS):
             for k in range(n):
-                if k != j and held[k] == 0.0:
+                if k != j and clamped[k] == 0.0:
                     _relax(a, x, bounds, k, v)
             curvature = squares = largest = 0.0
             for k in range(n):
@@ -141,7 +141,7 @@ def curves_down_inside(
 
 @kernel
 def _relax(a: Array, x: Array, bounds: Array, k: int, v: Array) -> None:
-    """v[k] = what makes v'Av least, at most FARTHEST, and no way out of the limits."""
+    """Set v[k] to the minimiser of v'Av, at most FARTHEST, and not out of the limits."""
     slope = row_product(a, k, v) - a[k, k] * v[k]
     if a[k, k] * FARTHEST > abs(slope):
         v[k] = -slope / a[k, k]
@@ -155,7 +155,7 @@ def _relax(a: Array, x: Array, bounds: Array, k: int, v: Array) -> None:
 
 @kernel
 def row_product(a: Array, k: int, v: Array) -> float:
-    """The k-th element of A v, for a symmetric matrix's lower triangle."""
+    """Element k of A v, for the lower triangle of a symmetric matrix."""
     total = 0.0
     for i in range(v.shape[0]):
         total += v[i] * (a[k, i] if i <= k else a[i, k])
@@ -170,29 +170,30 @@ def bounded_newton_step(
     x: Array,
     bounds: Array,
     dx: Array,
-    held: Array,
+    clamped: Array,
     normal: Array,
     rhs: Array,
 ) -> None:
-    """dx (n,) = the minimiser of 2 g'dx + dx'(H + mu I) dx with x + dx inside the bounds.
+    """Minimise 2 g'dx + dx'(H + mu I) dx with x + dx inside the bounds; the result is dx (n,).
 
-    As `boxed_step.bounded_step`, for any quadratic model: the lower triangle of `hessian` (n, n),
-    and `gradient` (n,). normal and rhs are scratch.
+    Like `boxed_step.bounded_step`, for any quadratic model: the lower triangle of `hessian` (n,
+    n), and `gradient` (n,). clamped (n,) becomes 1 for clamped variables; normal and rhs are
+    scratch.
     """
     n, free = dx.shape[0], 0
     for j in range(n):
         dx[j] = 0.0
-        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
-        free += 1 if held[j] == 0.0 else 0
+        clamped[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+        free += 1 if clamped[j] == 0.0 else 0
     while free > 0:
-        _primal_step(hessian, gradient, mu, dx, held, normal, rhs)
+        _free_newton_step(hessian, gradient, mu, dx, clamped, normal, rhs)
         before = free
         for j in range(n):
-            if held[j] == 0.0:
-                bounded = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
+            if clamped[j] == 0.0:
+                bounded = clamp(x[j] + dx[j], bounds[0, j], bounds[1, j])
                 if bounded != x[j] + dx[j]:
                     dx[j] = bounded - x[j]
-                    held[j] = 1.0
+                    clamped[j] = 1.0
                     free -= 1
         if free == before:
             break
@@ -200,7 +201,7 @@ def bounded_newton_step(
 
 @kernel
 def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
-    """hessian = J'J, its lower triangle, for columns (n, m) = J'."""
+    """Write the lower triangle of J'J to hessian, for columns (n, m) = J'."""
     n, m = columns.shape
     for j in range(n):
         for k in range(j + 1):
@@ -211,49 +212,57 @@ def gauss_newton_hessian(columns: Array, hessian: Array) -> None:
 
 
 @kernel
-def _primal_step(
-    hessian: Array, gradient: Array, mu: float, dx: Array, held: Array, normal: Array, rhs: Array
+def _free_newton_step(
+    hessian: Array,
+    gradient: Array,
+    mu: float,
+    dx: Array,
+    clamped: Array,
+    normal: Array,
+    rhs: Array,
 ) -> None:
-    """Free dx = -(H + mu I)^-1 (g + H dx of the held), over the free ([Buss2009] Eq. 10).
+    """Solve for the free dx = -(H + mu I)^-1 (g + H dx of the clamped), for one problem.
 
-    Where H is not positive definite, mu is raised until H + mu I is.
+    If H is not positive definite, mu is raised until H + mu I is: so it solves over the free
+    variables alone, several times if need be, unlike the step of lanes in `boxed_step`, which is
+    given J and keeps clamped variables as zeros.
     """
     n = hessian.shape[0]
     solved = False
     for _ in range(40):
-        free = free_block(hessian, held, normal)
+        free = free_block(hessian, clamped, normal)
         row = 0
         for j in range(n):
-            if held[j] == 0.0:
+            if clamped[j] == 0.0:
                 rhs[row] = -gradient[j]
                 for k in range(n):
-                    if held[k] != 0.0:
+                    if clamped[k] != 0.0:
                         rhs[row] -= hessian[max(j, k), min(j, k)] * dx[k]
                 row += 1
-        size = _regularise(normal, mu, free)
+        size = regularise(normal, mu, free)
         solved = cholesky_solve(normal, rhs, free)
         if solved:
             break
         mu = max(4.0 * mu, 1e-6 * size)
     row = 0
     for j in range(n):
-        if held[j] == 0.0:
+        if clamped[j] == 0.0:
             dx[j] = rhs[row] if solved else 0.0
             row += 1
 
 
 @kernel
-def free_block(matrix: Array, held: Array, block: Array) -> int:
-    """block = the rows and columns of a symmetric matrix (n, n) that are not held; their number.
+def free_block(matrix: Array, clamped: Array, block: Array) -> int:
+    """Copy the rows and columns of a symmetric matrix (n, n) that are not clamped to `block`.
 
-    Of both the lower triangle.
+    Only lower triangles are read and written. Returns the size of the block.
     """
     row = 0
-    for j in range(held.shape[0]):
-        if held[j] == 0.0:
+    for j in range(clamped.shape[0]):
+        if clamped[j] == 0.0:
             column = 0
             for k in range(j + 1):
-                if held[k] == 0.0:
+                if clamped[k] == 0.0:
                     block[row, column] = matrix[j, k]
                     column += 1
             row += 1
@@ -261,17 +270,14 @@ def free_block(matrix: Array, held: Array, block: Array) -> int:
 
 
 @kernel
-def _regularise(normal: Array, mu: float, size: int) -> float:
-    """Add the damping, and the little that keeps a singular matrix positive definite.
-
-    Returns the sum of the diagonal's magnitudes.
-    """
-    trace = 0.0
-    for i in range(size):
-        trace += abs(normal[i, i])
-    for i in range(size):
-        normal[i, i] += mu + 1e-14 * trace
-    return trace
+def fill_free(values: Array, clamped: Array, vector: Array) -> None:
+    """vector (n,) = values, in their order, for the variables that are not clamped; else 0."""
+    row = 0
+    for j in range(clamped.shape[0]):
+        vector[j] = 0.0
+        if clamped[j] == 0.0:
+            vector[j] = values[row]
+            row += 1
 
 
 @kernel
@@ -284,11 +290,12 @@ def damped_solve(
     rhs: Array,
     dx: Array,
 ) -> bool:
-    """dx (n,) = the minimiser of |J dx - e|^2 + square |dx|^2, for J's columns (n, m), e (m,).
+    """Minimise |J dx - e|^2 + square |dx|^2, for J's columns (n, m), e (m,); the result is dx
+    (n,).
 
-    J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the
-    smaller matrix. False where that is not positive definite, or, for the `wary`, where damping is
-    too small to keep it well conditioned whatever J is. normal and rhs are scratch.
+    It is J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or equally (J'J + d^2 I)^-1 J'e (Eq. 10), by
+    the smaller matrix. Returns False if that is not positive definite, or, if `wary`, if the
+    damping is too small to keep it well conditioned for every J. normal and rhs are scratch.
     """
     n, m = columns.shape
     if wary and square <= WELL_CONDITIONED * square_sum(columns):
@@ -315,8 +322,8 @@ def damped_solve(
 
 @kernel
 def is_above(columns: Array, threshold: float, normal: Array, rhs: Array) -> bool:
-    """Whether all singular values of J, with columns (n, m), are above a threshold; False where
-    that is too small to be seen in JJ'."""
+    """Return whether all singular values of J, with columns (n, m), exceed a threshold; False if
+    the threshold is too small to be resolved in JJ'."""
     n, m = columns.shape
     square = threshold * threshold
     if m > n or square <= 1e-6 * square_sum(columns):
@@ -337,7 +344,7 @@ def square_sum(matrix: Array) -> float:
 
 @kernel
 def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
-    """The lower triangle of JJ' + square I, for J's columns (n, m)."""
+    """Write the lower triangle of JJ' + square I to `normal`, for J's columns (n, m)."""
     n, m = columns.shape
     for i in range(m):
         for k in range(i):
@@ -352,10 +359,10 @@ def gram_of_rows(columns: Array, square: float, normal: Array) -> None:
 def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
     """The step that minimises |J dq - e|^2 + damping^2 |dq|^2, for J (m, n), e (m,).
 
-    J'(JJ' + d^2 I)^-1 e ([Buss2009] Eq. 11), or (J'J + d^2 I)^-1 J'e (Eq. 10), the same by the
-    smaller matrix. Where damping is too small to keep that matrix well conditioned, the step comes
-    from singular values: sum of s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to
-    rounding count as 0, so without damping it is the shortest of the least-squares steps.
+    `damped_solve` for Python, where LAPACK solves matrices of any size, and where damping may be
+    too small to keep them well conditioned: then the step comes from singular values, the sum of
+    s / (s^2 + d^2) v u'e ([Buss2009] section 6). Those lost to rounding count as 0, so without
+    damping it is the shortest of the least-squares steps.
     """
     m, n = jacobian.shape
     square = damping * damping
@@ -371,6 +378,7 @@ def damped_step(jacobian: Array, error: Array, damping: float) -> Array:
 
 
 def _step_by_singular_values(jacobian: Array, error: Array, square: float) -> Array:
+    """The step by the singular value decomposition, see `damped_step`."""
     u, s, vt = safe.svd(jacobian)
     kept = s > np.finfo(float).eps * max(jacobian.shape) * max(s, default=0.0)
     u, s, vt = u[:, kept], s[kept], vt[kept]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of `lanes` for single numbers: for numba without its vectors."""
+"""The functions of `lanes` for plain numbers, for a numba without vectors."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ def root(x: float) -> float:
 
 @kernel
 def floor(x: float) -> float:
-    """The largest whole number that is not above x, as a float."""
+    """The largest whole number up to x, as a float."""
     return float(math.floor(x))
 
 
 @kernel
 def least(a: float, b: float) -> float:
-    """The smaller one; a where they are equal."""
+    """The smaller one of a and b; a if they are equal."""
     return b if b < a else a
 
 
 @kernel
 def most(a: float, b: float) -> float:
-    """The larger one; a where they are equal."""
+    """The larger one of a and b; a if they are equal."""
     return b if b > a else a
 
 
 @kernel
 def select(condition: bool, a: float, b: float) -> float:
-    """a where the condition holds, else b."""
+    """a if the condition is true, else b."""
     return a if condition else b
 
 
 @kernel
 def bits(condition: bool) -> int:
-    """1 where the condition holds."""
+    """1 if the condition is true, else 0."""
     return 1 if condition else 0
 
 
 @kernel
 def in_lane(array: Any) -> Any:
-    """A float array (..., 1) as an array (...)."""
+    """View a float array (..., 1) as an array (...)."""
     return array[..., 0]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations: quaternions (x, y, z, w), rotation vectors and matrices.
 
-A *frame* is twelve numbers: the rotation matrix row by row, then the position. It is what the
-kernels compute with, as a tuple; several are kept in the rows of an array. Users see (4, 4)
-transforms.
+A *frame* is twelve numbers: the rotation matrix row by row, then the position. Kernels compute
+with frames as tuples; arrays have one per row. The public interface uses (4, 4) transforms.
 """
 
 from __future__ import annotations
@@ -16,29 +15,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import InvalidGoal
 from ..kernels.jit import kernel
-from .lanes import angle_of, most, root, select, wave
+from ..kernels.signatures import Array2, Array3
+from .lanes import angle_of, cos_sin, most, root, select
 from .vectors import Vector
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Frame = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
 
-SHORTEST = 1e-150
-"""The direction of a quaternion's vector part is not needed if it is shorter."""
-
-SMALL_SQUARE = 1e-4
-"""Below it the series of `log_curvature`; its next term is below 1e-13."""
-
-LARGEST = 1e9
-"""Largest number in a target [m]: beyond it a double no longer resolves a micrometre."""
-
-ORTHOGONALITY_TOLERANCE = 1e-6
-"""How far R'R may be from the identity in a matrix that a user hands in."""
+SHORTEST = 1e-150  # a quaternion with a shorter vector part is the identity
+SMALL_SQUARE = 1e-4  # below it `log_curvature` is a series, whose next term is below 1e-13
+LARGEST = 1e9  # [m] in targets: a double resolves no micrometre beyond
+ORTHOGONALITY_TOLERANCE = 1e-6  # of R'R from the identity, for matrices given by users
 
 
 @kernel
 def frame_at(frames: Array, k: int) -> Frame:
-    """Row k of frames (K, 12 or more). Numbers in registers: slices of arrays are slow."""
+    """Row k of frames (K, 12 or more) as a tuple: slices of arrays would be slow."""
     return (
         frames[k, 0], frames[k, 1], frames[k, 2], frames[k, 3], frames[k, 4], frames[k, 5],
         frames[k, 6], frames[k, 7], frames[k, 8], frames[k, 9], frames[k, 10], frames[k, 11],
@@ -47,7 +40,7 @@ def frame_at(frames: Array, k: int) -> Frame:
 
 @kernel
 def put_frame(frames: Array, k: int, frame: Frame) -> None:
-    """Row k of frames (K, 12) = frame."""
+    """Write a frame into row k of frames (K, 12)."""
     frames[k, 0], frames[k, 1], frames[k, 2] = frame[0], frame[1], frame[2]
     frames[k, 3], frames[k, 4], frames[k, 5] = frame[3], frame[4], frame[5]
     frames[k, 6], frames[k, 7], frames[k, 8] = frame[6], frame[7], frame[8]
@@ -56,7 +49,7 @@ def put_frame(frames: Array, k: int, frame: Frame) -> None:
 
 @kernel
 def compose(a: Frame, b: Frame) -> Frame:
-    """The frame a * b."""
+    """The product of two frames: b, given in a's axes, in those that a is given in."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
     b0, b1, b2, b3, b4, b5, b6, b7, b8, bx, by, bz = b
     return (
@@ -95,8 +88,8 @@ def in_axes(frame: Frame | Array, v: Vector) -> Vector:
 def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     """The rotation vector of A'B [rad], for the rotations A and B of two frames.
 
-    Goes through the largest component of the quaternion, so it is accurate for small angles
-    and finite and non-zero at 180 degrees. Norm in [0, pi].
+    It is computed from the quaternion with the largest component as divisor, so it is accurate for
+    small angles, and finite and not zero at 180 degrees. Its norm is in [0, pi].
     """
     m00, m10, m20 = in_axes(a, (b[0], b[3], b[6]))
     m01, m11, m21 = in_axes(a, (b[1], b[4], b[7]))
@@ -109,14 +102,14 @@ def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
     return scale * x, scale * y, scale * z
 
 
-@kernel
-def relative_logs(before: Array, after: Array, vectors: Array) -> None:
-    """vectors (N, 3) [rad]: `relative_log` of each of the rotations before and after (N, 9)."""
+@kernel(entry='ik_relative_logs')
+def relative_logs(before: Array2, after: Array2, vectors: Array2) -> None:
+    """Write `relative_log` of each pair of rotations (N, 9) into vectors (N, 3) [rad]."""
     for i in range(before.shape[0]):
         vectors[i, 0], vectors[i, 1], vectors[i, 2] = relative_log(before[i], after[i])
 
 
-@kernel
+@kernel(entry='ik_quaternion_of')
 def quaternion_of(
     m00: float,
     m01: float,
@@ -146,8 +139,10 @@ def unscaled_quaternion(
     m21: float,
     m22: float,
 ) -> tuple[float, float, float, float]:
-    """A quaternion (x, y, z, w) of a rotation matrix: the unit one times four times its largest
-    component, so no digits are lost."""
+    """A quaternion (x, y, z, w) of a rotation matrix.
+
+    It is the unit quaternion times four times its largest component, so no digits are lost.
+    """
     trace = m00 + m11 + m22
     by_w = (trace >= m00) & (trace >= m11) & (trace >= m22)
     by_x = (m00 >= m11) & (m00 >= m22)
@@ -166,7 +161,7 @@ def log_curvature(square: float) -> float:
     """k = 1/t^2 - (1 + cos t) / (2 t sin t) for t^2 = `square`; finite up to and at t = pi."""
     large = most(square, SMALL_SQUARE)
     half = 0.5 * root(large)
-    cosine, sine = wave(half)
+    cosine, sine = cos_sin(half)
     series = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
     return select(square < SMALL_SQUARE, series, (1.0 - half * cosine / sine) / large)
 
@@ -186,8 +181,8 @@ def inverse_left_jacobian(x: float, y: float, z: float) -> tuple[Vector, Vector,
     )
 
 
+# indices of a frame's elements in a flat transform
 _IN_FRAME = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10, 3, 7, 11])
-"""Indices of a frame's elements in a flat transform."""
 
 
 def frame_of(transform: Array) -> Array:
@@ -212,7 +207,7 @@ def transform_of(frame: Array) -> Array:
 def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
     """The rotation matrix (3, 3) of a quaternion (x, y, z, w) of any non-zero length.
 
-    Raises InvalidGoal where it is not finite, or zero.
+    Raises InvalidGoal if it is zero or not finite.
     """
     q = finite_vector(quaternion, 4, 'quaternion (x, y, z, w)')
     largest = np.max(np.abs(q))
@@ -258,9 +253,9 @@ def matrix_onto_axis(axis: Array) -> Array:
 
 
 def shortest_turn_onto(axis: Array) -> Array:
-    """The rotation matrix of the shortest turn of z onto the unit vector `axis` (3,).
+    """The rotation matrix of the shortest rotation of z onto the unit vector `axis` (3,).
 
-    For -z, half a turn about x.
+    For -z it is half a turn about x.
     """
     x, y, z = (float(number) for number in axis)
     square = x * x + y * y
@@ -276,11 +271,11 @@ def shortest_turn_onto(axis: Array) -> Array:
     )
 
 
-@kernel
-def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
-    """Whether t (4, 4) is a rigid transform of numbers up to `largest`.
+@kernel(entry='ik_is_rigid')
+def is_rigid(t: Array2, largest: float, tolerance: float) -> bool:
+    """Return whether t (4, 4) is a rigid transform with positions up to `largest`.
 
-    Comparisons with NaN are false, so it fails them.
+    NaN fails, since comparisons with it are false.
     """
     for i in range(3):
         for j in range(3):
@@ -297,9 +292,9 @@ def is_rigid(t: Array, largest: float, tolerance: float) -> bool:
     return volume > 0.0 and abs(t[3, 3] - 1.0) <= tolerance
 
 
-@kernel
-def first_not_rigid(transforms: Array, largest: float, tolerance: float) -> int:
-    """The first of transforms (N, 4, 4) that is not rigid (`is_rigid`), its index; N: all are."""
+@kernel(entry='ik_first_not_rigid')
+def first_not_rigid(transforms: Array3, largest: float, tolerance: float) -> int:
+    """The index of the first of transforms (N, 4, 4) that is not rigid; N if all are."""
     for i in range(transforms.shape[0]):
         if not is_rigid(transforms[i], largest, tolerance):
             return i
@@ -315,7 +310,7 @@ def pose_error(pose: Array, target: Array) -> tuple[float, float]:
 
 
 def finite_vector(value: ArrayLike, length: int, name: str, largest: float = np.inf) -> Array:
-    """`value` as an array (length,) of finite floats up to `largest`; InvalidGoal otherwise."""
+    """Return `value` as finite floats (length,) up to `largest`; raises InvalidGoal."""
     try:
         vector = np.array(value, float, order='C')
     except (TypeError, ValueError) as error:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy's linear algebra, for steps: where numpy raises, the answer is the step of least length.
+"""Linear algebra of numpy for steps; where numpy raises, the result is the shortest step.
 
-Matrices of a Hessian that has lost its rank, or whose numbers have left the range of doubles, are
-rare, and no reason to end a solve: a search only needs a step that is finite, and goes on from a
-better model where this one gains nothing. Where numpy has an answer, it is numpy's to the last
-bit.
+A Hessian that has lost its rank, or whose numbers exceed the range of doubles, is rare and should
+not end a solve: a search only needs a finite step, and continues with a better model if the step
+gains nothing. If numpy has a result, it is returned with all its bits.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from .rotations import Array
 
 
 def solve(matrix: Array, rhs: Array) -> Array:
-    """x (n,) with A x = b for A (n, n), b (n,).
+    """Solve A x = b for A (n, n), b (n,).
 
-    Where A is singular, the shortest x for which |A x - b| is least; 0 where that is not finite.
+    If A is singular, the result is the shortest x that minimises |A x - b|; 0 if that is not
+    finite.
     """
     try:
         solution = np.asarray(np.linalg.solve(matrix, rhs), float)
@@ -27,10 +27,10 @@ def solve(matrix: Array, rhs: Array) -> Array:
 
 
 def least_squares(matrix: Array, rhs: Array, tolerance: float | None = None) -> Array:
-    """The shortest x (n,) for which |A x - b| is least, for A (m, n), b (m,).
+    """The shortest x (n,) that minimises |A x - b|, for A (m, n), b (m,); 0 if it is not finite.
 
-    Singular values up to `tolerance` times the largest count as 0, by default those that rounding
-    may have made. 0 where x is not finite.
+    Singular values up to `tolerance` times the largest count as 0; by default those that may be
+    rounding.
     """
     size, length = _size(matrix), _size(rhs)
     nothing = np.zeros(matrix.shape[1])
@@ -45,9 +45,9 @@ def least_squares(matrix: Array, rhs: Array, tolerance: float | None = None) -> 
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """u (m, k), s (k,), v' (k, n) with A = u s v' for A (m, n), k the smaller of the two.
+    """The decomposition A = u s v' of A (m, n): u (m, k), s (k,), v' (k, n), k = min(m, n).
 
-    Those of a zero matrix where A has numbers that are not finite: a step by them is no step.
+    If A is not finite, the result is that of a zero matrix, so that a step computed from it is 0.
     """
     size = _size(matrix)
     if size is None:
@@ -60,7 +60,7 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(matrix: Array) -> Array:
-    """Singular values of A (m, n), descending; all 0 where A has numbers that are not finite."""
+    """Singular values of A (m, n), descending; all 0 if A is not finite."""
     size = _size(matrix)
     if size is None:
         return np.zeros(min(matrix.shape))
@@ -72,15 +72,15 @@ def singular_values(matrix: Array) -> Array:
 
 
 def _times(values: Array, size: float) -> Array:
-    """values * size (k,), the largest double where that overflows."""
+    """values * size (k,), limited to the largest double."""
     with np.errstate(over='ignore'):
         return np.minimum(values * size, np.finfo(float).max)
 
 
 def _size(array: Array) -> float | None:
-    """A scale to divide by: LAPACK may loop for ever over extreme numbers.
+    """A scale to divide by, since LAPACK may loop forever over extreme numbers.
 
-    1 where all are of a usual size; None where some are not finite.
+    It is 1 for numbers of usual size, None if some are not finite.
     """
     size = float(np.max(np.abs(array), initial=0.0))
     if not size < np.inf:
@@ -89,5 +89,5 @@ def _size(array: Array) -> float | None:
 
 
 def finite(step: Array) -> Array:
-    """The step; 0 where it is not finite."""
+    """Return the step, or zeros if it is not finite."""
     return step if np.isfinite(step).all() else np.zeros_like(step)

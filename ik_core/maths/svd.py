@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Singular values by one-sided Jacobi rotations: small matrices, and close to the last ones.
+"""Singular values of small matrices by one-sided Jacobi rotations, with a warm start.
 
-For J (m, n) rotations of its rows make them orthogonal: U'J = S V' ([Hestenes1958]). Rows that
-are nearly orthogonal already take one round or two, so where J changes little from step to step
-the last U is the place to begin. Small singular values come out as exactly as large ones.
+Rotations of the rows of J (m, n) make them orthogonal: U'J = S V' ([Hestenes1958]). If the rows
+are nearly orthogonal already, that takes one round or two; so if J changes little from step to
+step, the last U is a good start. Small singular values have the same relative accuracy as large
+ones.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ import math
 from ..kernels.jit import kernel
 from .rotations import Array
 
-LARGEST = 1e150
-"""Cotangents of twice an angle are at most this: its square is a number."""
-ORTHOGONAL = 1e-14
-"""Largest cosine between rows that count as orthogonal."""
+LARGEST = 1e150  # of cotangents of twice an angle, whose square must not overflow
+ORTHOGONAL = 1e-14  # largest cosine between rows that count as orthogonal
 
 ROUNDS = 30
 
 
 @kernel
 def identity(matrix: Array) -> None:
-    """matrix (m, m) = I."""
+    """Set matrix (m, m) to the identity."""
     for i in range(matrix.shape[0]):
         for k in range(matrix.shape[1]):
             matrix[i, k] = 0.0
@@ -34,9 +33,9 @@ def identity(matrix: Array) -> None:
 def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None:
     """The singular values of J (m, n), whose columns are the rows of `columns` (n, m).
 
-    basis (m, m) : rows u_i; in: any orthonormal ones, out: the left singular vectors
-    work (m, n) : out: rows s_i v_i
-    squares (m,) : out: s_i^2, in no order
+    basis (m, m) : rows u_i; input: any orthonormal ones, output: the left singular vectors
+    work (m, n) : output: rows s_i v_i
+    squares (m,) : output: s_i^2, unsorted
     """
     m, n = work.shape
     for i in range(m):
@@ -54,15 +53,15 @@ def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None
 
 @kernel
 def _round(basis: Array, work: Array, squares: Array) -> bool:
-    """Make every pair of rows orthogonal once; whether there was anything to do."""
+    """Make every pair of rows orthogonal once; return whether any was not."""
     turned = 0
     for p in range(work.shape[0]):
         for q in range(p + 1, work.shape[0]):
-            leaning = product(work[p], work[q])
-            if abs(leaning) <= ORTHOGONAL * math.sqrt(squares[p]) * math.sqrt(squares[q]):
+            overlap = product(work[p], work[q])
+            if abs(overlap) <= ORTHOGONAL * math.sqrt(squares[p]) * math.sqrt(squares[q]):
                 continue
             turned += 1
-            zeta = 0.5 * (squares[q] - squares[p]) / leaning
+            zeta = 0.5 * (squares[q] - squares[p]) / overlap
             size = min(abs(zeta), LARGEST)
             t = 1.0 / (size + math.sqrt(1.0 + size * size))
             if zeta < 0.0:
@@ -70,8 +69,8 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
             c = 1.0 / math.sqrt(1.0 + t * t)
             _rotate(work[p], work[q], c, c * t)
             _rotate(basis[p], basis[q], c, c * t)
-            squares[p] = max(squares[p] - t * leaning, 0.0)
-            squares[q] = max(squares[q] + t * leaning, 0.0)
+            squares[p] = max(squares[p] - t * overlap, 0.0)
+            squares[q] = max(squares[q] + t * overlap, 0.0)
     return turned > 0
 
 
@@ -86,7 +85,7 @@ def product(a: Array, b: Array) -> float:
 
 @kernel
 def _rotate(a: Array, b: Array, c: float, s: float) -> None:
-    """(a, b) = (c a - s b, s a + c b)."""
+    """Rotate two rows: (a, b) = (c a - s b, s a + c b)."""
     for i in range(a.shape[0]):
         x, y = a[i], b[i]
         a[i] = c * x - s * y
@@ -94,15 +93,15 @@ def _rotate(a: Array, b: Array, c: float, s: float) -> None:
 
 
 @kernel
-def falling(numbers: Array, count: int, place: int) -> float:
-    """The largest of the first `count` numbers, or the one at a later place in falling order."""
+def nth_largest(numbers: Array, count: int, rank: int) -> float:
+    """The number with index `rank` among the first `count` numbers, in descending order."""
     found = 0.0
     for i in range(count):
         larger = equal = 0
         for k in range(count):
             larger += 1 if numbers[k] > numbers[i] else 0
             equal += 1 if numbers[k] == numbers[i] else 0
-        if larger <= place < larger + equal:
+        if larger <= rank < larger + equal:
             found = numbers[i]
     return found
 
@@ -111,17 +110,17 @@ def falling(numbers: Array, count: int, place: int) -> float:
 def shortest_step(
     basis: Array, work: Array, squares: Array, error: Array, least: float, square: float, dx: Array
 ) -> None:
-    """dx (n,) = the minimiser of |J dx - e|^2 + square |dx|^2, the shortest one, for e (m,).
+    """Minimise |J dx - e|^2 + square |dx|^2 for e (m,); the result is the shortest dx (n,).
 
         dx = sum s / (s^2 + square) v u'e
 
-    ([Buss2009] section 6) over the singular values that `decompose` found; those whose square is
-    not above `least` count as 0.
+    ([Buss2009] section 6) over the singular values found by `decompose`; those whose square is at
+    most `least` count as 0.
     """
     for j in range(dx.shape[0]):
         dx[j] = 0.0
     for i in range(work.shape[0]):
         if squares[i] > least:
-            share = product(basis[i], error) / (squares[i] + square)
+            scale = product(basis[i], error) / (squares[i] + square)
             for j in range(dx.shape[0]):
-                dx[j] += share * work[i, j]
+                dx[j] += scale * work[i, j]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where transforms are read, in all the forms in which others have them.
+"""Conversion of transforms from all supported types; no other module does that.
 
 An array (4, 4); an object with `homogeneous` (pinocchio's SE3), `A` (spatialmath's SE3) or
 `as_matrix()` (scipy's RigidTransform); a ROS Pose, PoseStamped, Transform or TransformStamped.
-They are known by what they have, so that none of these packages is imported.
+Types are recognised by their attributes, so that none of these packages is imported.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from .rotations import (
     matrix_from_rpy,
 )
 
-LARGEST_MEND = 0.1
-"""How far `normalise` lets a matrix stretch a vector: beyond it, it is no rounded rotation."""
+LARGEST_MEND = 0.1  # `normalise` refuses matrices that change a length by more: not just rounding
 
 PLAIN = (np.ndarray, list, tuple)
 
@@ -42,16 +41,17 @@ def transform(
     normalise: bool = False,
     frame: str = '',
 ) -> Array:
-    """A rigid transform (4, 4) [m] from position and orientation, or other libraries' poses.
+    """A rigid transform (4, 4) [m] from a position and an orientation, or from another library's
+    pose.
 
     value : an array (4, 4), an SE3 of pinocchio or spatialmath, a RigidTransform of scipy, a ROS
         Pose, PoseStamped, Transform or TransformStamped; by default the identity
-    position : (3,) [m], or a ROS Point or Vector3, in place of the value's
-    quaternion (x, y, z, w), rpy : one of them in place of the value's orientation; `rpy` are roll,
+    position : (3,) [m], or a ROS Point or Vector3; replaces the value's quaternion (x, y, z, w),
+    rpy : one of them replaces the value's orientation; `rpy` are roll,
         pitch and yaw [rad] about fixed axes, as in URDF
     rotation : the orientation as a matrix (3, 3), a Rotation of scipy, an SO3 or a ROS Quaternion
-    normalise : replace a matrix that is off by rounding by the nearest rotation
-    frame : required frame of a stamped message; by default any
+    normalise : replace a matrix with rounding errors by the nearest rotation
+    frame : required frame of a stamped message; '' for any
 
     Raises InvalidGoal if numbers are not finite or the transform is not rigid, with the error;
     InvalidOption if two orientations are given.
@@ -67,7 +67,7 @@ def transform(
 
 
 def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = False) -> Array:
-    """`value` as a new array (4, 4) of floats; InvalidGoal where it is no rigid transform."""
+    """Return `value` as a new array (4, 4) of floats; raises InvalidGoal if it is not rigid."""
     t = _numbers(plain_transform(value), name)
     if t.shape != (4, 4):
         part = {(3, 3): 'rotation', (3,): 'position'}.get(t.shape)
@@ -81,11 +81,13 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
 
 
 def checked_transforms(targets: TransformsLike, root: str, goals: int | None = None) -> Array:
-    """Targets as (N, goals, 4, 4), without `goals` as (N, 4, 4), copied only where needed.
+    """Return targets as (N, goals, 4, 4), or without `goals` as (N, 4, 4), copied only if needed.
 
-    An array; a list with transforms of all kinds in it, or with a list of them for each target, or
-    with nothing; a ROS PoseArray. `root` : the frame that those with a stamp have to be in.
-    InvalidGoal names the first that is no rigid transform.
+    targets : an array; a list of transforms of any type, or of a list of them for each target; or
+        a ROS PoseArray
+    root : required frame of stamped messages
+
+    Raises InvalidGoal, which names the first transform that is not rigid.
     """
     try:
         array = for_kernels(_plain_transforms(targets, root))
@@ -102,20 +104,20 @@ def checked_transforms(targets: TransformsLike, root: str, goals: int | None = N
     transforms = array.reshape(-1, 4, 4)
     wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
     if wrong < len(transforms):
-        place = [int(i) for i in np.unravel_index(wrong, array.shape[:-2])]
-        refuse_transform(transforms[wrong], f'targets{place}')
+        at = [int(i) for i in np.unravel_index(wrong, array.shape[:-2])]
+        refuse_transform(transforms[wrong], f'targets{at}')
     return array
 
 
 def for_kernels(array: Any) -> Array:
-    """The array in C order, copied only if needed, or if it is read-only: kernels are compiled
-    once for each kind of array.
+    """Return the array writable and in C order, copied only if needed: kernels are compiled once
+    for each kind of array.
     """
     return np.require(array, float, ['C', 'A', 'W', 'E'])
 
 
 def _plain_transforms(targets: TransformsLike, root: str, depth: int = 2) -> Any:
-    """Targets as numbers, yet to be checked."""
+    """Convert targets to numbers, without checks."""
     check_frame(frame_id(targets), root)
     targets = getattr(targets, 'poses', targets)
     if depth > 0 and isinstance(targets, (list, tuple)):
@@ -130,7 +132,7 @@ def rotation_matrix(
     *,
     normalise: bool = False,
 ) -> Array | None:
-    """The matrix (3, 3) of the one orientation that is given; None where there is none."""
+    """The matrix (3, 3) of the one orientation that is given; None if there is none."""
     if quaternion is None and rpy is None and rotation is None:
         return None
     given = {'quaternion': quaternion, 'rpy': rpy, 'rotation': rotation}
@@ -147,7 +149,7 @@ def rotation_matrix(
 
 
 def point(value: Any, name: str = 'position', *, frame: str = '') -> Array:
-    """A position (3,) [m]: numbers, or a ROS Point, Vector3 or PointStamped."""
+    """A position (3,) [m], from numbers or a ROS Point, Vector3 or PointStamped."""
     check_frame(frame_id(value), frame)
     return finite_vector(plain_vector(value, name), 3, name, LARGEST)
 
@@ -168,7 +170,7 @@ def plain_vector(value: Any, name: str) -> Any:
 
 
 def plain_transform(value: Any) -> Any:
-    """The transform of an object as numbers (4, 4), yet to be checked; what is none, as it is."""
+    """Convert supported types to unchecked numbers (4, 4); return others unchanged."""
     if isinstance(value, PLAIN):
         return value
     for name in ('homogeneous', 'A'):
@@ -188,14 +190,14 @@ def plain_transform(value: Any) -> Any:
 
 
 def frame_id(value: Any) -> str:
-    """The frame that a stamped message names; '' of all else. TF 1's leading slash is none."""
+    """The frame of a stamped message, without TF 1's leading slash; '' for anything else."""
     if value is None or isinstance(value, PLAIN):
         return ''
     return str(getattr(getattr(value, 'header', None), 'frame_id', '')).lstrip('/')
 
 
 def check_frame(given: str, needed: str) -> None:
-    """Raise InvalidGoal where a frame is another one than is needed; '' is any."""
+    """Raise InvalidGoal if two frames differ; '' matches any."""
     if given and needed and given != needed:
         raise InvalidGoal(
             f'it is in the frame {given!r}; {needed!r} is needed: transform it first, as tf2 does'
@@ -205,7 +207,7 @@ def check_frame(given: str, needed: str) -> None:
 def nearest_rotation(matrix: Array, name: str) -> Array:
     """The rotation nearest to a matrix (3, 3), in the sense of least squares.
 
-    Raises InvalidGoal where that is too far away, or a reflection is nearer.
+    Raises InvalidGoal if that is too far away, or if a reflection is nearer.
     """
     if not np.isfinite(matrix).all():
         raise InvalidGoal(f'{name} has a number that is not finite: {matrix.tolist()}')
@@ -220,7 +222,7 @@ def nearest_rotation(matrix: Array, name: str) -> Array:
 
 
 def refuse_transform(t: Array, name: str) -> NoReturn:
-    """Raise InvalidGoal that says why t (4, 4) is no rigid transform."""
+    """Raise InvalidGoal with the reason why t (4, 4) is not rigid."""
     finite_vector(t.ravel(), 16, name, LARGEST)
     block = f'the upper left (3, 3) block of {name}'
     if not _is_rotation(t[:3, :3]):
@@ -229,6 +231,7 @@ def refuse_transform(t: Array, name: str) -> NoReturn:
 
 
 def _checked_rotation(value: Any, normalise: bool) -> Array:
+    """Convert a rotation of any supported type to a matrix (3, 3). Raises InvalidGoal."""
     m = _numbers(_plain_rotation(value), 'rotation')
     if m.shape != (3, 3):
         raise InvalidGoal(f'rotation has shape {m.shape}; (3, 3) is needed')
@@ -241,6 +244,7 @@ def _checked_rotation(value: Any, normalise: bool) -> Array:
 
 
 def _plain_rotation(value: Any) -> Any:
+    """Convert supported types to unchecked numbers (3, 3); return others unchanged."""
     if isinstance(value, PLAIN):
         return value
     if hasattr(value, 'as_matrix'):
@@ -251,7 +255,7 @@ def _plain_rotation(value: Any) -> Any:
 
 
 def _is_rotation(matrix: Array) -> bool:
-    """Whether a finite matrix (3, 3) is a rotation, within what is allowed."""
+    """Return whether a finite matrix (3, 3) is a rotation within the tolerance."""
     return _off_orthogonal(matrix) <= ORTHOGONALITY_TOLERANCE and np.linalg.det(matrix) > 0.0
 
 
@@ -267,11 +271,13 @@ def _refuse_rotation(matrix: Array, name: str) -> NoReturn:
 
 
 def _off_orthogonal(matrix: Array) -> float:
+    """The largest element of R'R - I."""
     return float(np.abs(matrix.T @ matrix - np.eye(3)).max())
 
 
 def _without_stamp(message: Any) -> Any:
-    """The Pose of a PoseStamped or a PoseWithCovarianceStamped, the Transform of its own."""
+    """The Pose of a PoseStamped or PoseWithCovarianceStamped, the Transform of a
+    TransformStamped."""
     for name in ('pose', 'pose', 'transform'):
         if not callable(getattr(message, name, None)):
             message = getattr(message, name, message)
@@ -292,7 +298,7 @@ def _numbers(value: Any, name: str) -> Array:
 def rpy_from_matrix(rotation: Array) -> list[float]:
     """Roll, pitch and yaw [rad] of a rotation (3, 3), R = Rz Ry Rx.
 
-    Roll is that of what is left once yaw is taken back: exact also where pitch is a right angle.
+    Roll is computed after yaw is removed, so it is exact even if pitch is a right angle.
     """
     (r00, r01, r02), (r10, r11, r12) = rotation[:2, :3].tolist()
     yaw = math.atan2(r10, r00)

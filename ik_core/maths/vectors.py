@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of three numbers, as tuples: what kernels compute with; and copies of arrays."""
+"""Vectors of three numbers as tuples, for kernels; and copies of arrays."""
 
 from __future__ import annotations
 
@@ -48,14 +48,25 @@ def norm(a: Vector) -> float:
 
 @kernel
 def copy_to(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
-    """target[:] = source (n,); the loop compiles in a tenth of the time of the slice."""
+    """Copy source (n,) to target: the loop compiles in a tenth of the time of target[:] = ..."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
 @kernel
+def divide_by_largest(v: NDArray[np.float64]) -> float:
+    """Divide v (n,) by its largest magnitude, unless that is 0; return it."""
+    largest = 0.0
+    for i in range(v.shape[0]):
+        largest = max(largest, abs(v[i]))
+    for i in range(v.shape[0]):
+        v[i] = v[i] / largest if largest > 0.0 else 0.0
+    return largest
+
+
+@kernel
 def differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
-    """Whether a and b (n,) differ anywhere."""
+    """Return whether a and b (n,) differ anywhere."""
     apart = 0.0
     for i in range(a.shape[0]):
         apart = max(apart, abs(a[i] - b[i]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..kernels.jit import kernel
 from ..maths.boxed_step import is_blocked
-from ..maths.linalg import cholesky_solve, free_block
+from ..maths.linalg import cholesky_solve, fill_free, free_block
 from ..maths.rotations import Array
 
 
@@ -22,10 +22,12 @@ def reduced_direction(
 ) -> None:
     """direction (n,) = p_F = -(B_FF)^-1 g_F over the free variables, 0 for those held.
 
-    model (n, n) is B, its lower triangle; gradient (n,) g, bounds (2+, n) lower and upper. A
-    variable is held at a limit that -g would have it cross, and, in another look, at one that p
-    would have it cross. 0 where B_FF is not positive definite. held (n,), 1 or 0, normal and rhs
-    are scratch.
+    model (n, n) : B, its lower triangle; gradient (n,) : g; bounds (2+, n) : lower and upper
+    held (n,) : filled with 1 for the variables that are held, else 0
+    normal, rhs : scratch
+
+    A variable is held at a limit that -g would have it cross, then also at one that p would have
+    it cross. 0 if B_FF is not positive definite.
     """
     n = x.shape[0]
     for j in range(n):
@@ -44,38 +46,35 @@ def reduced_direction(
 def _solve_free(
     model: Array, gradient: Array, direction: Array, held: Array, normal: Array, rhs: Array
 ) -> None:
-    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held; else 0."""
+    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held, 0 for the others."""
     size = free_block(model, held, normal)
     row = 0
     for j in range(held.shape[0]):
         if held[j] == 0.0:
             rhs[row] = -gradient[j]
             row += 1
-    solved = cholesky_solve(normal, rhs, size)
-    row = 0
-    for j in range(held.shape[0]):
-        direction[j] = 0.0
-        if held[j] == 0.0:
-            direction[j] = rhs[row] if solved else 0.0
-            row += 1
+    if not cholesky_solve(normal, rhs, size):
+        for i in range(size):
+            rhs[i] = 0.0
+    fill_free(rhs, held, direction)
 
 
 @kernel
-def share_inside(x: Array, step: Array, bounds: Array) -> float:
-    """The largest share in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
+def fraction_inside(x: Array, step: Array, bounds: Array) -> float:
+    """Return the largest fraction in [0, 1] of a step (n,) that stays inside, from x (n,) inside.
 
-    The variable that ends it is on its limit after that share, but for rounding.
+    After this fraction the variable that ends the step is on its limit, but for rounding.
     """
-    return share_within(x, step, bounds[0], bounds[1])
+    return fraction_within(x, step, bounds[0], bounds[1])
 
 
 @kernel
-def share_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
-    """`share_inside`, for limits (n,) each."""
-    share = 1.0
+def fraction_within(x: Array, step: Array, lower: Array, upper: Array) -> float:
+    """Return `fraction_inside`, for limits (n,) each."""
+    fraction = 1.0
     for j in range(x.shape[0]):
         if step[j] > 0.0:
-            share = min(share, (upper[j] - x[j]) / step[j])
+            fraction = min(fraction, (upper[j] - x[j]) / step[j])
         elif step[j] < 0.0:
-            share = min(share, (lower[j] - x[j]) / step[j])
-    return share
+            fraction = min(fraction, (lower[j] - x[j]) / step[j])
+    return fraction

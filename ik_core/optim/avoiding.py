@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared loop among obstacles: iterates are free of collisions, as answers have to be.
 
-With `avoid`, `valid` or reach cones other kernels stand in those of the loop, made by
-`substitute`, as with linear constraints (`constrained`), which may be there as well:
+With `avoid`, `valid` or reach cones `substitute` replaces kernels of the loop, as it does for
+linear constraints (`constrained`), which the problem may have as well:
 
-    the step        first the way out of a collision, if x collides; then the minimum of the model
-                    over all x + p with d_k + grad d_k . p >= margin for all near pairs of links,
-                    d_k being their distance: rows beside those of the linear constraints. A reach
-                    cone has rows, too: d_k is the angle above an edge's plane, the margin 0
-    line search     along p, each trial being put to a free point near it; trials for which none is
-                    found are too long. So no iterate enters a collision
-    the way out     steps to the nearest point by these rows, each of which makes the worst
-                    violation of a margin less: no collision on the way is deeper than at the start
-    stationary      the slope leaves no step between these rows: to first order, since the
-                    curvature of distances is left out
+    step            If x collides, an escape step. Else the minimum of the model over all x + p
+                    with d_k + grad d_k . p >= margin for all near pairs of links, where d_k is
+                    their distance: rows beside those of the linear constraints. A reach cone has
+                    rows, too: d_k is the angle above an edge's plane, the margin 0
+    line search     along p. Each trial is moved to a free point near it; a trial without one is
+                    too long. So no iterate enters a collision
+    escape step     towards the nearest point by these rows. Each makes the worst violation of a
+                    margin less, so no collision on the path is deeper than at the start
+    stationary      These rows leave no descent step: to first order, since the curvature of
+                    distances is left out
     best so far     points that are free, and that the user's own check accepts
 
-Everything is judged by the kernel of `Collisions.free`. A direction outside its reach cone is
-handled as a pair nearer than its margin. Steps between iterates are not checked.
+The kernel of `Collisions.free` checks every point. A direction outside its reach cone is handled
+as a pair nearer than its margin. Steps between iterates are not checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 from ..collision.records import model_numbers, state_numbers
 from ..collision.rows import add_slopes, deepest, distances_at
 from ..collision.rows import is_free as is_free_at
-from ..kernels.jit import call_back, kernel, substitute, with_kernels
+from ..kernels.jit import kernel, substitute, with_kernels
 from ..kernels.records import FLOAT, INT, Layout
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to
@@ -59,39 +59,38 @@ from .evaluation import (
     project,
     put_inside,
     take_trial,
+    user_accepts,
     within_tolerances,
 )
 from .layouts import ENDED, Record
-from .line_search import ALPHA, BETA, SMALLEST_MOVE, project_onto
-from .loop import Kernel, method_loop
-from .quasi_newton import MOVED
+from .line_search import SMALLEST_MOVE, line_search_at, project_onto
+from .loop import Kernel, loop_of
+from .quasi_newton import quasi_newton_at
 
 NEAR = 0.1
 """[m] Pairs of links farther apart than this and their margin have no row."""
 NEAR_EDGE = 0.5
 """[rad] Edges of reach cones farther away have no row."""
 MOST_ROWS = 64
-"""Rows of pairs at most, of the nearest pairs; those without a row are still judged."""
+"""Most pairs that have rows, the nearest ones; the others are checked all the same."""
 SPARE = 1e-6
 """[m] Rows ask for this much more than the margin, so that points on them are free."""
 SPARE_ANGLE = 1e-9
-"""[rad] Likewise of cones, of which the angles are exact."""
+"""[rad] The same for cones, whose angles are exact."""
 FAR = 1e9
 """[rad or m] Stands for an infinite bound of a row."""
 LEAST_SLOPE = 1e-9
-"""[m or rad, per rad or m] What the variables change less has no row."""
+"""[m or rad, per rad or m] Distances with a smaller slope have no row."""
 CORRECTIONS = 5
-"""Corrections of a trial that collides: each goes to the nearest point by the rows at the one
-before.
-"""
+"""Corrections of a trial that collides, each to the nearest point by the rows at the last one."""
 LONGEST_STEP = 0.3
-"""Longest step out of a collision [rad or m]."""
+"""[rad or m] Longest escape step."""
 RISE = 0.05
-"""[m or rad] A step of the way out asks for no more than this from one row."""
+"""[m or rad] An escape step asks a row for at most this increase of its distance."""
 LESS = 0.01
-"""A step of the way out has to make the worst violation less by this share of what it asks."""
+"""An escape step has to lower the worst violation by this fraction of what it asks for."""
 HALVINGS = 8
-"""Halvings of a step out of a collision."""
+"""Halvings of an escape step."""
 
 AVOIDED = Layout(
     'avoided',
@@ -108,7 +107,7 @@ AVOIDED = Layout(
 avoided_at = AVOIDED.vector_view()
 
 
-# --- judging -------------------------------------------------------------------------------------
+# --- checks --------------------------------------------------------------------------------------
 
 
 @kernel
@@ -119,7 +118,7 @@ def _set_row(problem: Record, x: Array) -> None:
 
 @kernel
 def is_free(search: Record, x: Array) -> bool:
-    """Whether at x (n,) the robot is free of collisions, and directions are inside their cones."""
+    """Return whether the robot is free of collisions at x (n,), and directions in their cones."""
     avoided = avoided_at(search.avoidance)
     _set_row(search.problem, x)
     if avoided.cones != 0:
@@ -134,22 +133,21 @@ def is_free(search: Record, x: Array) -> bool:
 
 @kernel
 def may_answer(search: Record, x: Array) -> bool:
-    """Whether x (n,) is free of collisions and the user's own check accepts it."""
+    """Return whether x (n,) is free, as by `is_free`, and the user's own check accepts it."""
     if search.status == FAILED or not is_free(search, x):
         return False
-    problem = search.problem
-    if problem.valid == 0:
-        return True
-    if call_back(problem.valid) != 0:
+    is_accepted = user_accepts(search.problem)
+    if search.problem.failed > 0:
         search.status = FAILED
-        return False
-    return bool(problem.is_valid != 0)
+    return is_accepted
 
 
 @kernel
 def violation(search: Record, x: Array) -> float:
-    """Largest violation at x (n,): of a pair's margin [m], or of a direction's cone [rad]; at most
-    0 if x is free."""
+    """Return the largest violation at x (n,), of a pair's margin [m] or a cone [rad].
+
+    At most 0 if x is free.
+    """
     avoided, worst = avoided_at(search.avoidance), -FAR
     _set_row(search.problem, x)
     if avoided.cones != 0:
@@ -166,11 +164,12 @@ def violation(search: Record, x: Array) -> float:
 
 @kernel
 def set_rows(search: Record, x: Array, leaves: bool) -> int:
-    """Put rows for cones and near pairs at x (n,) below the linear constraints; returns the worst
-    one, -1 without any.
+    """Write rows for cones and near pairs at x (n,), below those of the linear constraints.
 
-    leaves : ask of pairs nearer than their margin to leave it; else only not to come nearer. And
-        likewise of directions outside their cones
+    leaves : rows ask pairs nearer than their margin to leave it; else only not to come nearer. The
+        same for directions outside their cones
+
+    Returns the row with the worst violation, -1 without any.
     """
     avoided, q = avoided_at(search.avoidance), search.problem.row
     row, worst, least = avoided.first, -1, np.inf
@@ -214,8 +213,12 @@ def _put_row(
     wanted: float,
     leaves: bool,
 ) -> bool:
-    """Put a row that asks for at least this distance, which has these slopes (robot's joints,) at
-    x (n,); False without room for it, or without a slope."""
+    """Write a row that asks for the wanted distance.
+
+    distance, slopes (robot's joints,) : the distance at x (n,), and its gradient
+
+    Returns False if there are no more rows, or the slopes vanish.
+    """
     rows, columns, n = program_of(search).rows, search.problem.columns, x.shape[0]
     square = value = 0.0
     for j in range(n):
@@ -233,7 +236,7 @@ def _put_row(
 
 @kernel
 def clear_rows(search: Record, used: int) -> None:
-    """Make all rows below the linear constraints and so many others bound nothing."""
+    """Remove the bounds of all rows after those of the linear constraints and `used` others."""
     rows, n = program_of(search).rows, search.joints
     for row in range(avoided_at(search.avoidance).first + used, rows.shape[0]):
         for j in range(n):
@@ -243,8 +246,10 @@ def clear_rows(search: Record, used: int) -> None:
 
 @kernel
 def bring_free(search: Record, x: Array, step: Array) -> bool:
-    """Move x (n,) to a free point near it; False, with x anywhere inside the limits, where none is
-    found. step (n,) is scratch."""
+    """Move x (n,) to a free point near it; step (n,) is scratch.
+
+    Returns False if it finds none; x is then anywhere inside the limits.
+    """
     project_onto(search, x)
     for _ in range(CORRECTIONS):
         if is_free(search, x):
@@ -257,8 +262,9 @@ def bring_free(search: Record, x: Array, step: Array) -> bool:
 
 @kernel
 def put_inside_free(search: Record, x: Array) -> None:
-    """Put x inside at a free point; without one, at the search's point. A restart stays at x: its
-    steps then lead out of the collision.
+    """Move x to a free point inside, or to the search's point if there is none.
+
+    For a restart, x is the search's point, so it stays: its steps then lead out of the collision.
     """
     project(search, x)
     if avoided_at(search.avoidance).first > 0:
@@ -273,16 +279,16 @@ def put_inside_free(search: Record, x: Array) -> None:
 
 @kernel
 def minimum_free(search: Record) -> None:
-    """DX = the minimum of the model between the rows at x."""
+    """dx = the minimum of the model between the rows at x."""
     set_rows(search, search.x, False)
     minimum_inside(search)
 
 
 @kernel
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
-    """Armijo's line search over free points; trials that can't be made free are too long."""
+    """Do Armijo's line search over free points; trials that can't be made free are too long."""
     x, trial, gradient = search.x, search.trial, search.gradient
-    largest = 0.0
+    own, largest = line_search_at(search.own), 0.0
     for j in range(x.shape[0]):
         largest = max(largest, abs(x[j]))
     while True:
@@ -297,10 +303,10 @@ def armijo_free(search: Record, direction: Array, tau: float) -> bool:
                 slope += 2.0 * gradient[j] * (trial[j] - x[j])
             if slope < 0.0:
                 cost = evaluate(search, trial, search.trial_residual)
-                if cost < search.cost + search.own_options[ALPHA] * slope:
+                if cost < search.cost + own.alpha * slope:
                     take_trial(search, cost)
                     return True
-        tau *= search.own_options[BETA]
+        tau *= own.beta
 
 
 descend_free = with_kernels(
@@ -309,8 +315,8 @@ descend_free = with_kernels(
 
 
 @kernel
-def way_out(search: Record) -> bool:
-    """A step out of a collision that makes the worst violation less; False where none does."""
+def escape_step(search: Record) -> bool:
+    """Take a step out of a collision that lowers the worst violation; False if none does."""
     x, trial, step = search.x, search.trial, search.held
     before, n = violation(search, x), x.shape[0]
     worst = set_rows(search, x, True)
@@ -349,8 +355,8 @@ def step_free(search: Record) -> bool:
     """Take one step out of a collision, or one line search that enters none."""
     if is_free(search, search.x):
         return descend_free(search)
-    search.own_values[MOVED] = 0.0  # the model learns nothing from it
-    return way_out(search)
+    quasi_newton_at(search.own).moved = 0  # the model learns nothing from it
+    return escape_step(search)
 
 
 # --- rules ---------------------------------------------------------------------------------------
@@ -358,7 +364,7 @@ def step_free(search: Record) -> bool:
 
 @kernel
 def steepest_step_free(search: Record, program: Any) -> bool:
-    """The steepest step between the rows at x."""
+    """Find the steepest step between the rows at x."""
     set_rows(search, search.x, False)
     return steepest_step(search, program)
 
@@ -370,14 +376,16 @@ hold_rows = substitute(constrained.hold_constraints, 'between', BETWEEN)
 
 @kernel
 def is_stationary_free(search: Record) -> bool:
-    """Whether x is stationary under the rows; False for a point that collides."""
+    """Return whether x is stationary between the rows; False for a point that collides."""
     return is_free(search, search.x) and is_stationary_between(search)
 
 
 @kernel
 def go_lower(search: Record) -> bool:
-    """As `go_to_minimum`. Where rows hold x, the curvature of distances may leave a way down, as
-    round a ball: then each way that the rows leave is tried."""
+    """Go to the minimum; if rows hold x, else try to descend along what the rows leave free.
+
+    The rows leave out the curvature of distances: round a ball the cost may fall.
+    """
     program, n = program_of(search), search.joints
     rows = 0
     for c in range(n, program.sides.shape[0]):
@@ -394,7 +402,7 @@ def go_lower(search: Record) -> bool:
 
 @kernel
 def keep_if_better_free(search: Record, status: int) -> None:
-    """Keep points that may be an answer, if they are better."""
+    """Keep x as the best point if it is better and may be an answer."""
     better = is_better(search.cost, status, search.best_cost, search.best_status)
     if better and may_answer(search, search.x):
         search.best_cost, search.best_status = search.cost, status
@@ -403,7 +411,7 @@ def keep_if_better_free(search: Record, status: int) -> None:
 
 @kernel
 def keep_best_free(search: Record) -> None:
-    """Keep the best point; a solution that the user's check refuses ends the attempt."""
+    """Keep x if it is the best so far; end attempts at solutions that the user's check refuses."""
     x = search.x
     if search.status != RUNNING or not is_solved(search):
         keep_if_better_free(search, RUNNING)
@@ -430,21 +438,22 @@ POINTS = {
 }
 go_to_minimum = substitute(second_order.go_to_minimum, 'free', POINTS)
 descend = substitute(second_order.descend, 'free', POINTS)
-see_whether_it_is_over = substitute(loop.see_whether_it_is_over, 'free', POINTS)
+check_end_of_attempt = substitute(loop.check_end_of_attempt, 'free', POINTS)
 next_attempt = substitute(loop.next_attempt, 'free', POINTS)
 
 
 @kernel
-def see_whether_it_is_over_free(search: Record) -> None:
-    """Check whether the search is over, unless that is known."""
+def check_end_of_attempt_free(search: Record) -> None:
+    """Check whether the attempt is over, unless that is known."""
     if search.phase != ENDED:
-        see_whether_it_is_over(search)
+        check_end_of_attempt(search)
 
 
 @kernel
 def next_attempt_free(search: Record, ended: int) -> None:
-    """Begin the next attempt; without a free point, or with solutions that collide, return
-    COLLIDED.
+    """Begin the next attempt, or end.
+
+    The search ends as COLLIDED if no point was free, or if solutions were found that collide.
     """
     next_attempt(search, ended)
     status = search.status
@@ -456,7 +465,7 @@ def next_attempt_free(search: Record, ended: int) -> None:
 
 @kernel
 def reached_free(search: Record) -> bool:
-    """Whether all goals are reached at the answer, which may be one."""
+    """Return whether the answer reaches all goals and may be one."""
     return within_tolerances(search) and may_answer(search, search.answer)
 
 
@@ -465,17 +474,17 @@ def reached_free(search: Record) -> bool:
 INSTEAD = {
     **POINTS,
     second_order.go_to_minimum: go_lower,
-    loop.see_whether_it_is_over: see_whether_it_is_over_free,
+    loop.check_end_of_attempt: check_end_of_attempt_free,
     loop.next_attempt: next_attempt_free,
     within_tolerances: reached_free,
 }
-settle = substitute(loop.settle, 'free', INSTEAD)
-conclude = substitute(loop.conclude, 'free', INSTEAD)
+settle = substitute(loop.settle, 'free', INSTEAD, 'ik_loop_settle_free')
+conclude = substitute(loop.conclude, 'free', INSTEAD, 'ik_loop_conclude_free')
 
 
 @cache
 def free_loop(name: str, start: Kernel) -> Kernel:
-    """The loop around a method's start, as `method_loop`, with the step among obstacles."""
-    own = {start: start, step_free: step_free}
-    made: Kernel = substitute(method_loop(name, start, step_free), 'free', {**INSTEAD, **own})
+    """Return the loop around a method's start and the step among obstacles."""
+    instead, entry = {**INSTEAD, start: start, step_free: step_free}, f'ik_run_{name}_free'
+    made: Kernel = substitute(loop_of(name, start, step_free), 'free', instead, entry)
     return made

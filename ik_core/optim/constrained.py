@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared loop between linear constraints: c <= A x <= d beside the limits l <= x <= u.
 
-Where a problem has some ([Engell2007] Eq. 11-12), other kernels stand in those of the loop, made
-by `substitute`, so that a search without constraints is as if there were none of this:
+If a problem has some ([Engell2007] Eq. 11-12), `substitute` replaces kernels of the loop, so that
+searches without constraints cost nothing more:
 
-    the step        the minimum of the model over all x + p that fulfil the constraints. They are
+    step            the minimum of the model over all x + p that fulfil the constraints. They are
                     convex, so a shorter step along p fulfils them too, and iterates stay inside
-    inside          a start, a restart and a step off a saddle are put to the nearest point inside
-    stationary      the slope leaves no step: p = argmin J'r.p + |D p|^2 / 2 is 0, D the lengths of
-                    the Jacobian's columns; in a box that is the loop's own test
-    what is free    the space at right angles to the normals of all constraints whose multipliers
+    inside          A start, a restart and a step off a saddle move to the nearest point inside
+    stationary      p = argmin J'r.p + |D p|^2 / 2 is 0, with D the lengths of the Jacobian's
+                    columns; in a box that is the loop's own test
+    free            the space at right angles to the normals of all constraints whose multipliers
                     are not 0, for the second-order test ([NocedalWright2006] section 12.5)
 
 All are quadratic programs of `maths.dual_active_set`.
@@ -24,9 +24,9 @@ from ..kernels.jit import kernel, substitute, with_kernels
 from ..maths.dual_active_set import (
     SOLVED,
     ProgramArrays,
-    carve_program,
     constrained_program,
     lower_bound,
+    program_views,
     upper_bound,
     value_of,
 )
@@ -36,13 +36,14 @@ from ..rules import is_pressing, is_steep
 from . import loop, quasi_newton, second_order
 from .evaluation import at_stationary_point, project, put_inside
 from .layouts import Record, search_at
-from .loop import Kernel, method_loop
+from .loop import Kernel, loop_of
+from .quasi_newton import quasi_newton_at
 
 NEAR = 1e-10
-"""A constraint is met where no more is left to its bound, relative to |bound| + 1."""
+"""A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1."""
 
 DEPENDENT = 1e-9
-"""A normal of which less than this share is not in the others' space says nothing new."""
+"""Constraint normals with a smaller component outside the others' span are dependent."""
 
 LEAST_METRIC = 1e-30
 """The least square of a column's length [m^2 or m^2/rad^2] in the test of stationary points."""
@@ -50,15 +51,15 @@ LEAST_METRIC = 1e-30
 
 @kernel
 def program_of(search: Record) -> ProgramArrays:
-    """The arrays of a search's programs."""
-    return carve_program(search.program, search.joints, search.constraints)
+    """Return the arrays of a search's programs."""
+    return program_views(search.program, search.joints, search.constraints)
 
 
 @kernel
 def minimum_inside(search: Record) -> None:
-    """DX = the minimum of the model inside the constraints; 0 where it is not convex."""
+    """dx = the minimum of the model inside the constraints; 0 if it is not convex."""
     constrained_program(
-        search.model,
+        quasi_newton_at(search.own).model,
         search.gradient,
         search.x,
         search.problem.bounds,
@@ -76,7 +77,7 @@ constrained_step: Kernel = with_kernels(
 
 @kernel
 def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bool:
-    """Move x (n,) to the nearest point inside the constraints; False where there is none.
+    """Move x (n,) to the nearest point inside the constraints; False if there is none.
 
     gradient and step (n,) are scratch.
     """
@@ -96,7 +97,7 @@ def nearest_inside(search: Record, x: Array, gradient: Array, step: Array) -> bo
 
 @kernel
 def put_inside_constraints(search: Record, x: Array) -> None:
-    """Put x inside the limits and the linear constraints."""
+    """Move x to the nearest point inside the limits and the linear constraints."""
     project(search, x)
     if not nearest_inside(search, x, search.rhs, search.dx):
         copy_to(search.best, x)
@@ -104,7 +105,7 @@ def put_inside_constraints(search: Record, x: Array) -> None:
 
 @kernel
 def steepest_step(search: Record, program: ProgramArrays) -> bool:
-    """DX = argmin J'r.p + |D p|^2 / 2 inside the constraints; the sides and multipliers there."""
+    """dx = argmin J'r.p + |D p|^2 / 2 inside the constraints; fills their multipliers, too."""
     n = search.joints
     for j in range(n):
         for k in range(j):
@@ -124,7 +125,7 @@ def steepest_step(search: Record, program: ProgramArrays) -> bool:
 
 @kernel
 def is_stationary_inside(search: Record) -> bool:
-    """Whether x is stationary under the limits and the linear constraints."""
+    """Return whether x is stationary under the limits and the linear constraints."""
     if not steepest_step(search, program_of(search)):
         return False
     for j in range(search.joints):
@@ -136,8 +137,8 @@ def is_stationary_inside(search: Record) -> bool:
 
 @kernel
 def hold_constraints(search: Record, all_at_limits: bool) -> int:
-    """Mark held constraints by their sides, 0 for those that may be left; return the number of
-    those met.
+    """Set the sides of constraints that hold x to 1, others to 0; return how many of these are
+    active.
     """
     program, loose = program_of(search), 0
     steepest_step(search, program)
@@ -155,7 +156,7 @@ def hold_constraints(search: Record, all_at_limits: bool) -> int:
 
 @kernel
 def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
-    """Whether a constraint's multiplier holds it, as the slope along a variable does."""
+    """Return whether a constraint's multiplier holds it, as the slope holds a variable."""
     n = search.joints
     square = 0.0
     if c < n:
@@ -168,7 +169,10 @@ def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
 
 @kernel
 def free_hessian_inside(search: Record) -> int:
-    """The Hessian Z'HZ in the space left by the constraints; the last rows of `free` are Z'."""
+    """Fill `normal` with Z'HZ, the Hessian in the free space; return its size.
+
+    The last rows of `free` are Z'.
+    """
     program = program_of(search)
     n, image = search.joints, search.dx
     held = _free_space(program, n)
@@ -184,8 +188,10 @@ def free_hessian_inside(search: Record) -> int:
 
 @kernel
 def _free_space(program: ProgramArrays, n: int) -> int:
-    """`free` = n rows of length 1 at right angles; how many, the first ones, span the normals of
-    what is held."""
+    """Fill `free` with n orthonormal rows; the first ones span the normals of held constraints.
+
+    Returns how many these are.
+    """
     count = 0
     for c in range(program.sides.shape[0]):
         if program.sides[c] != 0.0 and count < n:
@@ -210,7 +216,7 @@ def _free_space(program: ProgramArrays, n: int) -> int:
 
 @kernel
 def _straighten(rows: Array, i: int) -> bool:
-    """Make row i one of length 1 at right angles to those before; False where nothing is left."""
+    """Make row i orthonormal to the rows before it; False if it depends on them."""
     for _ in range(2):  # once is not enough to the last digit
         for before in range(i):
             part = _product(rows, before, rows[i])
@@ -234,7 +240,7 @@ def _product(rows: Array, i: int, vector: Array) -> float:
 
 @kernel
 def free_slope_inside(search: Record, size: int) -> None:
-    """The slope -Z'J'r in the space left by the constraints."""
+    """`rhs` = -Z'J'r, minus half the gradient in the free space."""
     program, n = program_of(search), search.joints
     for i in range(size):
         search.rhs[i] = -_product(program.free, n - size + i, search.gradient)
@@ -242,7 +248,7 @@ def free_slope_inside(search: Record, size: int) -> None:
 
 @kernel
 def expand_inside(search: Record, size: int, direction: Array) -> None:
-    """Expand a step `rhs` in the free space to all variables: Z `rhs`."""
+    """direction (n,) = Z `rhs`: a step in the free space, for all variables."""
     program, n = program_of(search), direction.shape[0]
     for j in range(n):
         direction[j] = 0.0
@@ -252,10 +258,10 @@ def expand_inside(search: Record, size: int, direction: Array) -> None:
 
 @kernel
 def undecided_inside(search: Record) -> bool:
-    """Stands in for `second_order.find_descent_inside`, which knows limits only.
+    """Replace `second_order.find_descent_inside`, which handles limits only: find no direction.
 
-    Whether there is a way down off several constraints that are met, but not pressed, is not told
-    here: DESCENT = 0 leads nowhere, so the point is not called the closest.
+    Whether the cost falls off several constraints that are active but not pressed stays unknown.
+    With `descent` = 0 no trial is lower, so the point does not count as the closest.
     """
     for j in range(search.joints):
         search.descent[j] = 0.0
@@ -273,23 +279,23 @@ INSTEAD = {
     second_order.expand: expand_inside,
     second_order.find_descent_inside: undecided_inside,
 }
-"""The kernels that know the limits alone, and those that know the constraints too."""
+"""Kernels for limits alone, and those for linear constraints in their place."""
 
-settle = substitute(loop.settle, 'constrained', INSTEAD)
-conclude = substitute(loop.conclude, 'constrained', INSTEAD)
+settle = substitute(loop.settle, 'constrained', INSTEAD, 'ik_loop_settle_constrained')
+conclude = substitute(loop.conclude, 'constrained', INSTEAD, 'ik_loop_conclude_constrained')
 
 
 @cache
 def constrained_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
-    """The loop around a method's kernels, as `method_loop`; the step keeps the constraints."""
-    own = {start: start, step: step}
-    made: Kernel = substitute(method_loop(name, start, step), 'constrained', {**INSTEAD, **own})
+    """Return the loop around a method's kernels, whose step keeps the constraints."""
+    instead, entry = {**INSTEAD, start: start, step: step}, f'ik_run_{name}_constrained'
+    made: Kernel = substitute(loop_of(name, start, step), 'constrained', instead, entry)
     return made
 
 
-@kernel
+@kernel(entry='ik_start_inside')
 def start_inside(address: int) -> bool:
-    """Move the start to the nearest point inside; False where there is none."""
+    """Move the start to the nearest point inside; False if there is none."""
     search = search_at(address)
     project(search, search.start)
     return nearest_inside(search, search.start, search.dx, search.trial)

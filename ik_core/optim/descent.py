@@ -1,80 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
 """An iteration of the null-space descent as a kernel; `null_space` has the formulas.
 
-It lives in the record of a search that stands at x, and in `second` (s, 2n + 1): each row of a
-secondary task's Jacobian, that row without what moves the goals or joints that are held, and its
-residual.
+Its state is in the record of a search at x, and in the descent's own record `DESCENT`.
 """
 
 from __future__ import annotations
 
 from ..kernels.jit import call_back, kernel
+from ..kernels.records import FLOAT, INT, Layout
 from ..maths.boxed_step import cap_step, is_blocked
 from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, identity, shortest_step
+from ..maths.svd import decompose, identity, nth_largest, shortest_step
 from ..maths.vectors import copy_to
 from ..robot.limits import SNAP
 from ..rules import FAILED
-from .active_set import share_inside
+from .active_set import fraction_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .layouts import Record, search_at
 
 MAX_STEP = 0.3
 """Largest move of a joint in one iteration [rad or m]."""
 LEAST_GAIN = 1e-9
-"""Iterations that lower the secondary cost by less than this share of it end the descent."""
+"""An iteration that lowers the secondary cost by a smaller fraction ends the descent."""
 SMALLEST_STEP = 1e-12
 """A step by which no joint moves by more [rad or m] is not worth an evaluation."""
 HALVINGS = 8
 """Lengths of a step that are tried."""
 DAMPING = 1e-3
-"""d of a step in the null space: keeps it short where it would gain next to nothing."""
+"""d of a step in the null space: keeps it short if it would gain next to nothing."""
 CORRECTIONS = 3
 """Gauss-Newton steps back to the goals after a step."""
 CLOSE = 1e-4
-"""Share of the cost that is allowed at which corrections end."""
+"""Corrections end at this fraction of the allowed cost."""
 RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest move no goal."""
+"""Directions with smaller singular values, relative to the largest, move no goal."""
 ROUNDING = 1e-15
-"""Singular values below this share of the largest, for each row or column, are rounding."""
+"""Smaller singular values, relative to the largest and to the matrix's size, are rounding."""
 
-# Indices into `own_values`, `own_vectors` and `own_rows`.
-ALLOWED, SECONDARY_COST, MUST_REACH = 0, 1, 2
-SCALES, RESTS, NEARER, STEP = range(4)
-NEARER_RESIDUAL = 0
+DESCENT = Layout(
+    'descent',
+    ('joints', 'rows', 'task_rows', 'joint_rows'),  # the latter: rows of tasks about joints, first
+    must_reach=(INT,),  # 1: steps keep the goals within their tolerances
+    allowed=(FLOAT,),  # the most that goals and held tasks may cost after a step
+    cost=(FLOAT,),  # of the secondary tasks, at x
+    scales=(FLOAT, 'joints'),  # of the rows of tasks about joints
+    rests=(FLOAT, 'joints'),
+    residual=(FLOAT, 'task_rows'),  # s
+    jacobian=(FLOAT, 'task_rows', 'joints'),  # Js
+    projected=(FLOAT, 'task_rows', 'joints'),  # Js N, 0 for joints that are held
+    free_columns=(FLOAT, 'joints', 'rows'),  # those of J, 0 for joints that are held
+    step=(FLOAT, 'joints'),
+    nearer=(FLOAT, 'joints'),  # the trial point after a correction
+    nearer_residual=(FLOAT, 'rows'),
+)
+own_at = DESCENT.vector_view()
 
 
-@kernel
-def begin_descent(address: int, second: Array) -> None:
-    """Begin where x stands."""
+@kernel(entry='ik_begin_descent')
+def begin_descent(address: int) -> None:
+    """Begin at x."""
     search = search_at(address)
+    own = own_at(search.own)
     _evaluate_at_x(search)
-    search.own_values[ALLOWED] = search.cost * (1.0 + 1e-9) + 1e-18
-    search.own_values[SECONDARY_COST] = _secondary_at(search, second, search.x)
+    own.allowed = search.cost * (1.0 + 1e-9) + 1e-18
+    own.cost = _secondary_at(search, search.x)
 
 
-@kernel
-def descend(address: int, second: Array) -> bool:
-    """Move x once; whether there is nothing left to gain."""
+@kernel(entry='ik_descend')
+def descend(address: int) -> bool:
+    """Move x once; return whether there is nothing left to gain."""
     search = search_at(address)
-    x, step = search.x, search.own_vectors[STEP]
-    before = search.own_values[SECONDARY_COST]
-    _secondary_at(search, second, x)
-    _descent_step(search, second, step)
+    own, x = own_at(search.own), search.x
+    step, before = own.step, own.cost
+    _secondary_at(search, x)
+    _descent_step(search, step)
     cap_step(step, MAX_STEP)
-    share = share_inside(x, step, search.problem.bounds)
-    size = share
+    fraction = fraction_inside(x, step, search.problem.bounds)
+    size = fraction
     for _ in range(HALVINGS):
         largest = 0.0
         for j in range(x.shape[0]):
             largest = max(largest, abs(size * step[j]))
-        if largest < SMALLEST_STEP or _accept(search, second, size):
+        if largest < SMALLEST_STEP or _accept(search, size):
             break
         size *= 0.5
     _evaluate_at_x(search)
-    gained = before - search.own_values[SECONDARY_COST]
-    return gained <= (0.0 if share < 1.0 else LEAST_GAIN * before)
+    gained = before - own.cost
+    return gained <= (0.0 if fraction < 1.0 else LEAST_GAIN * before)
 
 
 @kernel
@@ -84,32 +97,32 @@ def _evaluate_at_x(search: Record) -> None:
 
 
 @kernel
-def _secondary_at(search: Record, second: Array, x: Array) -> float:
+def _secondary_at(search: Record, x: Array) -> float:
     """Fill in the secondary tasks' Jacobian and residual at x (n,); return their cost."""
-    n = x.shape[0]
-    for i in range(search.own_integers[0]):  # the rows of tasks about joints
-        for j in range(n):
-            second[i, j] = 0.0
-        second[i, i] = search.own_vectors[SCALES, i]
-        second[i, 2 * n] = search.own_vectors[SCALES, i] * (x[i] - search.own_vectors[RESTS, i])
+    own = own_at(search.own)
+    for i in range(own.joint_rows):
+        for j in range(x.shape[0]):
+            own.jacobian[i, j] = 0.0
+        own.jacobian[i, i] = own.scales[i]
+        own.residual[i] = own.scales[i] * (x[i] - own.rests[i])
     if search.method != 0:
         copy_to(x, search.problem.asked)
         if call_back(search.method) != 0:
             search.status = FAILED
     cost = 0.0
-    for i in range(second.shape[0]):
-        cost += second[i, 2 * n] * second[i, 2 * n]
+    for i in range(own.task_rows):
+        cost += own.residual[i] * own.residual[i]
     return cost
 
 
 @kernel
-def _descent_step(search: Record, second: Array, step: Array) -> None:
-    """step (n,) = N z over the joints that no limit holds; one that it would press is held."""
+def _descent_step(search: Record, step: Array) -> None:
+    """step (n,) = N z over the free joints; holds those that it would take across a limit."""
     held = search.held
     for j in range(held.shape[0]):
         held[j] = 0.0
     for _ in range(held.shape[0] + 1):
-        _null_space_step(search, second, step)
+        _null_space_step(search, step)
         if not _hold_blocked(search, search.x, step):
             return
     for j in range(held.shape[0]):
@@ -118,7 +131,7 @@ def _descent_step(search: Record, second: Array, step: Array) -> None:
 
 @kernel
 def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
-    """Hold the variables at a limit that a step would have them cross; whether there are any."""
+    """Hold the variables that a step would take across the limit they are at; True if any."""
     blocked = 0
     for j in range(x.shape[0]):
         lower, upper = search.problem.bounds[0, j], search.problem.bounds[1, j]
@@ -130,40 +143,42 @@ def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
 
 @kernel
 def _decompose_free(search: Record, columns: Array) -> None:
-    """The singular values of the Jacobian's columns that are not held: `basis`, `work`, `rhs`."""
+    """Decompose the Jacobian's columns of free joints: fills `basis`, `work`, `rhs`."""
+    own = own_at(search.own)
     for j in range(columns.shape[0]):
         for i in range(columns.shape[1]):
             free = search.held[j] == 0.0
-            search.own_columns[j, i] = columns[j, i] if free else 0.0
+            own.free_columns[j, i] = columns[j, i] if free else 0.0
     identity(search.basis)
-    decompose(search.own_columns, search.basis, search.work, search.rhs)
+    decompose(own.free_columns, search.basis, search.work, search.rhs)
 
 
 @kernel
-def _null_space_step(search: Record, second: Array, step: Array) -> None:
-    """argmin |s + Js N z|^2 + d^2 |z|^2: the rows Js N, then (F'F + d^2 I)^-1 F's."""
+def _null_space_step(search: Record, step: Array) -> None:
+    """step (n,) = argmin |s + F z|^2 + d^2 |z|^2 = -(F'F + d^2 I)^-1 F's, for F = Js N."""
     n, m = search.columns.shape
+    own, rows = own_at(search.own), own_at(search.own).projected
     held, hessian = search.held, search.hessian
     _decompose_free(search, search.columns)
-    least = RANK_TOLERANCE * RANK_TOLERANCE * falling(search.rhs, m, 0)
-    for i in range(second.shape[0]):
+    least = RANK_TOLERANCE * RANK_TOLERANCE * nth_largest(search.rhs, m, 0)
+    for i in range(rows.shape[0]):
         for j in range(n):
-            second[i, n + j] = second[i, j] if held[j] == 0.0 else 0.0
+            rows[i, j] = own.jacobian[i, j] if held[j] == 0.0 else 0.0
         for k in range(m):
             if search.rhs[k] > least:
                 part = 0.0
                 for j in range(n):
-                    part += second[i, n + j] * search.work[k, j]
+                    part += rows[i, j] * search.work[k, j]
                 for j in range(n):
-                    second[i, n + j] -= part / search.rhs[k] * search.work[k, j]
+                    rows[i, j] -= part / search.rhs[k] * search.work[k, j]
     for j in range(n):
         step[j] = 0.0
-        for i in range(second.shape[0]):
-            step[j] -= second[i, n + j] * second[i, 2 * n]
+        for i in range(rows.shape[0]):
+            step[j] -= rows[i, j] * own.residual[i]
         for k in range(j + 1):
             total = 0.0
-            for i in range(second.shape[0]):
-                total += second[i, n + j] * second[i, n + k]
+            for i in range(rows.shape[0]):
+                total += rows[i, j] * rows[i, k]
             hessian[j, k] = total
     size = 0.0
     for j in range(n):
@@ -176,25 +191,25 @@ def _null_space_step(search: Record, second: Array, step: Array) -> None:
 
 
 @kernel
-def _accept(search: Record, second: Array, size: float) -> bool:
+def _accept(search: Record, size: float) -> bool:
     """Accept x + size step, brought back to the goals, if they allow it and the cost falls."""
-    trial, values = search.trial, search.own_values
+    own, trial = own_at(search.own), search.trial
     for j in range(trial.shape[0]):
-        trial[j] = search.x[j] + size * search.own_vectors[STEP, j]
+        trial[j] = search.x[j] + size * own.step[j]
         for side in range(2):
             if abs(trial[j] - search.problem.bounds[side, j]) < SNAP:
                 trial[j] = search.problem.bounds[side, j]
     project(search, trial)
     cost = _correct(search)
-    must_reach = values[MUST_REACH] > 0.0
+    must_reach = own.must_reach > 0
     if must_reach and not within_tolerances(search):
         return False
-    if (not must_reach or search.problem.weighed) and cost > values[ALLOWED]:
+    if (not must_reach or search.problem.weighed) and cost > own.allowed:
         return False
-    secondary = _secondary_at(search, second, trial)
-    if not secondary < values[SECONDARY_COST]:
+    secondary = _secondary_at(search, trial)
+    if not secondary < own.cost:
         return False
-    values[SECONDARY_COST] = secondary
+    own.cost = secondary
     copy_to(trial, search.x)
     return True
 
@@ -202,37 +217,38 @@ def _accept(search: Record, second: Array, size: float) -> bool:
 @kernel
 def _correct(search: Record) -> float:
     """Bring the trial point back to the goals by Gauss-Newton steps; return the cost there."""
-    trial, nearer = search.trial, search.own_vectors[NEARER]
+    own, trial = own_at(search.own), search.trial
+    nearer = own.nearer
     residual = search.trial_residual
     cost = evaluate(search, trial, residual)
     for _ in range(CORRECTIONS):
-        if cost <= CLOSE * search.own_values[ALLOWED]:
+        if cost <= CLOSE * own.allowed:
             break
         differentiate(search, trial, search.columns)
         _shortest_step(search)
         for j in range(trial.shape[0]):
             nearer[j] = trial[j] + search.dx[j]
         project(search, nearer)
-        lower = evaluate(search, nearer, search.own_rows[NEARER_RESIDUAL])
+        lower = evaluate(search, nearer, own.nearer_residual)
         if lower >= cost:
             evaluate(search, trial, residual)
             break
         cost = lower
         copy_to(nearer, trial)
-        copy_to(search.own_rows[NEARER_RESIDUAL], residual)
+        copy_to(own.nearer_residual, residual)
     return cost
 
 
 @kernel
 def _shortest_step(search: Record) -> None:
-    """dx = the shortest step of the free joints for which |r + J dx| is least, at the trial."""
+    """dx = the shortest step of free joints that minimises |r + J dx| at the trial point."""
     n, m = search.columns.shape
     dx, held = search.dx, search.held
     for j in range(n):
         held[j] = 0.0
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
-        least = (ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0)
+        least = (ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0)
         residual = search.trial_residual
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trust region with corners ([VoglisLagaris2004]): steps inside a box, of limits and region.
 
-The linear model |r + J dx|^2 over the variables that no limit holds is trusted where no variable
-moves by more than a radius. With the limits that is a box, and the step in it is the last point
-inside of the path from x over the Cauchy point
+The linear model |r + J dx|^2 over the free variables is trusted for moves of each variable up to a
+radius. With the limits this region is a box. The step is the last point inside it of the path from
+x over the Cauchy point
 
     c = -t g,    t = g'g / |J g|^2,    g = J'r
 
@@ -16,19 +16,25 @@ quarters of it at the region's edge.
 from __future__ import annotations
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, identity, shortest_step
-from .active_set import share_within
+from ..maths.svd import decompose, identity, nth_largest, shortest_step
+from .active_set import fraction_within
 from .evaluation import evaluate, is_held, take_trial
-from .layouts import Record
+from .layouts import METHOD, Record
 from .line_search import project_onto
+from .loop import method_loop
 
-RADIUS = 0
-"""Index into `own_values`: the radius, the largest move of a variable for which the model is
-trusted."""
-
-NEWTON, CAUCHY, LOWEST, HIGHEST = range(4)
-"""Indices into `own_vectors`: Gauss-Newton step, Cauchy point, bounds of a step."""
+DOGBOX = METHOD.extended(
+    'dogbox',
+    radius=(FLOAT,),  # largest move of a variable for which the model is trusted
+    newton=(FLOAT, 'joints'),  # the Gauss-Newton step
+    cauchy=(FLOAT, 'joints'),  # the Cauchy point
+    lowest=(FLOAT, 'joints'),  # bounds of a step: the box
+    highest=(FLOAT, 'joints'),
+    free_columns=(FLOAT, 'joints', 'rows'),  # the Jacobian's, 0 for variables that are held
+)
+own_at = DOGBOX.vector_view()
 
 FIRST_RADIUS = 1.0
 """[rad or m] Radius at the beginning."""
@@ -37,29 +43,29 @@ SMALLEST_RADIUS = 1e-15
 """Least radius, relative to |x| + 1."""
 
 POOR, GOOD = 0.25, 0.75
-"""Shares of the predicted decrease below which the radius shrinks and above which it grows."""
+"""Fractions of the predicted decrease below which the radius shrinks, above which it grows."""
 
 RANK = 1e-10
-"""Singular values below this share of the largest count as 0."""
+"""Singular values below this, relative to the largest, count as 0."""
 
 
 @kernel
 def start(search: Record) -> None:
     """Begin with the first radius."""
-    search.own_values[RADIUS] = FIRST_RADIUS
+    own_at(search.own).radius = FIRST_RADIUS
 
 
 @kernel
 def step(search: Record) -> bool:
-    """The first step that lowers the cost, in ever smaller regions; False where there is none."""
-    dx = search.dx
+    """Take the first step that lowers the cost, in ever smaller regions; False without any."""
+    own, dx = own_at(search.own), search.dx
     hold(search)
     gauss_newton_step(search)
     cauchy_point(search)
     largest = 0.0
     for j in range(dx.shape[0]):
         largest = max(largest, abs(search.x[j]))
-    while search.own_values[RADIUS] > SMALLEST_RADIUS * (1.0 + largest):
+    while own.radius > SMALLEST_RADIUS * (1.0 + largest):
         dogleg(search)
         moved = 0.0
         for j in range(dx.shape[0]):
@@ -67,11 +73,11 @@ def step(search: Record) -> bool:
             moved = max(moved, abs(dx[j]))
         project_onto(search, search.trial)
         cost = evaluate(search, search.trial, search.trial_residual)
-        share = (search.cost - cost) / max(predicted_decrease(search), 1e-300)
-        if not share > POOR:
-            search.own_values[RADIUS] = POOR * moved
-        elif share > GOOD and moved >= 0.999 * search.own_values[RADIUS]:
-            search.own_values[RADIUS] *= 2.0
+        fraction = (search.cost - cost) / max(predicted_decrease(search), 1e-300)
+        if not fraction > POOR:
+            own.radius = POOR * moved
+        elif fraction > GOOD and moved >= 0.999 * own.radius:
+            own.radius *= 2.0
         if cost < search.cost:
             take_trial(search, cost)
             return True
@@ -80,22 +86,24 @@ def step(search: Record) -> bool:
 
 @kernel
 def hold(search: Record) -> None:
-    """HELD, and the columns of the others in `own_columns`; those of the held are 0."""
+    """Mark variables that a limit holds; `free_columns` = those of the others, else 0."""
+    own = own_at(search.own)
     for j in range(search.columns.shape[0]):
         pinned = search.problem.bounds[0, j] == search.problem.bounds[1, j]
         search.held[j] = 1.0 if pinned or is_held(search, j) else 0.0
         for i in range(search.columns.shape[1]):
             free = search.held[j] == 0.0
-            search.own_columns[j, i] = search.columns[j, i] if free else 0.0
+            own.free_columns[j, i] = search.columns[j, i] if free else 0.0
 
 
 @kernel
 def gauss_newton_step(search: Record) -> None:
-    """NEWTON = -J+ r = -sum of v u'r / s over the singular values that are not 0."""
-    step, squares, residual = search.own_vectors[NEWTON], search.rhs, search.residual
+    """newton = -J+ r = -sum of v u'r / s over the singular values that are not 0."""
+    own, squares, residual = own_at(search.own), search.rhs, search.residual
+    step = own.newton
     identity(search.basis)
-    decompose(search.own_columns, search.basis, search.work, squares)
-    least = RANK * RANK * falling(squares, search.work.shape[0], 0)
+    decompose(own.free_columns, search.basis, search.work, squares)
+    least = RANK * RANK * nth_largest(squares, search.work.shape[0], 0)
     shortest_step(search.basis, search.work, squares, residual, least, 0.0, step)
     for j in range(step.shape[0]):
         step[j] = -step[j]
@@ -103,8 +111,8 @@ def gauss_newton_step(search: Record) -> None:
 
 @kernel
 def cauchy_point(search: Record) -> None:
-    """CAUCHY = -t g over the free variables."""
-    cauchy, squares, image = search.own_vectors[CAUCHY], 0.0, search.rhs
+    """cauchy = -t g over the free variables."""
+    cauchy, squares, image = own_at(search.own).cauchy, 0.0, search.rhs
     for i in range(search.columns.shape[1]):
         image[i] = 0.0
     for j in range(cauchy.shape[0]):
@@ -121,36 +129,36 @@ def cauchy_point(search: Record) -> None:
 
 @kernel
 def dogleg(search: Record) -> None:
-    """DX = the last point of the path that is inside the box."""
-    radius = search.own_values[RADIUS]
-    dx, lowest, highest = search.dx, search.own_vectors[LOWEST], search.own_vectors[HIGHEST]
+    """dx = the last point of the path that is inside the box."""
+    own, dx = own_at(search.own), search.dx
+    lowest, highest = own.lowest, own.highest
     inside = True
     for j in range(dx.shape[0]):
-        lowest[j] = max(search.problem.bounds[0, j] - search.x[j], -radius)
-        highest[j] = min(search.problem.bounds[1, j] - search.x[j], radius)
-        inside = inside and lowest[j] <= search.own_vectors[NEWTON, j] <= highest[j]
+        lowest[j] = max(search.problem.bounds[0, j] - search.x[j], -own.radius)
+        highest[j] = min(search.problem.bounds[1, j] - search.x[j], own.radius)
+        inside = inside and lowest[j] <= own.newton[j] <= highest[j]
         dx[j] = 0.0
     if inside:
-        _go(dx, search.own_vectors[NEWTON], lowest, highest)
+        _go(dx, own.newton, lowest, highest)
         return
-    if _go(dx, search.own_vectors[CAUCHY], lowest, highest) >= 1.0:
+    if _go(dx, own.cauchy, lowest, highest) >= 1.0:
         for j in range(dx.shape[0]):
-            search.trial[j] = search.own_vectors[NEWTON, j] - dx[j]
+            search.trial[j] = own.newton[j] - dx[j]
         _go(dx, search.trial, lowest, highest)
 
 
 @kernel
-def _go(dx: Array, way: Array, lowest: Array, highest: Array) -> float:
-    """Add as large a share of a way (n,) to dx (n,) as stays in the box; that share."""
-    share = share_within(dx, way, lowest, highest)
+def _go(dx: Array, path: Array, lowest: Array, highest: Array) -> float:
+    """Add as large a fraction of a path (n,) to dx (n,) as stays in the box; return it."""
+    fraction = fraction_within(dx, path, lowest, highest)
     for j in range(dx.shape[0]):
-        dx[j] = min(max(dx[j] + share * way[j], lowest[j]), highest[j])
-    return share
+        dx[j] = min(max(dx[j] + fraction * path[j], lowest[j]), highest[j])
+    return fraction
 
 
 @kernel
 def predicted_decrease(search: Record) -> float:
-    """|r|^2 - |r + J dx|^2."""
+    """Return |r|^2 - |r + J dx|^2."""
     decrease = 0.0
     for i in range(search.columns.shape[1]):
         image = 0.0
@@ -158,3 +166,6 @@ def predicted_decrease(search: Record) -> float:
             image += search.columns[j, i] * search.dx[j]
         decrease -= (2.0 * search.residual[i] + image) * image
     return decrease
+
+
+run_trust_region = method_loop('trust_region', start, step)

@@ -15,7 +15,7 @@ from .layouts import JACOBIAN, RESIDUAL, Record, goals_of
 
 @kernel
 def evaluate(search: Record, x: Array, residual: Array) -> float:
-    """Evaluate everything at x (n,): the residual (m,) and the goals' errors; return the cost."""
+    """Fill the residual (m,) and the goals' errors at x (n,); return the cost."""
     search.evaluations += 1
     first = search.problem.goal_rows
     if search.joint_rows > 0:
@@ -29,13 +29,13 @@ def evaluate(search: Record, x: Array, residual: Array) -> float:
 
 @kernel
 def evaluate_here(search: Record) -> None:
-    """Evaluate at x: cost, residual and errors."""
+    """Fill cost, residual and errors at x."""
     search.cost = evaluate(search, search.x, search.residual)
 
 
 @kernel
 def differentiate(search: Record, x: Array, columns: Array) -> None:
-    """columns (n, m): those of the Jacobian at x (n,), where `evaluate` was called last."""
+    """columns (n, m) = those of the Jacobian at x (n,), where `evaluate` was called last."""
     goal_jacobian(goals_of(search), 0, columns)
     if search.joint_rows > 0:
         first = search.problem.goal_rows
@@ -52,7 +52,7 @@ def differentiate(search: Record, x: Array, columns: Array) -> None:
 
 @kernel
 def _ask(search: Record, x: Array, residual: Array, wanted: int) -> None:
-    """Have the tasks that no kernel knows evaluated: `found`, and their rows of the residual."""
+    """Call back the tasks without a kernel: fills `found`, and their rows of the residual."""
     problem = search.problem
     copy_to(x, problem.asked)
     problem.wanted = wanted
@@ -76,7 +76,7 @@ def slope(columns: Array, residual: Array, gradient: Array) -> None:
 
 @kernel
 def differentiate_here(search: Record) -> None:
-    """The Jacobian's columns, the squares of their lengths and half the gradient, at x."""
+    """Fill the Jacobian's columns, the squares of their lengths and half the gradient at x."""
     columns = search.columns
     differentiate(search, search.x, columns)
     slope(columns, search.residual, search.gradient)
@@ -90,35 +90,46 @@ def differentiate_here(search: Record) -> None:
 
 @kernel
 def within_tolerances(search: Record) -> bool:
-    """Whether all goals are reached where they were evaluated last; not so without any."""
+    """Return whether all goals are reached at the last evaluated point; False without goals."""
     tolerance = search.problem.tolerance
     return are_within(search.errors, tolerance[0], tolerance[1])
 
 
 @kernel
 def is_solved(search: Record) -> bool:
-    """Whether the search ends where the goals were evaluated last."""
+    """Return whether the search ends at the last evaluated point."""
     tolerance, weighed = search.problem.tolerance, search.problem.weighed > 0
     return rules.is_solved(search.errors, tolerance[0], tolerance[1], weighed)
 
 
 @kernel
 def is_held(search: Record, j: int) -> bool:
-    """Whether a variable is at a limit that descent would have it cross."""
+    """Return whether a variable is at a limit that descent would have it cross."""
     x, gradient = search.x[j], search.gradient[j]
     return is_blocked(x, search.problem.bounds[0, j], search.problem.bounds[1, j], gradient)
 
 
 @kernel
 def at_stationary_point(search: Record) -> bool:
-    """Whether the cost falls nowhere inside the limits."""
+    """Return whether the cost falls in no direction inside the limits."""
     bounds, squares = search.problem.bounds, search.squares
     return is_stationary(search.x, bounds, search.gradient, squares, search.cost)
 
 
 @kernel
+def user_accepts(problem: Record) -> bool:
+    """Return whether the user's own check accepts `row`; if it raises, `failed` is set."""
+    if problem.valid == 0:
+        return True
+    if call_back(problem.valid) != 0:
+        problem.failed = 1
+        return False
+    return bool(problem.is_valid != 0)
+
+
+@kernel
 def project(search: Record, x: Array) -> None:
-    """Put x (n,) inside the limits; what is not finite becomes where the search stands."""
+    """Move x (n,) inside the limits; replace values that are not finite by the current ones."""
     for j in range(x.shape[0]):
         if not abs(x[j]) < 1e300:
             x[j] = search.x[j]
@@ -127,13 +138,13 @@ def project(search: Record, x: Array) -> None:
 
 @kernel
 def put_inside(search: Record, x: Array) -> None:
-    """`project`, where linear constraints may stand in the place of the limits alone."""
+    """Move x (n,) inside the limits, or inside linear constraints, if there are any."""
     project(search, x)
 
 
 @kernel
 def take_trial(search: Record, cost: float) -> None:
-    """Move x to the trial point, which was evaluated last."""
+    """Move the search to the trial point, which was evaluated last, with this cost."""
     search.cost = cost
     copy_to(search.trial, search.x)
     copy_to(search.trial_residual, search.residual)

@@ -7,9 +7,8 @@ Once the goals are reached, these two do not project onto the goals' null space 
     minimise |s(x)|^2   subject to   r(x) = 0,   l <= x <= u
 
 for the secondary tasks' residual s and the goals' residual r ([TakKo] section 4.3; the Lagrange
-route of [Dorta2014] section 3.1.2). Their iterates may leave the goals on the way, so they may end
-on another branch than null-space motion, and what counts are those that have the goals within
-tolerance.
+route of [Dorta2014] section 3.1.2). Their iterates may leave the goals, so they may end on another
+branch than null-space motion. Only iterates that have the goals within tolerance count.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ LEAST_MOVE = 1e-7
 
 
 class GoalEqualities(ABC):
-    """The constrained minimisation from variables x that reach the goals.
+    """Constrained minimisation from variables x that reach the goals.
 
-    `current` is the iterate, inside the limits; `at` is the last one that reached the goals and
-    was better than x. Not the best one: within the tolerances, a lower |s|^2 is to be had for
-    a larger |r|, and that is not what is asked for.
+    `current` is the iterate, inside the limits. `at` is the last one that reached the goals and
+    was better than x. It need not be the best: within the tolerances a larger |r| buys a lower
+    |s|^2, which is not what is asked for.
     """
 
     def __init__(self, problem: IkProblem, x: Array) -> None:
@@ -50,7 +49,7 @@ class GoalEqualities(ABC):
         return self.at.x
 
     def iterate(self) -> None:
-        """Move once, or find that there is nothing left to gain."""
+        """Move once; be done if that gains nothing."""
         self.iterations += 1
         before = self.current
         self.current = self.next_iterate()
@@ -60,15 +59,15 @@ class GoalEqualities(ABC):
 
     @abstractmethod
     def next_iterate(self) -> Evaluation:
-        """The iterate after `current`; the same where nothing is better."""
+        """Return the iterate after `current`, or `current` if none is better."""
 
     def evaluate(self, x: Array) -> Evaluation:
-        """The goals at variables x."""
+        """Evaluate the goals at variables x."""
         self.evaluations += 1
         return self.problem.at(x)
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
-        """|s|^2 at variables x; begins: see `IkProblem.rows_of`."""
+        """Return |s|^2 at variables x; `begins` as for `secondary_at`."""
         residual, _ = self.problem.secondary_at(x, begins)
         return float(residual @ residual)
 

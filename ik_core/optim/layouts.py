@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a problem and of a search in the shared loop, and the numbers that stand in them.
+"""The records of a problem, a search in the shared loop, and its method; codes in their fields.
 
 `PROBLEM` is shared by all searches for a problem, those of the default solver too. `SEARCH` is one
-search of the shared loop.
+search of the shared loop. `METHOD` is the method's own: its options and its state.
+
+A method declares a layout beside its kernels, which extends that of the kernels it uses:
+
+    GAUSS_NEWTON = LINE_SEARCH.extended('gauss_newton', max_step=(FLOAT,))
+    own_at = GAUSS_NEWTON.vector_view()
+
+Its kernels find the record by `own = own_at(search.own)`, and its fields by names: `own.max_step`.
+Fields with names of options have their values, or the index of a choice.
 
 The residual r (m,) has the goals' rows first; then, where a problem has tasks about joints, one
 row for each variable, which stands for all of them; then those of all other tasks.
@@ -19,12 +27,12 @@ from ..tasks.kernels import CHAIN, COMPONENTS, CONE, Packed, packed_of
 Record = Any
 """A record as kernels see it."""
 FOREVER = 2**62
-"""Iterations that no search does."""
+"""Larger than any number of iterations; stands for "no limit"."""
 RESIDUAL, JACOBIAN = range(2)
 """Values of `wanted`: what a callback of tasks without a kernel evaluates."""
 NEW, BEGIN, STEP, MOVED, ENDED = range(5)
-"""Phases: the solve is to begin, an attempt is to begin at x, an attempt is under way, x was moved
-and the method is to begin there, the attempt is over."""
+"""Phases: before the solve; an attempt begins at x; an attempt is running; x was moved and the
+method begins there; the attempt has ended."""
 
 PROBLEM = Layout(
     'problem',
@@ -42,20 +50,20 @@ PROBLEM = Layout(
     pose=(INT,),  # 1: one goal for the whole pose at the end of a chain, by `evaluate_pose`
     weighed=(INT,),  # 1: tasks are weighed against the goals, so reaching these is not the end
     restarts=(INT,),
-    further=(INT,),  # attempts where tasks are weighed, while none ends free of collisions
+    attempts_while_colliding=(INT,),  # restarts with weighed tasks, until one ends free
     max_iterations=(INT,),
     patience=(INT,),
     tasks=(INT,),  # address of the `Callback` for tasks that no kernel knows; 0: there are none
     failed=(INT,),  # 1 where it raised
     wanted=(INT,),  # of it: RESIDUAL or JACOBIAN
     asked=(FLOAT, 'joints'),  # at these variables
-    found=(FLOAT, 'other_rows', 'joints'),  # what it answers; a residual in the first column
+    found=(FLOAT, 'other_rows', 'joints'),  # its answer; a residual in the first column
     collisions=(INT,),  # address of the collision model; 0: there is nothing to avoid
     settled=(INT,),  # and of that with the pairs that the goals alone decide; 0: there are none
     reach=(FLOAT,),  # [m] their largest margin
     slack=(FLOAT,),  # [m] what tolerances may change about them
     valid=(INT,),  # address of the `Callback` for the user's own check; 0: there is none
-    is_valid=(INT,),  # what it answers
+    is_valid=(INT,),  # its answer
     row=(FLOAT, 'robot_joints'),  # for this configuration
     max_step=(FLOAT,),
     damping=(FLOAT,),
@@ -87,23 +95,23 @@ SEARCH = Layout(
         'size',
         'constraints',
         'program_size',
-        'integers',
     ),
     problem=(RECORD, PROBLEM),
+    own=(INT,),  # address of the method's record
     seed=(INT,),
     phase=(INT,),  # NEW, BEGIN, STEP, MOVED or ENDED; from here to `method_wanted` all begins at 0
     status=(INT,),
-    ended_by=(INT,),  # how the attempt ended, which `settle` has to see to
+    ended_by=(INT,),  # how the attempt ended, for `settle`
     answer_status=(INT,),
     attempt=(INT,),  # restarts so far
     iterations=(INT,),
     evaluations=(INT,),
     attempt_iterations=(INT,),
-    resumed=(INT,),  # 1 where `of_goals` is what the last search for nearly the same left there
+    resumed=(INT,),  # 1 if the method's record has the state of a search for nearly the same goals
     disturbed=(INT,),  # 1 where frames and errors are not those at x, since an answer was made
     avoidance=(INT,),  # address of the record `avoiding.AVOIDED`; 0: there is nothing to avoid
     method=(INT,),  # of the method's own `Callback`: of its part in Python; 0: there is none
-    method_wanted=(INT,),  # what a method written in Python is to do
+    method_wanted=(INT,),  # STARTING or STEPPING: what a method written in Python has to do
     cost=(FLOAT,),  # at x
     best_cost=(FLOAT,),
     best_status=(INT,),  # how an attempt ended at the best point; RUNNING: it was only passed
@@ -130,24 +138,20 @@ SEARCH = Layout(
     raw=(FLOAT, 'goals', COMPONENTS),
     scales=(FLOAT, 'goals', COMPONENTS),
     errors=(FLOAT, 'goals', 2),
-    own_options=(FLOAT, 16),  # here and below: the method's own
-    own_values=(FLOAT, 8),
-    own_vectors=(FLOAT, 10, 'joints'),
-    own_rows=(FLOAT, 3, 'rows'),
-    own_columns=(FLOAT, 'joints', 'rows'),
-    own_integers=(INT, 'integers'),
-    of_goals=(FLOAT, 'goals', COMPONENTS),
-    model=(FLOAT, 'joints', 'joints'),
+    trial_columns=(FLOAT, 'joints', 'rows'),  # of the Jacobian at a trial point; scratch
     basis=(FLOAT, 'rows', 'rows'),  # with `work`: singular values
     work=(FLOAT, 'rows', 'joints'),
     normal=(FLOAT, 'size', 'size'),  # with `rhs`: scratch of solves
     rhs=(FLOAT, 'size'),
-    program=(FLOAT, 'program_size'),  # for `dual_active_set.carve_program`
+    program=(FLOAT, 'program_size'),  # for `dual_active_set.program_views`
 )
 search_at = SEARCH.vector_view()
+
+METHOD = Layout('method', ('joints', 'rows', 'bodies', 'goals'))
+"""The record of a method without options and state; those of other methods extend it."""
 
 
 @inline_kernel
 def goals_of(search: Record) -> Packed:
-    """A search's goals, as `tasks.kernels` has them."""
+    """Return a search's goals, as `tasks.kernels` has them."""
     return packed_of(search.problem, search)

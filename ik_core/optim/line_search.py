@@ -7,7 +7,7 @@ tau_1, beta tau_1, beta^2 tau_1, ... is taken for which
     f(x(tau)) < f(x) + alpha g'(x(tau) - x)                              (39)
 
 g is the gradient of f at x. Without projection that is the Armijo condition (35); with it, the
-decrease asked for is measured along the move that the limits leave, (37) and (38), not along
+required decrease is measured along the move that the limits leave, (37) and (38), not along
 tau d. Eq. 39 is measured from x, so x has to be inside the limits for it to promise a decrease:
 from an infeasible start, where f may well be lower outside, it is measured from P(start), where
 every solve here begins.
@@ -21,22 +21,19 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..kernels.jit import kernel, with_kernels
+from ..kernels.records import FLOAT
 from ..maths.rotations import Array
 from ..options import option
 from .evaluation import evaluate, project, take_trial
-from .layouts import Record
+from .layouts import METHOD, Record
 from .loop import Kernel
 from .search import SearchOptions
 
 SMALLEST_MOVE = 1e-15
-"""A step is given up where no variable moves by more than this, relative to the largest."""
+"""The search gives up once no variable moves by more than this, relative to |x| + 1."""
 
 ROUNDING = 1e-13
-"""How near a step that ends on a limit comes to it, relative to |x| + 1."""
-
-ALPHA, BETA = 0, 1
-METHOD_OPTIONS = 2
-"""Index into `own_options` of the first option of a method with a line search."""
+"""A trial nearer to a limit than this, relative to |x| + 1, differs from it by rounding only."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +63,13 @@ class LineSearchOptions(SearchOptions):
             )
 
 
+LINE_SEARCH = METHOD.extended('line_search', alpha=(FLOAT,), beta=(FLOAT,))
+line_search_at = LINE_SEARCH.vector_view()
+
+
 @kernel
 def project_onto(search: Record, x: Array) -> None:
-    """P: put x (n,) inside the limits, and on a limit what differs from it by rounding only."""
+    """Apply P: move x (n,) inside the limits, and onto a limit if rounding is the difference."""
     project(search, x)
     bounds = search.problem.bounds
     for j in range(x.shape[0]):
@@ -81,28 +82,28 @@ def project_onto(search: Record, x: Array) -> None:
 
 @kernel
 def trial_cost(search: Record, trial: Array) -> float:
-    """f at the trial point (n,)."""
+    """Return f at the trial point (n,)."""
     return evaluate(search, trial, search.trial_residual)
 
 
 bring_inside: Kernel = project_onto
 cost_at: Kernel = trial_cost
-"""Project a trial in place and return its cost; copies of `back_track` have other functions here.
-"""
+"""Project a trial in place, and return its cost; copies of `back_track` replace these two."""
 
 
 def back_track(
     search: Record, x: Array, cost: float, gradient: Array, direction: Array, tau: float
 ) -> float:
-    """Find the first TRIAL along a direction that decreases the cost enough (39); its cost.
+    """Set `trial` to the first point along a direction that decreases the cost enough (39).
 
-    Infinite where the direction does not descend, or no step of a size that matters is good
-    enough.
+    x (n,), cost, gradient (n,) : where the search begins, inside; half the gradient there
+    direction (n,) : d
+    tau : tau_1, the first step
 
-    x, cost, gradient (n,) : where the search begins, inside, and half the gradient there
-    direction (n,), tau : where to, at full length; the first step
+    Returns its cost; inf if the direction does not descend, or if only steps that are lost in
+    rounding would be left.
     """
-    trial = search.trial
+    own, trial = line_search_at(search.own), search.trial
     smallest = 0.0
     for j in range(x.shape[0]):
         smallest = max(smallest, abs(x[j]))
@@ -118,9 +119,9 @@ def back_track(
         if not (moved > smallest and slope < 0.0):
             return np.inf
         found = cost_at(search, trial)
-        if found < cost + search.own_options[ALPHA] * slope:
+        if found < cost + own.alpha * slope:
             return float(found)
-        tau *= search.own_options[BETA]
+        tau *= own.beta
 
 
 back_track_f = with_kernels(back_track, 'back_track_f')
@@ -128,9 +129,11 @@ back_track_f = with_kernels(back_track, 'back_track_f')
 
 @kernel
 def armijo(search: Record, direction: Array, tau: float) -> bool:
-    """Move x to the first point along the projected direction (n,) that fulfils Eq. 39.
+    """Move the search to the first point along a projected direction (n,) that fulfils Eq. 39.
 
-    False, with x unmoved, where there is none. `tau` is the first step.
+    tau : tau_1, the first step
+
+    Returns False, with the search unmoved, if there is none.
     """
     x, gradient = search.x, search.gradient
     cost = back_track_f(search, x, search.cost, gradient, direction, tau)

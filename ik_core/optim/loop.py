@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loop that methods share, and what lies between their attempts.
+"""The compiled loop that methods share, and the work between their attempts.
 
 A method is two kernels, which `method_loop` puts into a loop of its own:
 
-    start(search)            remember what the method begins with, at x, evaluated there
-    step(search) -> bool     one iteration: move x, evaluate there last; False where x stays
+    start(search)            set the method's state, at x, which is evaluated
+    step(search) -> bool     one iteration: move x, evaluate there last; False if x stays
 
-Where a step begins, `residual`, `columns`, `gradient` and `cost` are those at x, and x is inside
-the limits, as it has to be where the step ends; the frames and errors are those at x, too.
+When a step begins, `residual`, `columns`, `gradient`, `cost`, frames and errors are those at x,
+and x is inside the limits. So it has to be when the step ends.
 
-The loop runs until an attempt is over, or its iterations are. `settle` then does what is the same
-for all methods, and rare: it begins the search, leaves stationary points that are no minima,
-begins other attempts, and concludes. It is compiled once for all of them.
+The loop runs until an attempt is over, or its iterations are. `settle` then does the work that is
+the same for all methods, and rare: it begins the search, leaves stationary points that are no
+minima, begins other attempts, and concludes. It is compiled once for all of them.
 
 All rules are those of the default solver, one function each in `rules`: inside the limits, within
-tolerance, solved, stationary, held at a limit, curved downwards, standing still, best so far, the
-status of an answer; its turns are in `robot.limits`. Two loops apply them, this one and
+tolerance, solved, stationary, held at a limit, curved downwards, stalled, best so far, status of
+an answer; whole turns of an answer are in `robot.limits`. Two loops apply them, this one and
 `solvers.damped_search.run` with its `decide`, since the order in which they apply them differs:
 
 - A step here evaluates as often as it needs to (line searches, sweeps over joints, central
   differences) and decides itself which point it keeps. There, `evaluate` makes one point in every
   lane, and `decide` keeps it or goes back.
-- The cost may rise here, as it does in the papers' methods, so every point that is passed may be
-  the best one. There it never rises, so the best point of an attempt is its last.
+- The cost may rise here, as it does in the papers' methods, so every point passed may be the best
+  one. There it never rises, so the best point of an attempt is its last.
 - Attempts are made here one after the other, each to its end, with the papers' counts of
-  iterations. There, attempts that stagnate are left, several at a time are under way, and the best
-  of them are followed to their ends later.
-- Steps off a saddle are evaluations here, no iterations, and linear constraints may stand in the
-  place of the limits (`constrained`). There, each is the step of a lane.
+  iterations. There, several run at a time, those that stagnate are left, and the best of them are
+  followed to their ends later.
+- Steps off a saddle are evaluations here, no iterations, and linear constraints may replace the
+  limits (`constrained`). There, each is the step of a lane.
 """
 
 from __future__ import annotations
@@ -67,24 +67,29 @@ from .layouts import BEGIN, ENDED, MOVED, NEW, STEP, Record, goals_of, search_at
 from .second_order import leave_or_conclude
 
 STANDSTILL = 1e-12
-"""An iteration that moves no variable by more, relative to |x| + 1, has come to a stop."""
+"""An iteration that moves no variable by more than this, relative to |x| + 1, ends the attempt."""
 
 Kernel = Callable[..., Any]
 
 
 start = step = placeholder
-"""The method's, in its copy of the loop below."""
+"""Placeholders for the method's kernels in its copy of the loop below."""
 
 
 @cache
 def method_loop(name: str, start: Kernel, step: Kernel) -> Kernel:
-    """The loop around a method's kernels: (..., iterations), at most so many more."""
-    made: Kernel = with_kernels(_run, f'run_{name}', start=start, step=step)
+    """Return the loop around a method's kernels, an entry: (address, most iterations)."""
+    return loop_of(name, start, step, f'ik_run_{name}')
+
+
+def loop_of(name: str, start: Kernel, step: Kernel, entry: str = '') -> Kernel:
+    """Return the loop around a method's kernels; entry : its symbol if it is an entry."""
+    made: Kernel = with_kernels(_run, f'run_{name}', entry, start=start, step=step)
     return made
 
 
 def _run(address: int, iterations: int) -> None:
-    """Continue the attempt until it is over, or this many iterations are done."""
+    """Continue the attempt until it is over, for at most this many iterations."""
     search = search_at(address)
     x = search.x
     while search.status == RUNNING and search.phase != ENDED:
@@ -107,14 +112,14 @@ def _run(address: int, iterations: int) -> None:
             if step(search):
                 differentiate_here(search)
                 keep_best(search)
-            see_whether_it_is_over(search)
+            check_end_of_attempt(search)
         else:
             return
 
 
 @kernel
-def see_whether_it_is_over(search: Record) -> None:
-    """Note how the attempt ended here, if it did; at a stationary point that is to be seen."""
+def check_end_of_attempt(search: Record) -> None:
+    """Set `ended_by` if the attempt has ended at x; `settle` checks stationary points later."""
     ended = RUNNING
     if at_stationary_point(search):
         ended = CLOSEST
@@ -128,7 +133,7 @@ def see_whether_it_is_over(search: Record) -> None:
 
 @kernel
 def keep_best(search: Record) -> None:
-    """Keep x if it is the best so far, which it passes; be done where it is a solution."""
+    """Keep x if it is the best point so far; end the search if it is a solution."""
     if search.status == RUNNING and is_solved(search):
         search.status = REACHED
         keep_if_better(search, REACHED)
@@ -138,7 +143,7 @@ def keep_best(search: Record) -> None:
 
 @kernel
 def keep_if_better(search: Record, status: int) -> None:
-    """Keep x, where an attempt has this status, if it is better than the best so far."""
+    """Keep x, with this status of the attempt, if it is better than the best point so far."""
     if is_better(search.cost, status, search.best_cost, search.best_status):
         search.best_cost, search.best_status = search.cost, status
         copy_to(search.x, search.best)
@@ -157,7 +162,7 @@ def _has_stalled(search: Record) -> bool:
 
 @kernel
 def _begin(search: Record) -> None:
-    """Begin the first attempt at the start, put inside the limits."""
+    """Begin the first attempt at the start, moved inside the limits."""
     rules.put_inside(search.start, search.problem.bounds)
     copy_to(search.start, search.best)
     copy_to(search.start, search.x)
@@ -195,14 +200,14 @@ def next_attempt(search: Record, ended: int) -> None:
     elif search.best_status != RUNNING:
         search.status = search.best_status
     else:
-        # Where the best was only passed, that this attempt ended at a closest point says nothing
-        # of it.
+        # the best point was only passed: that this attempt ended at a closest point does not
+        # make it one
         search.status = STALLED if ended == CLOSEST else ended
 
 
 @kernel
 def _conclude(search: Record) -> None:
-    """The answer: the best point, the nearest such turns, judged again; as `Search.finish`."""
+    """Make the answer, as `Search.finish` does: evaluate the best point at the nearest turns."""
     answer, evaluations = search.answer, search.evaluations
     turned = write_answer(search.best, search.start, search.problem.bounds, answer)
     search.answer_cost = evaluate(search, answer, search.trial_residual)
@@ -218,10 +223,12 @@ def _conclude(search: Record) -> None:
     search.evaluations, search.disturbed = evaluations, 1
 
 
-@kernel
+@kernel(entry='ik_loop_settle')
 def settle(address: int) -> int:
-    """Do what is due between the runs of a method's loop; the status of the answer, if it is
-    concluded, or RUNNING."""
+    """Do the work between the runs of a method's loop.
+
+    Returns RUNNING, or the status of the answer, once the search has concluded.
+    """
     search = search_at(address)
     if search.phase == NEW:
         _begin(search)
@@ -233,9 +240,9 @@ def settle(address: int) -> int:
     return search.answer_status
 
 
-@kernel
+@kernel(entry='ik_loop_conclude')
 def conclude(address: int) -> None:
-    """Make an answer of the best so far; the search can go on afterwards."""
+    """Make an answer of the best point so far; the search can continue afterwards."""
     search = search_at(address)
     if search.phase == NEW:
         _begin(search)
@@ -250,13 +257,13 @@ STARTING, STEPPING = range(2)
 
 @kernel
 def call_start(search: Record) -> None:
-    """`start`, of a method whose `Callback` is search.method."""
+    """Start a method written in Python, by its callback."""
     _call(search, STARTING)
 
 
 @kernel
 def call_step(search: Record) -> bool:
-    """`step`, of a method whose `Callback` is search.method; it moves x."""
+    """Take a step of a method written in Python, by its callback, which moves x."""
     _call(search, STEPPING)
     if search.status != RUNNING:
         return False
@@ -269,3 +276,7 @@ def _call(search: Record, wanted: int) -> None:
     search.method_wanted = wanted
     if call_back(search.method) != 0:
         search.status = FAILED
+
+
+run_python = method_loop('python', call_start, call_step)
+"""The loop of all methods that are written in Python."""

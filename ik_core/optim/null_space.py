@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict priority between levels of tasks, by null-space projection.
 
-Once the goals are reached (or as near as they can be), secondary tasks are improved only by
-motion that leaves the goals alone: for J of the goals and a residual s with Jacobian Js of the
-secondary tasks,
+Once the goals are reached (or as near as they can be), secondary tasks are improved only by motion
+that does not move the goals: with the goals' Jacobian J, and the secondary tasks' residual s and
+Jacobian Js,
 
     dq = N z,  N = I - J+ J,  z = argmin |s + Js N z|^2 + mu |z|^2
 
-([Liegeois1977]; [Buss2009] Eq. 7 with the Gauss-Newton step in the place of a gradient). What the
-curvature of the goals' manifold adds is taken back by Gauss-Newton steps on the goals, and a step
-counts only where the goals stay within their tolerances and the secondary cost falls; otherwise it
-is halved. Joints at a limit that the motion would cross are held.
+([Liegeois1977]; [Buss2009] Eq. 7 with the Gauss-Newton step in place of a gradient). Gauss-Newton
+steps on the goals correct the error that the curvature of the goals' manifold adds. A step counts
+only if the goals stay within their tolerances and the secondary cost falls; otherwise it is
+halved. Joints at a limit that the motion would cross are held.
 
-With several levels of secondary tasks ([BaerlocherBoulic1998]) each has a descent of its own: the
-residuals of the levels before it, less their values at the end of their descents, are rows of the
-goals then, so J stacks all that must not move.
+With several levels of secondary tasks ([BaerlocherBoulic1998]) each has a descent of its own. The
+residuals of the levels before it, less their values at the ends of their descents, are further
+rows of the goals, so J stacks all that must not move.
 """
 
 from __future__ import annotations
@@ -31,37 +31,38 @@ from ..result import IkResult, IkStatus
 from ..robot.robot import Robot
 from ..tasks import Task
 from ..tasks.jacobian_check import jacobian_of_task, residual_of_task
-from .descent import ALLOWED, MUST_REACH, RESTS, SCALES, begin_descent, descend
+from .descent import DESCENT, begin_descent, descend
 from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
 from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
+OPTIONS = SearchOptions()
 HELD_COST = 1e-16
-"""Cost by which reached goals and held tasks together may differ from 0."""
+"""Largest cost of reached goals and held tasks together that counts as 0."""
 
 
 class Descent(Protocol):
-    """Lowers the secondary tasks' cost from a point where the goals are met."""
+    """Descent of the secondary tasks' cost from a point where the goals are met."""
 
     iterations: int
     done: bool
 
     @property
     def evaluations(self) -> int:
-        """How often the goals were evaluated."""
+        """Number of evaluations of the goals."""
 
     @property
     def x(self) -> Array:
-        """The variables where it stands."""
+        """The current variables."""
 
     def iterate(self) -> None:
         """Move once, or be done."""
 
 
 class NullSpaceDescent:
-    """The descent of a problem's secondary tasks from variables x that solve its goals.
+    """Descent of a problem's secondary tasks from variables x that solve its goals.
 
-    Tasks about joints are in the kernel; all others are evaluated by its callback.
+    The kernel evaluates tasks about joints itself, and all others by a callback.
     """
 
     def __init__(self, problem: IkProblem, x: Array, must_reach: bool) -> None:
@@ -70,54 +71,49 @@ class NullSpaceDescent:
         self.done = False
         joint_tasks, patterns, others = sorted_tasks(problem.secondary)
         self._others = [*patterns, *others]
-        self._joint_rows = len(x) if joint_tasks else 0
-        own = np.array([self._joint_rows])
-        self._records = records = SearchRecords(problem, SearchOptions(), own)
-        q = problem.configuration(x)
+        self._records = records = SearchRecords(problem, OPTIONS)
+        q = problem.task_rows.at(x).copy()
         records.start_at(q)
-        rows = self._joint_rows
-        if joint_tasks:
-            weights, rests, _ = problem_joint_rows(problem, joint_tasks, q)
-            vectors = records.search['own_vectors']
-            vectors[SCALES], vectors[RESTS] = np.sqrt(weights), rests
+        rows = joint_rows = len(x) if joint_tasks else 0
         if self._others:
-            rows += len(problem.rows_of(self._others, x, begins=True)[0])
+            rows += len(problem.task_rows.both(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
-        judges = records.packed is problem.packed  # whether the kernel knows what is reached
-        records.search['own_values'][MUST_REACH] = must_reach and judges
-        self._second = np.zeros((rows, 2 * len(x) + 1))
-        begin_descent(records.search.address, self._second)
+        sizes = {'rows': records.rows, 'joints': len(x)}
+        own = DESCENT.make({**sizes, 'task_rows': rows, 'joint_rows': joint_rows})
+        self._own, records.search['own'] = own, own.address
+        if joint_tasks:
+            weights, own['rests'], _ = problem_joint_rows(problem, joint_tasks, q)
+            own['scales'] = np.sqrt(weights)
+        judges = records.packed is problem.packed  # else patterns are among the kernel's goals
+        own['must_reach'] = must_reach and judges
+        begin_descent(records.search.address)
         records.check()
         if must_reach and problem.other_tasks:
-            weighed = problem.residual_of(problem.other_tasks, x)
-            records.search['own_values'][ALLOWED] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
+            weighed = problem.task_rows.residual(problem.other_tasks, x)
+            own['allowed'] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
     def x(self) -> Array:
-        """The variables where it stands."""
+        """The current variables."""
         return self._records.search['x'].copy()
 
     @property
     def evaluations(self) -> int:
-        """See Descent."""
         return self._records.search['evaluations'].item()
 
     def iterate(self) -> None:
-        """Move once, or find that there is nothing left to gain."""
+        """Move once; be done if that gains nothing."""
         self.iterations += 1
-        ended = descend(self._records.search.address, self._second)
+        ended = descend(self._records.search.address)
         self._records.check()
         self.done = ended or self.iterations >= MAX_ITERATIONS
 
     def _evaluate_others(self) -> None:
-        asked = self._records.constants['asked']
-        rows = len(self._second) - self._joint_rows
-        residual, jacobian = (
-            rows_of(self.problem, self._others, asked, rows, wants) for wants in (False, True)
-        )
-        n = jacobian.shape[1]
-        self._second[self._joint_rows :, :n] = jacobian
-        self._second[self._joint_rows :, 2 * n] = residual
+        asked, first = self._records.constants['asked'], self._own['joint_rows'].item()
+        residual, jacobian = self._own['residual'][first:], self._own['jacobian'][first:]
+        count = len(residual)
+        residual[:] = rows_of(self.problem, self._others, asked, count, wants_jacobian=False)
+        jacobian[:] = rows_of(self.problem, self._others, asked, count, wants_jacobian=True)
 
 
 class HeldTask(Task):
@@ -144,8 +140,8 @@ class HeldTask(Task):
 class SecondarySearch(Search):
     """A search, and then a descent for each level of the problem's secondary tasks.
 
-    `descend` makes the descent of a problem with one level, from variables where the goals and the
-    levels before it ended, and is given whether the goals are reached.
+    descend : function that makes the descent of a problem with one level, from the variables where
+        the goals and the levels before it ended; its last argument: whether the goals are reached
     """
 
     def __init__(
@@ -160,7 +156,7 @@ class SecondarySearch(Search):
         self.status = None
         self.solve_time = 0.0
         self.descents: list[Descent] = []  # one for each level that has begun
-        self._stopped: Array | None = None  # where the next step would collide
+        self._stopped: Array | None = None  # the last free point, if the next step would collide
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         started = self.primary.result().iterations
@@ -178,14 +174,14 @@ class SecondarySearch(Search):
                 break
             before = self.x
             descent.iterate()
-            if self.problem.avoids and not self.problem.is_free(self.q):
+            if self.problem.avoids and not self.problem.avoidance.is_free(self.q):
                 self._stopped = before
                 break
         if self._stopped is not None or self._ongoing(reached) is None:
             self.status = reached.status
 
     def _ongoing(self, reached: IkResult) -> Descent | None:
-        """The descent of the current level, begun if need be; None after the last level."""
+        """Return the descent of the current level, begun if need be; None after the last level."""
         while not self.descents or self.descents[-1].done:
             if len(self.descents) == len(self.problem.levels):
                 return None
@@ -193,10 +189,10 @@ class SecondarySearch(Search):
         return self.descents[-1]
 
     def _next_descent(self, reached: IkResult) -> Descent:
-        """Begin the descent of the next level, which holds those before it."""
+        """Begin the descent of the next level, which holds the levels before it."""
         problem, begun = self.problem, len(self.descents)
         x = self.descents[-1].x if begun else reached.q[problem.variables]
-        q = problem.configuration(x)
+        q = problem.task_rows.at(x).copy()
         before = [task for level in problem.levels[:begun] for task in level]
         held = [HeldTask(task, problem.robot, q) for task in before]
         level = problem.holding(held, problem.levels[begun])
@@ -204,25 +200,21 @@ class SecondarySearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         if self._stopped is not None:
             return self._stopped.copy()
         return self.descents[-1].x if self.descents else self.primary.x
 
     def stay_on_branch(self) -> None:
-        """See Search."""
         self.primary.stay_on_branch()
 
     def memory(self) -> Any:
-        """See Search."""
         return self.primary.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         self.primary.resume(memory)
 
     def result(self) -> IkResult:
-        """The best so far; what is reached for the goals does not wait for the descent."""
+        """Return the best so far; before the first descent, the result of the search alone."""
         result = self.primary.result()
         if not self.descents:
             return replace(result, solve_time=self.solve_time)

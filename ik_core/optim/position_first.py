@@ -2,13 +2,12 @@
 """Searches for goals whose position comes first, by arms with too few joints for whole poses.
 
 Beside a position that weighs a million times as much, an orientation is the flat bottom of a
-curved valley: descents take hundreds of iterations along it, and an arm of five joints loses three
-of four poses that it can reach. So the parts of goals are weighed alike at first. That reaches
-what can be reached; where it ends elsewhere, the descent with the weights asked for goes on from
-there.
+curved valley: descents take hundreds of iterations along it, and an arm of five joints misses
+three of four poses that it can reach. So the parts of goals have equal weights at first. If that
+does not reach the goals, a descent with the problem's own weights continues from its end.
 
-With equal weights and restarts most poses are reached that can be reached. A large tolerance of
-the orientation may be kept by the descent that goes on near the start, which then comes first.
+Equal weights and restarts reach most poses that can be reached. If the orientation's tolerance is
+large, a descent near the start may keep it, so that comes first.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Begin = Callable[[IkProblem, VectorLike | None], Search]
 
 
 def best_of(results: list[IkResult]) -> IkResult:
-    """The result that reaches the goals or costs least, and the last of equals."""
+    """Return the result that reaches the goals or costs least; the last one of equals."""
     return min(reversed(results), key=lambda result: (not result.success, result.cost))
 
 
 class Stage(Enum):
-    """Searches for goals that put the position first, in words."""
+    """Stages of a search for goals that put the position first, in words."""
 
     ALIKE_ONCE = 'equal weights, without restarts'
     ONCE = 'the weights asked for, without restarts'
@@ -44,7 +43,7 @@ class Stage(Enum):
 
     @property
     def is_alike(self) -> bool:
-        """Whether position and orientation have equal weights."""
+        """Whether position and orientation have equal weights in this stage."""
         return self in (Stage.ALIKE_ONCE, Stage.ALIKE)
 
 
@@ -57,9 +56,9 @@ def begins_with_restarts(problem: IkProblem, restarts: bool) -> bool:
 
 
 def stages(problem: IkProblem, q0: Array, restarts: bool) -> Stages:
-    """Searches to make from q0 (n,), one after the other until one reaches the goals.
+    """Yield stages from q0 (n,), each with its start, until one reaches the goals.
 
-    Yields each with its start, and is sent its result.
+    It is sent the result of each.
     """
     ends: list[IkResult] = []
     has_begun = begins_with_restarts(problem, restarts)
@@ -77,7 +76,7 @@ def stages(problem: IkProblem, q0: Array, restarts: bool) -> Stages:
 
 
 class Begins(NamedTuple):
-    """Functions that begin the searches of each stage; without restarts `alike` is None."""
+    """Functions that begin the search of each stage; `alike` is None without restarts."""
 
     alike_once: Begin
     once: Begin
@@ -86,11 +85,12 @@ class Begins(NamedTuple):
 
 
 class PositionFirstSearch(Search):
-    """Searches with the parts of goals weighed alike, each followed by one with their weights.
+    """Searches with equal weights, each followed by one with the problem's own weights.
 
-    Those with restarts answer most goals. Where all miss a position, as they may with joints at
-    their limits, one with the weights asked for begins at the start again: see `stages`. `known`
-    has results of stages with equal weights that were found before.
+    Those with restarts answer most goals. If all miss a position, as they may with joints at their
+    limits, one with the problem's own weights begins at the start again (`stages`).
+
+    known : results of stages with equal weights that were found before
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PositionFirstSearch(Search):
         self._stage, self._search = stage, self._search_of(stage, start)
 
     def _search_of(self, stage: Stage, start: Array) -> Search | None:
-        """The search of a stage; None if its result is known."""
+        """Return the search of a stage; None if its result is known."""
         if stage in self._known:
             return None
         begin: Begin | None = getattr(self._begins, stage.name.lower())
@@ -118,7 +118,7 @@ class PositionFirstSearch(Search):
         return self._begun(begin, self._alike if stage.is_alike else self.problem, start)
 
     def _begun(self, begin: Begin, problem: IkProblem, q0: Array) -> Search:
-        """A search for the targets that the first one had."""
+        """Begin a search for the targets that the first one had."""
         goals = problem.goals
         now = [goal.target.copy() for goal in goals]
         for goal, frame in zip(goals, self._frames, strict=True):
@@ -149,7 +149,7 @@ class PositionFirstSearch(Search):
             self._search = self._search_of(self._stage, start)
 
     def _next_stage(self, ended: IkResult) -> tuple[Stage, Array] | None:
-        """The stage after one that has ended; None if that reached the goals, or was the last."""
+        """Return the stage after one that has ended; None if it reached the goals or was last."""
         if ended.success:
             return None
         try:
@@ -158,7 +158,7 @@ class PositionFirstSearch(Search):
             return None
 
     def _judged(self) -> IkResult:
-        """The result of the stage under way, with the cost of the goals as they are weighed."""
+        """Return the result of the running stage, with the cost for the problem's own weights."""
         search = self._search
         found = self._known[self._stage] if search is None else search.result()
         if not self._stage.is_alike:
@@ -167,7 +167,7 @@ class PositionFirstSearch(Search):
         return self.finish(found.q[self.problem.variables], *counts, found.history)
 
     def result(self) -> IkResult:
-        """The best so far, with the effort of all searches."""
+        """Return the best so far, with the effort of all searches."""
         results = self._ended if self.done else [*self._ended, self._judged()]
         if len(results) == 1:
             return replace(results[0], solve_time=self.solve_time)
@@ -182,11 +182,10 @@ class PositionFirstSearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         return super().x if self._search is None else self._search.x
 
     def stay_on_branch(self) -> None:
-        """See Search: only as it was asked for; weighed alike, the goals would lead elsewhere."""
+        """Search with the problem's own weights only: equal ones may lead to another branch."""
         begins = self._begins
         begin = begins.once if begins.alike is None else begins.all
         self._stage, self._search = Stage.ALL, begin(self.problem, self.q0)
@@ -194,24 +193,22 @@ class PositionFirstSearch(Search):
         self._search.stay_on_branch()
 
     def memory(self) -> Any:
-        """See Search."""
         search = self._asked_search
         return None if search is None else search.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         search = self._asked_search
         if search is not None:
             search.resume(memory)
 
     @property
     def _asked_search(self) -> Search | None:
-        """The search under way, if it has the weights asked for."""
+        """The running search, if it has the problem's own weights."""
         return None if self._stage.is_alike else self._search
 
 
 def alike_of(problem: IkProblem) -> IkProblem:
-    """The problem with equal weights, with the tolerances of a problem as they are now."""
+    """Return the problem with equal weights, with the tolerances that a problem has now."""
     alike = problem.weighed_alike
     assert alike is not None
     if alike.tolerances != problem.tolerances:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts shared by quasi-Newton methods: initial Hessian, update, line search.
 
-`model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle: so
-it goes with half of the gradient, J'r.
+`model` (n, n) is half of B, the approximation of the Hessian of the cost f, its lower triangle:
+so it goes with half of the gradient, J'r.
 """
 
 from __future__ import annotations
@@ -10,31 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
+from ..kernels.signatures import Array1, Array2
 from ..maths.linalg import gauss_newton_hessian
-from ..maths.rotations import Array
 from ..maths.vectors import copy_to
 from ..options import option
 from .layouts import Record
-from .line_search import METHOD_OPTIONS, LineSearchOptions, armijo
+from .line_search import LINE_SEARCH, LineSearchOptions, armijo
 from .loop import Kernel
-
-EPSILON = METHOD_OPTIONS
-QUASI_NEWTON_OPTIONS = METHOD_OPTIONS + 1
-"""Index into `own_options` of the first option of a method with an approximate Hessian."""
-
-MOVED = 0
-"""Index into `own_values`: 1 if the last step moved x, else 0; 0 before the first step."""
-
-LAST, LAST_GRADIENT, MOVE, CHANGE = range(4)
-"""Indices into `own_vectors`: x and half the gradient before the last step; s, and half of y."""
 
 
 @dataclass(frozen=True)
 class QuasiNewtonOptions(LineSearchOptions):
     """Options of every solver that approximates the Hessian.
 
-    Where tasks are weighed a thousand times less than goals, the approximation goes along a narrow
-    curved valley: hundreds of iterations.
+    If tasks weigh a thousand times less than goals, the search follows a narrow curved valley: it
+    takes hundreds of iterations.
     """
 
     max_iterations: int = option(2000, 'iterations per attempt', bounds=(1, 10**9))
@@ -45,26 +36,34 @@ class QuasiNewtonOptions(LineSearchOptions):
         bounds=(1e-12, 1e6),
     )
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The options as an array for kernels."""
-        return (self.alpha, self.beta, self.epsilon)
+
+QUASI_NEWTON = LINE_SEARCH.extended(
+    'quasi_newton',
+    epsilon=(FLOAT,),
+    model=(FLOAT, 'joints', 'joints'),
+    moved=(INT,),  # 1 if the last step moved x; 0 before the first step
+    last=(FLOAT, 'joints'),  # x before the last step
+    last_gradient=(FLOAT, 'joints'),  # half the gradient there
+    move=(FLOAT, 'joints'),  # s
+    change=(FLOAT, 'joints'),  # half of y
+)
+quasi_newton_at = QUASI_NEWTON.vector_view()
 
 
-@kernel
-def linear_model(columns: Array, epsilon: float, model: Array) -> None:
-    """Half the Hessian J'J + eps I of the cost of the linear model r + J dx, J' = columns (n, m).
+@kernel(entry='ik_linear_model')
+def linear_model(columns: Array2, epsilon: float, model: Array2) -> None:
+    """model (n, n) = J'J + eps I, half the Hessian of |r + J dx|^2, for J' = columns (n, m).
 
-    eps makes it positive definite where J'J is singular, as it is for a redundant arm.
+    eps keeps it positive definite if J'J is singular, as it is for a redundant arm.
     """
     gauss_newton_hessian(columns, model)
     for j in range(model.shape[0]):
         model[j, j] += epsilon
 
 
-@kernel
-def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
-    """The BFGS approximation of a Hessian after a step s (n,) that changed the gradient by y (n,).
+@kernel(entry='ik_bfgs_update')
+def bfgs_update(model: Array2, step: Array1, change: Array1, image: Array1) -> None:
+    """Update the BFGS approximation by a step s (n,) that changed the gradient by y (n,).
 
         B+ = B - B s s' B / s'B s + y y' / s'y
 
@@ -97,47 +96,48 @@ def bfgs_update(model: Array, step: Array, change: Array, image: Array) -> None:
 @kernel
 def begin_model(search: Record) -> None:
     """Begin with the Hessian of the linear model."""
-    linear_model(search.columns, search.own_options[EPSILON], search.model)
-    search.own_values[MOVED] = 0.0
+    own = quasi_newton_at(search.own)
+    linear_model(search.columns, own.epsilon, own.model)
+    own.moved = 0
 
 
 @kernel
 def learn(search: Record) -> None:
-    """Update the model by the last step, and remember where this one begins."""
-    x, gradient = search.x, search.gradient
-    step, change = search.own_vectors[MOVE], search.own_vectors[CHANGE]
-    if search.own_values[MOVED] != 0.0:
+    """Update the model by the last step, and keep the point where this one begins."""
+    own, x, gradient = quasi_newton_at(search.own), search.x, search.gradient
+    if own.moved > 0:
         for j in range(x.shape[0]):
-            step[j] = x[j] - search.own_vectors[LAST, j]
-            change[j] = gradient[j] - search.own_vectors[LAST_GRADIENT, j]
-        bfgs_update(search.model, step, change, search.rhs)
-    copy_to(x, search.own_vectors[LAST])
-    copy_to(gradient, search.own_vectors[LAST_GRADIENT])
+            own.move[j] = x[j] - own.last[j]
+            own.change[j] = gradient[j] - own.last_gradient[j]
+        bfgs_update(own.model, own.move, own.change, search.rhs)
+    copy_to(x, own.last)
+    copy_to(gradient, own.last_gradient)
 
 
 @kernel
 def no_step(search: Record) -> None:
-    """DX = 0: of no model."""
+    """dx = 0: there is no model."""
     for j in range(search.joints):
         search.dx[j] = 0.0
 
 
 model_step: Kernel = no_step
-"""DX (n,) = the step of the model, in copies of `descend` the method's."""
+"""dx (n,) = the step of the model; the method's, in its copy of `descend`."""
 
 
 def descend(search: Record) -> bool:
     """Line-search on the cost along the model's step, and update the model.
 
-    The step ends inside the limits. Where nothing on the way is better, the search is begun
-    again with the Hessian of the linear model. False where that gains nothing either.
+    The step ends inside the limits. If no point along it is better, it is tried again with the
+    Hessian of the linear model. Returns False if that gains nothing either.
     """
+    own = quasi_newton_at(search.own)
     learn(search)
     model_step(search)
     moved = armijo(search, search.dx, 1.0)
     if not moved:
-        linear_model(search.columns, search.own_options[EPSILON], search.model)
+        linear_model(search.columns, own.epsilon, own.model)
         model_step(search)
         moved = armijo(search, search.dx, 1.0)
-    search.own_values[MOVED] = 1.0 if moved else 0.0
+    own.moved = 1 if moved else 0
     return moved

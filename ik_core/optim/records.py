@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a problem for the kernels of a search, and what Python evaluates for them."""
+"""The records of a problem for the kernels of a search, and the callbacks of its tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..exceptions import UnsupportedProblem
 from ..kernels.jit import Callback
 from ..maths.dual_active_set import program_size
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
 from ..problem import IkProblem
 from ..tasks import EndEffectorPatternTask, OrientationPatternTask, Task
 from ..tasks.base import JointTask
@@ -24,7 +24,7 @@ NO_PLAN: dict[str, NDArray[Any]] = {
     'guess_numbers': np.empty((0, 12)),
     'restart_numbers': np.empty((0, 12)),
 }
-"""The plan fields of PROBLEM without a closed form."""
+"""The fields of PROBLEM about a closed form, if there is none."""
 
 
 class ProblemRecords:
@@ -45,7 +45,7 @@ class ProblemRecords:
         self._make_records(0)
 
     def _make_records(self, other_rows: int) -> None:
-        """All records, for so many rows of tasks that no kernel knows."""
+        """Make all records, for this number of rows of tasks without a kernel."""
         packed, problem, options = self.packed, self.problem, self._options
         plan = self._plan
         arrays = {
@@ -81,7 +81,7 @@ class ProblemRecords:
 
     @property
     def _plan(self) -> dict[str, NDArray[Any]]:
-        """The closed form that attempts may begin at."""
+        """Fields of PROBLEM about the closed form that attempts may begin at."""
         return NO_PLAN
 
     def note_tolerances(self) -> None:
@@ -104,7 +104,7 @@ class ProblemRecords:
         if packed is not problem.packed:
             packed.load(q)
         if self._others:
-            rows = len(problem.rows_of(self._others, q[problem.columns])[0])
+            rows = len(problem.task_rows.both(self._others, q[problem.columns])[0])
             if rows != self.constants['other_rows']:
                 self._make_records(rows)
             self._is_first = True
@@ -115,7 +115,7 @@ class ProblemRecords:
         own['joint_cost'], own['failed'] = constant, 0
 
     def _evaluate_others(self) -> None:
-        """Callback of the kernels: rows of tasks that they don't know, or their Jacobian."""
+        """Evaluate tasks without a kernel, or their Jacobian; the kernels call this back."""
         own = self.constants
         wants_jacobian = bool(own['wanted'] == JACOBIAN)
         found = rows_of(
@@ -129,57 +129,47 @@ class ProblemRecords:
             own['found'][:, 0] = found
 
     def _ask_user(self) -> None:
-        """Callback of the kernels: the user's own check of a configuration."""
+        """Ask the user's own check about a configuration; the kernels call this back."""
         valid, own = self.problem.valid, self.constants
         assert valid is not None
         own['is_valid'] = bool(valid(own['row'].copy()))
 
     def check(self) -> None:
-        """Raise what a callback raised."""
+        """Raise the error that a callback raised, if any."""
         for callback in (self._tasks, self._valid):
             if callback is not None:
                 callback.check()
 
     def fail(self) -> NoReturn:
-        """Raise what a callback raised in this search, or an error if that was raised before."""
+        """Raise the error of a callback in this search; another one if it was raised before."""
         self.check()
         raise RuntimeError('a task, or `valid`, raised an error in this search; begin another')
 
 
 class SearchRecords(ProblemRecords):
-    """A search in the shared loop: `search`, the record SEARCH.
+    """A search in the shared loop: `search`, the record SEARCH; `rows` of its residual."""
 
-    `own_integers` (k,) are the method's.
-    """
-
-    def __init__(
-        self, problem: IkProblem, options: Any, own_integers: IntArray | None = None
-    ) -> None:
-        self._own_integers = np.empty(0, np.int64) if own_integers is None else own_integers
-        self._method: Callback | None = None
-        super().__init__(problem, options)
+    _method: Callback | None = None
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
         n = len(self.problem.variables)
         joint_rows = n if self._joint_tasks else 0
-        rows = self.packed.rows + joint_rows + other_rows
+        self.rows = rows = self.packed.rows + joint_rows + other_rows
         self._sizes |= {
             'rows': rows,
             'joint_rows': joint_rows,
             'size': max(n, rows),
             'constraints': self.constraint_rows,
             'program_size': program_size(n, self.constraint_rows),
-            'integers': self._own_integers.size,
         }
-        arrays = {'target': self.packed.targets, 'own_integers': self._own_integers.ravel()}
-        self.search = SEARCH.make(self._sizes, arrays=arrays)
+        self.search = SEARCH.make(self._sizes, arrays={'target': self.packed.targets})
         self.search['problem'] = self.constants
         self._counters = self.search.words('phase', 'method_wanted')
 
     @property
     def constraint_rows(self) -> int:
-        """Rows of constraints beside the limits."""
+        """Number of rows of constraints beside the limits."""
         return len(self.problem.constraints)
 
     def start_at(self, q: Array) -> None:
@@ -192,19 +182,18 @@ class SearchRecords(ProblemRecords):
         self.search['x'] = q[self.problem.columns]
 
     def call_back_by(self, function: Callable[[], None]) -> None:
-        """Set the function that the method's own kernels call back."""
+        """Set the function that kernels call back by `search.method`."""
         self._method = Callback(function)
         self.search['method'] = self._method.address
 
     def check(self) -> None:
-        """See ProblemRecords."""
         if self._method is not None:
             self._method.check()
         super().check()
 
 
 def allowed_restarts(problem: IkProblem, restarts: int) -> int:
-    """Return how many of so many restarts a search makes after an attempt that failed.
+    """Return the restarts that a search makes after failed attempts: 0 with weighed tasks.
 
     Weighed against other tasks, a goal that is not met is a compromise, not a failure.
     """
@@ -219,16 +208,18 @@ def rows_of(
     wants_jacobian: bool,
     begins: bool = False,
 ) -> Array:
-    """The residual (rows,) of tasks at variables x, or their Jacobian (rows, variables).
+    """Return the residual (rows,) of tasks at variables x, or their Jacobian (rows, variables).
 
-    begins : check both, as `problem.rows_of` does
+    begins : check both, as `TaskRows.both` does
 
     Raises UnsupportedProblem if the number of rows has changed.
     """
     if begins:
-        found = problem.rows_of(tasks, x, begins)[wants_jacobian]
+        found = problem.task_rows.both(tasks, x, begins)[wants_jacobian]
+    elif wants_jacobian:
+        found = problem.task_rows.jacobian(tasks, x)
     else:
-        found = (problem.jacobian_of if wants_jacobian else problem.residual_of)(tasks, x)
+        found = problem.task_rows.residual(tasks, x)
     if len(found) != rows:
         names = ', '.join(type(task).__name__ for task in tasks)
         what = 'rows of the Jacobian' if wants_jacobian else 'residuals'
@@ -243,7 +234,7 @@ LinkPattern = EndEffectorPatternTask | OrientationPatternTask
 
 
 class SortedTasks(NamedTuple):
-    """Tasks by what kernels know of them: rows of single joints, an example of a link, nothing."""
+    """Tasks about single joints and patterns of links, which have kernels; and all others."""
 
     joints: list[JointTask]
     patterns: list[LinkPattern]
@@ -251,7 +242,7 @@ class SortedTasks(NamedTuple):
 
 
 def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
-    """Tasks that are no goals, in the order that they come."""
+    """Sort tasks that are no goals, keeping their order."""
     found = SortedTasks([], [], [])
     for task in tasks:
         if isinstance(task, JointTask) and not task.couples_joints:
@@ -266,7 +257,7 @@ def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
 
 
 def packed_with(problem: IkProblem, patterns: list[LinkPattern]) -> PackedGoals:
-    """The problem's packed goals, with these patterns after them."""
+    """Return the problem's packed goals, with these patterns after them."""
     if not patterns:
         return problem.packed
     variables, length = problem.variables, problem.orientation_length
@@ -276,9 +267,10 @@ def packed_with(problem: IkProblem, patterns: list[LinkPattern]) -> PackedGoals:
 def problem_joint_rows(
     problem: IkProblem, tasks: list[JointTask], q: Array
 ) -> tuple[Array, Array, float]:
-    """One row for each variable: sum s^2 (x - c)^2 = W (x - C)^2 + a constant: W, C (variables,).
+    """Return W (variables,), C (variables,) and a constant: W (x - C)^2 + constant is the cost.
 
-    The constant has what joints that don't move cost, which stand as in q (n,).
+    That is sum s^2 (x - c)^2 over the rows of all tasks. The constant includes the cost of joints
+    that are no variables, at their values in q (n,).
     """
     rows = [row for task in tasks for row in task.joint_rows(problem.robot)]
     squares = np.array([scale * scale for scale, _ in rows])

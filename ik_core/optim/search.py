@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solves under way: budgets, the clock, results.
+"""Running searches: budgets, the clock, results.
 
-A `Search` is one solve under way. It runs within one budget after the other until it is done, so
-a caller with a clock of its own (a control loop) can spread it over many calls.
+A `Search` is one solve that runs within one budget after the other until it is done, so a caller
+with a clock of its own (a control loop) can spread it over many calls.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ STATUSES = {
 }
 CODES = {status: code for code, status in STATUSES.items()}
 CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST
-"""The statuses of searches that have ended, by their codes in kernels; and these."""
+"""The codes in kernels of the statuses of ended searches."""
 
 MOST_STEPS = 1024
-"""Iterations in a call of a kernel, for small robots: more would not take less time."""
+"""Most iterations in a call of a kernel: more would save no time."""
 WORK_AT_ONCE = 20_000_000
-"""Multiplications in a call of a kernel."""
+"""Most multiplications in a call of a kernel, roughly."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,16 @@ class SearchOptions(OptionSet):
 
 
 def steps_at_once(variables: int, rows: int) -> int:
-    """How many iterations a kernel makes in a call, for a residual of so many rows.
+    """Return the iterations of a kernel in a call, for a residual of this many rows.
 
-    Only between calls Ctrl-C is heard: they return within 0.1 s, for any robot. An iteration takes
-    about as long as a decomposition of a matrix of all variables and rows.
+    Python handles Ctrl-C only between calls, so they return within 0.1 s, for any robot. An
+    iteration takes about as long as a decomposition of a matrix of all variables and rows.
     """
     return max(1, min(MOST_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
 
 
 class Search(ABC):
-    """A solve under way."""
+    """A solve that runs in steps."""
 
     def __init__(self, problem: IkProblem, q0: VectorLike | None, clock: Clock) -> None:
         self.problem = problem
@@ -119,7 +119,7 @@ class Search(ABC):
         return self.status is not None
 
     def run(self, budget: Budget | None = None) -> bool:
-        """Go on until done or the budget is used up; return whether it is done."""
+        """Continue until done or the budget is used up; return whether it is done."""
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidOption(f'budget = {budget!r}: Budget(seconds=0.01), say, is needed')
         started = self.clock()
@@ -133,7 +133,7 @@ class Search(ABC):
         return self.done
 
     def allowed_iterations(self, deadline: float | None, iterations: int | None) -> Iterator[None]:
-        """Once for each iteration that the budget allows."""
+        """Yield once for each iteration that the budget allows."""
         for _ in itertools.count() if iterations is None else range(iterations):
             if deadline is not None and self.clock() >= deadline:
                 self.limited_by = IkStatus.TIME_LIMIT
@@ -142,41 +142,38 @@ class Search(ABC):
 
     @abstractmethod
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        """Iterate until `status` is set, the clock passes the deadline, or so many times."""
+        """Iterate until `status` is set or the clock passes the deadline, at most this often."""
 
     @abstractmethod
     def result(self) -> IkResult:
-        """The best so far."""
+        """Return the best so far."""
 
     @property
     def x(self) -> Array:
-        """The current point (variables,), which need not be the best, as `result` is."""
+        """The current point (variables,), which need not be the best one."""
         return self.x0.copy()
 
     @property
     def q(self) -> Array:
-        """The whole robot (n,) where the search stands; see `x`."""
+        """The whole robot (n,) at the current point."""
         q = self.q0.copy()
         q[self.problem.variables] = self.x
         return q
 
     @property
     def cost(self) -> float:
-        """The cost where it stands [m^2]."""
+        """The cost at the current point [m^2]."""
         return self.problem.cost_at(self.x)
 
-    def stay_on_branch(self) -> None:  # noqa: B027 (to a descent there is no other)
-        """Before the first `run`: the solution is to go on from the start, not on another branch.
-
-        For goals that are followed while they move on.
-        """
+    def stay_on_branch(self) -> None:  # noqa: B027 (a descent stays on its branch)
+        """Stay on the branch of the start, for goals that move slowly; before the first `run`."""
 
     def memory(self) -> Any:
-        """State that a search for nearly the same goals can `resume`; None without any."""
+        """Return state that a search for nearly the same goals can `resume`, or None."""
         return None
 
-    def resume(self, memory: Any) -> None:  # noqa: B027 (most take over nothing)
-        """Before the first `run`: take over the memory of the solver's last search."""
+    def resume(self, memory: Any) -> None:  # noqa: B027 (most have none)
+        """Begin with the memory of the solver's last search; before the first `run`."""
 
     def finish(
         self,
@@ -186,7 +183,7 @@ class Search(ABC):
         restarts: int,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """The result for variables x, judged again: what is reported is what x achieves."""
+        """Return the result for variables x, evaluated again at the nearest whole turns."""
         problem = self.problem
         inside = problem.limits.project(x)
         x = problem.limits.nearest_turn(inside, self.x0)
@@ -199,7 +196,7 @@ class Search(ABC):
         status = problem.explained(STATUSES.get(code, status), position, orientation)
         q = self.q0.copy()
         q[problem.variables] = x
-        if status is IkStatus.REACHED and problem.avoids and not problem.is_free(q):
+        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.is_free(q):
             status = IkStatus.COLLISION
         return IkResult(
             q,
@@ -223,7 +220,7 @@ class Workspace(ABC):
 
     problem: IkProblem
     steps_at_once: int
-    """Iterations in a call of a kernel: see the function."""
+    """Iterations in a call of a kernel, by the function of this name."""
 
     def __reduce__(self) -> str:
         raise TypeError(
@@ -236,15 +233,15 @@ class Workspace(ABC):
         """Begin anew: read the targets and the start; return the whole start (n,)."""
 
     def stay_on_branch(self) -> None:  # noqa: B027 (as a Search's)
-        """See Search; before the first `run`."""
+        """Search the branch of the start only; before the first `run`."""
 
     @abstractmethod
     def run(self, iterations: int) -> IkStatus | None:
-        """Run at most so many iterations; how the search ended, None where it goes on."""
+        """Run at most this many iterations; return how the search ended, None if it continues."""
 
     @abstractmethod
     def conclude(self) -> None:
-        """Make an answer of the best so far."""
+        """Make an answer of the best point so far."""
 
     @abstractmethod
     def result(
@@ -254,12 +251,12 @@ class Workspace(ABC):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """The conclusion, with the answer written into the start q (n,)."""
+        """Return the result, with the answer written into the start q (n,)."""
 
     @property
     @abstractmethod
     def iterations(self) -> int:
-        """How many there were."""
+        """Number of iterations so far."""
 
     @property
     @abstractmethod
@@ -274,24 +271,29 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """Whether it is about to evaluate where an attempt begins, which is no iteration."""
+        """Whether it evaluates the beginning of an attempt next, which is no iteration."""
 
     def memory(self) -> Any:
-        """See Search."""
         return None
 
     def resume(self, memory: Any) -> None:  # noqa: B027 (as a Search's)
-        """See Search."""
+        """Begin with the memory of the solver's last search; before the first `run`."""
 
 
 class CompiledSearch(Search):
     """A search whose loop is a kernel, called for some iterations at a time.
 
-    `look` : after how many iterations it looks at the clock.
+    interval : iterations between two readings of the clock
+    history : whether to record the cost after every iteration
     """
 
     def __init__(
-        self, workspace: Workspace, q0: VectorLike | None, clock: Clock, look: int, history: bool
+        self,
+        workspace: Workspace,
+        q0: VectorLike | None,
+        clock: Clock,
+        interval: int,
+        history: bool,
     ) -> None:
         self.problem = workspace.problem
         self.clock = clock
@@ -299,19 +301,19 @@ class CompiledSearch(Search):
         self.status = None
         self.solve_time = 0.0
         self.workspace = workspace
-        self._look = 1 if history else min(look, workspace.steps_at_once)
+        self._interval = 1 if history else min(interval, workspace.steps_at_once)
         self._history: list[float] | None = [] if history else None
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
         left = FOREVER if iterations is None else iterations
         patient = deadline is None and self._history is None
-        look = self.workspace.steps_at_once if patient else self._look
+        interval = self.workspace.steps_at_once if patient else self._interval
         while self.status is None:
             late = deadline is not None and self.clock() >= deadline
             if late and not self.workspace.between_attempts:
                 self.limited_by = IkStatus.TIME_LIMIT
                 return
-            chunk = 0 if late else min(left, look)  # to see whether an attempt begins at a goal
+            chunk = 0 if late else min(left, interval)  # 0: whether an attempt begins at a goal
             self.status = self.workspace.run(chunk)
             left -= chunk
             self._note_cost()
@@ -325,29 +327,24 @@ class CompiledSearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         x = self.workspace.x
         return super().x if x is None else x
 
     @property
     def cost(self) -> float:
-        """See Search."""
         return self.workspace.cost
 
     def stay_on_branch(self) -> None:
-        """See Search."""
         self.workspace.stay_on_branch()
 
     def memory(self) -> Any:
-        """See Search."""
         return self.workspace.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         self.workspace.resume(memory)
 
     def result(self) -> IkResult:
-        """The best so far."""
+        """Return the best so far."""
         if not self.done:
             self.workspace.conclude()
         history = tuple(self._history or ())
@@ -355,7 +352,7 @@ class CompiledSearch(Search):
 
 
 def is_stationary(problem: IkProblem, at: Evaluation) -> bool:
-    """Whether the cost falls nowhere inside the limits."""
+    """Return whether the cost falls in no direction inside the limits."""
     gradient = at.jacobian.T @ at.residual
     squares = np.square(at.jacobian).sum(axis=0)
     rules.lengthen(squares)

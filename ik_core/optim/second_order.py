@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a stationary point is a minimum inside the limits, and the way down where it is none.
+"""The second-order test of a stationary point inside the limits, and the descent from a saddle.
 
 An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other
-joints could gain by bending. There the curvature decides: half the cost's Hessian over the
-variables that no limit holds, by central differences of the gradient, which serve all tasks alike.
+joints could gain by bending. There the curvature decides: half the cost's Hessian over the free
+variables, by central differences of the gradient, which serve all tasks alike.
 
-What is free are these variables (`hold`, `free_hessian`, `free_slope`, `expand`); with linear
-constraints, it is the space that the active ones leave (`constrained`).
+Free are the variables that no limit holds (`hold`, `free_hessian`, `free_slope`, `expand`); with
+linear constraints, the space that the active ones leave (`constrained`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from ..kernels.jit import kernel
 from ..maths.linalg import (
     cholesky_solve,
     curves_down_inside,
+    fill_free,
     free_block,
     stiffness,
 )
 from ..maths.rotations import Array
-from ..maths.vectors import copy_to
+from ..maths.vectors import copy_to, divide_by_largest
 from ..rules import (
     CLOSEST,
     DIFFERENCE,
@@ -28,7 +29,7 @@ from ..rules import (
     SADDLE_STEP,
     STALLED,
     curves_down,
-    is_held,
+    hold_at_limits,
 )
 from .evaluation import (
     differentiate,
@@ -41,13 +42,13 @@ from .evaluation import (
 from .layouts import Record
 
 LONGEST_STEP = 0.3
-"""The longest step towards a minimum [rad or m]."""
+"""[rad or m] Longest step towards a minimum."""
 
 HALVINGS = 12
 """Halvings of a step off a saddle, to both sides."""
 
 WORTHWHILE = 1e-9
-"""Share of the cost that a minimum nearby has to gain to be gone to."""
+"""The Newton step to a minimum is taken if it gains more than this fraction of the cost."""
 
 
 @kernel
@@ -56,8 +57,8 @@ def leave_or_conclude(search: Record) -> int:
 
     Returns CLOSEST at a minimum inside the limits, RUNNING if x was moved to a lower point and
     evaluated there, STALLED if the cost curves downwards but no lower point was found. Variables
-    at a limit without a slope are free at first. If only those give a descent direction, and no
-    lower point lies on it, they are held, and then each is tried inwards.
+    at a limit without a slope are free at first. If that gives a descent direction without a lower
+    point, they are held, and then each is tried inwards.
     """
     half_hessian(search)
     loose = hold(search, False)
@@ -81,7 +82,7 @@ def leave_or_conclude(search: Record) -> int:
 
 @kernel
 def half_hessian(search: Record) -> None:
-    """The lower triangle of `hessian` (n, n), by central differences of J'r at x."""
+    """Fill the lower triangle of `hessian` (n, n), by central differences of J'r at x."""
     x, trial = search.x, search.trial
     above, below = search.dx, search.descent
     residual = search.trial_residual
@@ -91,8 +92,8 @@ def half_hessian(search: Record) -> None:
         for side in range(2):
             trial[j] = x[j] - step if side == 1 else x[j] + step
             evaluate(search, trial, residual)
-            differentiate(search, trial, search.own_columns)
-            slope(search.own_columns, residual, below)
+            differentiate(search, trial, search.trial_columns)
+            slope(search.trial_columns, residual, below)
             if side == 0:
                 copy_to(below, above)
         trial[j] = x[j]
@@ -105,48 +106,42 @@ def half_hessian(search: Record) -> None:
 
 @kernel
 def hold(search: Record, all_at_limits: bool) -> int:
-    """HELD = 1 for variables that limits hold; the number of those at a limit that are not."""
-    loose, cost = 0, search.cost
-    for j in range(search.joints):
-        x, lower, upper = search.x[j], search.problem.bounds[0, j], search.problem.bounds[1, j]
-        gradient, square = search.gradient[j], search.squares[j]
-        held = is_held(x, lower, upper, gradient, square, cost, all_at_limits)
-        search.held[j] = 1.0 if held else 0.0
-        loose += 0 if held or lower < x < upper else 1
-    return loose
+    """Mark variables that limits hold; return the number of others at a limit."""
+    x, bounds, gradient, squares = search.x, search.problem.bounds, search.gradient, search.squares
+    return hold_at_limits(x, bounds, gradient, squares, search.cost, all_at_limits, search.held)
 
 
 @kernel
 def _find_descent(search: Record) -> bool:
-    """True where the cost curves upwards; else DESCENT = a way along which it does not."""
+    """Return True if the cost curves upwards; else set `descent`, along which it does not."""
     size = free_hessian(search)
     if not curves_down(search.hessian, search.normal, search.rhs, size):
         return True
     expand(search, size, search.descent)
-    _shorten(search.descent)
+    divide_by_largest(search.descent)
     return False
 
 
 @kernel
 def find_descent_inside(search: Record) -> bool:
-    """DESCENT = a way inside along which the cost curves downwards, off a limit or several."""
-    x, held, way = search.x, search.held, search.descent
+    """Set `descent` to a direction off limits along which the cost curves downwards, if any."""
+    x, held, direction = search.x, search.held, search.descent
     hold(search, False)
     least = FLAT * stiffness(search.hessian)
-    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, way)
+    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, direction)
     hold(search, True)
     return found
 
 
 @kernel
 def free_hessian(search: Record) -> int:
-    """The lower triangle of the Hessian over what is free, in `normal`; its size."""
+    """Fill the lower triangle of `normal` with the free variables' Hessian; return its size."""
     return free_block(search.hessian, search.held, search.normal)
 
 
 @kernel
 def free_slope(search: Record, size: int) -> None:
-    """`rhs` = minus half the gradient over what is free."""
+    """`rhs` = minus half the gradient of the free variables."""
     row = 0
     for j in range(search.joints):
         if search.held[j] == 0.0:
@@ -156,29 +151,13 @@ def free_slope(search: Record, size: int) -> None:
 
 @kernel
 def expand(search: Record, size: int, direction: Array) -> None:
-    """direction (n,) = that of the numbers in `rhs`, for what is free."""
-    row = 0
-    for j in range(search.joints):
-        direction[j] = 0.0
-        if search.held[j] == 0.0:
-            direction[j] = search.rhs[row]
-            row += 1
-
-
-@kernel
-def _shorten(direction: Array) -> float:
-    """Divide a direction (n,) by its largest magnitude, which is returned."""
-    largest = 0.0
-    for j in range(direction.shape[0]):
-        largest = max(largest, abs(direction[j]))
-    for j in range(direction.shape[0]):
-        direction[j] = direction[j] / largest if largest > 0.0 else 0.0
-    return largest
+    """direction (n,) = `rhs` for the free variables, 0 for others."""
+    fill_free(search.rhs, search.held, direction)
 
 
 @kernel
 def descend(search: Record) -> bool:
-    """Move x along DESCENT, to one side or the other, ever less; whether that lowered the cost."""
+    """Move x along `descent`, to one side or the other, ever less; return whether one is lower."""
     length = SADDLE_STEP
     for _ in range(HALVINGS):
         if _try(search, length) or _try(search, -length):
@@ -189,7 +168,7 @@ def descend(search: Record) -> bool:
 
 @kernel
 def _try(search: Record, length: float) -> bool:
-    """Move x by a step along DESCENT, inside the limits, if that lowers the cost."""
+    """Move x by a step along `descent`, inside the limits, if that lowers the cost."""
     trial = search.trial
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + length * search.descent[j]
@@ -203,7 +182,7 @@ def _try(search: Record, length: float) -> bool:
 
 @kernel
 def go_to_minimum(search: Record) -> bool:
-    """Where the cost curves upwards: one Newton step, if the minimum is clearly lower."""
+    """Take a Newton step if the minimum that it leads to is clearly lower."""
     direction = search.descent
     size = free_hessian(search)
     trace = 0.0
@@ -220,5 +199,5 @@ def go_to_minimum(search: Record) -> bool:
         gain -= direction[j] * search.gradient[j]
     if gain <= WORTHWHILE * search.cost:
         return False
-    longest = _shorten(direction)
+    longest = divide_by_largest(direction)
     return _try(search, min(longest, LONGEST_STEP))

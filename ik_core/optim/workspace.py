@@ -4,68 +4,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from ..display import joined
-from ..kernels.records import Record
+from ..kernels.records import Layout, Record
 from ..maths.argument_types import VectorLike
 from ..maths.dual_active_set import program_arrays
-from ..maths.rotations import Array, IntArray
+from ..maths.rotations import Array
+from ..options import OptionSet
 from ..problem import Evaluation, IkProblem
 from ..result import IkResult, IkStatus
 from ..robot.cone_kernels import INWARD
 from ..robot.reach_cones import cone_record
 from ..rules import FAILED, RUNNING
 from ..tasks.packing import PackedGoals
-from . import avoiding, constrained
-from .layouts import NEW, STEP
-from .loop import STARTING, Kernel, call_start, call_step, conclude, method_loop, settle
+from . import avoiding, constrained, loop
+from .layouts import METHOD, NEW, STEP
+from .loop import Kernel
 from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
 NO_COST = 1e-24
-"""[m^2] A cost is never negative, so one of less than this is the least there is, to rounding."""
+"""[m^2] A lower cost is 0, but for rounding, and none is lower."""
 
 
 class MethodWorkspace(SearchRecords, Workspace):
-    """The records of a method's search for one problem.
+    """The records of a method's search for one problem; `own` is the method's.
 
-    `own` : the method's options, as numbers; `prepare` fills the method's own fields where a
-    search begins; `integers` are further numbers of the method's
+    run_loop : the method's loop, which suits this kind of search
+    layout : of `own`
+    prepare : fills fields of `own` that depend on the start, before each search
+    remembered : fields of `own` that a search for nearly the same goals begins with
     """
+
+    _settle: ClassVar[Kernel] = staticmethod(loop.settle)
+    _conclude: ClassVar[Kernel] = staticmethod(loop.conclude)
 
     def __init__(
         self,
         problem: IkProblem,
         options: SearchOptions,
-        name: str,
-        start: Kernel,
-        step: Kernel,
-        own: tuple[float, ...] = (),
+        run_loop: Kernel,
+        layout: Layout = METHOD,
         prepare: Callable[[MethodWorkspace], None] = lambda workspace: None,
-        integers: IntArray | None = None,
+        remembered: tuple[str, ...] = (),
     ) -> None:
-        self._prepare = prepare
-        self._own = own
-        self._use_kernels(name, start, step)
-        super().__init__(problem, options, integers)
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop, self._settle, self._conclude = method_loop(name, start, step), settle, conclude
+        self._layout, self._prepare, self._remembered = layout, prepare, remembered
+        self.loop = run_loop
+        super().__init__(problem, options)
 
     def _make_records(self, other_rows: int) -> None:
         super()._make_records(other_rows)
         search = self.search
-        rows = len(search['residual']) + self.constraint_rows
+        rows = self.rows + self.constraint_rows
         self.steps_at_once = steps_at_once(len(search['x']), rows)
         search['seed'] = self._options.random_seed
-        search['own_options'][: len(self._own)] = self._own
+        self.own = self._layout.make(self._sizes)
+        search['own'] = self.own.address
+        fill_options(self.own, self._options)
 
     def load(self, q0: VectorLike | None) -> Array:
-        """See Workspace."""
         q = self.problem.load(q0)
         self.start_at(q)
         self.search['start'] = q[self.problem.columns]
@@ -73,7 +74,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         return q
 
     def run(self, iterations: int) -> IkStatus | None:
-        """See Workspace."""
         address, done = self.search.address, self.search['iterations']
         last = done.item() + iterations
         while (status := self._settle(address)) == RUNNING:
@@ -86,7 +86,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         return STATUSES[status]
 
     def conclude(self) -> None:
-        """See Workspace."""
         self._conclude(self.search.address)
         if self.search['answer_status'] == FAILED:
             self.check()
@@ -98,7 +97,6 @@ class MethodWorkspace(SearchRecords, Workspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         search, cost = self.search, self.search['answer_cost'].item()
         errors = self.packed.goal_errors(search['errors']).copy()
         q[self.problem.columns] = search['answer']
@@ -119,44 +117,43 @@ class MethodWorkspace(SearchRecords, Workspace):
 
     @property
     def iterations(self) -> int:
-        """See Workspace."""
         return self.search['iterations'].item()
 
     @property
     def x(self) -> Array | None:
-        """See Workspace."""
         return None if self.search['phase'] == NEW else self.search['x'].copy()
 
     @property
     def cost(self) -> float:
-        """See Workspace."""
         return self.search['cost'].item()
 
     @property
     def between_attempts(self) -> bool:
-        """See Workspace."""
         return bool(self.search['phase'] != STEP)
 
     def memory(self) -> Any:
-        """See Workspace."""
-        return None if self.between_attempts else self.search['of_goals'].copy()
+        if self.between_attempts or not self._remembered:
+            return None
+        return {name: self.own[name].copy() for name in self._remembered}
 
-    def resume(self, memory_: Any) -> None:
-        """See Workspace."""
-        self.search['of_goals'], self.search['resumed'] = memory_, 1
+    def resume(self, memory: Any) -> None:
+        for name, values in memory.items():
+            self.own[name] = values
+        self.search['resumed'] = 1
 
 
 class ConstrainedWorkspace(MethodWorkspace):
     """The records of a method's search between linear constraints, and the kernels for it."""
 
     keeps_constraints = True
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = constrained.constrained_loop(name, start, step)
-        self._settle, self._conclude = constrained.settle, constrained.conclude
+    _settle = staticmethod(constrained.settle)
+    _conclude = staticmethod(constrained.conclude)
 
     def load(self, q0: VectorLike | None) -> Array:
-        """See Workspace. The start is put inside; InvalidConfiguration where nothing is."""
+        """Begin anew, with the start moved inside.
+
+        Raises InvalidConfiguration if the constraints contradict each other.
+        """
         q, problem = super().load(q0), self.problem
         rows = problem.constraints.at(q)
         if not len(rows):
@@ -176,10 +173,8 @@ class AvoidingWorkspace(ConstrainedWorkspace):
     _state: Record | None = None
     _version = -1
     _is_outside = False
-
-    def _use_kernels(self, name: str, start: Kernel, step: Kernel) -> None:
-        self.loop = avoiding.free_loop(name, start)
-        self._settle, self._conclude = avoiding.settle, avoiding.conclude
+    _settle = staticmethod(avoiding.settle)
+    _conclude = staticmethod(avoiding.conclude)
 
     def _make_records(self, other_rows: int) -> None:
         self._load_world(self._is_outside)
@@ -194,27 +189,25 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         if avoid is None or known == (avoid.world.version, is_outside):
             return False
         self._version, self._is_outside = avoid.world.version, is_outside
-        self._model = avoid.moved_model(self.problem.groups, is_outside)
+        self._model = avoid.moved_model(self.problem.avoidance.groups, is_outside)
         self._state = avoid.workspace_of(self._model)
         return self.constraint_rows != rows
 
     @property
     def constraint_rows(self) -> int:
-        """See SearchRecords: those of cones and of pairs of links come last."""
-        pairs = 1 if self._state is None else len(self._state['slot'])
+        """Number of rows beside the limits; those of cones, then of pairs of links, come last."""
+        pairs = 1 if self._state is None else len(self._state['result_index'])
         cones = INWARD * len(self.problem.moved_cones)
         return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
 
     def load(self, q0: VectorLike | None) -> Array:
-        """See Workspace."""
         problem = self.problem
         q0 = None if q0 is None else problem.robot.checked(q0, 'q0')
-        if self._load_world(q0 is not None and problem.start_at(q0)[0]):
+        if self._load_world(q0 is not None and problem.avoidance.start_at(q0)[0]):
             self._make_records(len(self.constants['found']))
         return super().load(q0)
 
     def start_at(self, q: Array) -> None:
-        """See SearchRecords."""
         super().start_at(q)
         problem = self.problem
         sizes = {'joints': len(problem.variables), 'robot_joints': problem.robot.n}
@@ -224,6 +217,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
             own['reach'] = self._model['margin'].max(initial=0.0)
         own['cones'] = 0 if self._cones is None else self._cones.address
         own['first'], self.constants['row'] = len(problem.constraints), q
+        self.constants['failed'] = 0
         self.search['avoidance'] = own.address
 
     def result(
@@ -233,33 +227,40 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         result = super().result(q, solve_time, limited_by, history)
-        start = self.problem.start_at(result.q)[1]
+        start = self.problem.avoidance.start_at(result.q)[1]
         result.note = joined(self._note(result), start)
         return result
 
     def _note(self, result: IkResult) -> str:
-        """A note on the limits or obstacles that stop a search."""
+        """Return a note on the limits or obstacles that stop a search."""
         problem, count = self.problem, self._avoided['collided'].item()
         if result.success:
             return ''
         if result.status is not IkStatus.COLLISION:
-            return problem.what_holds(result.q)
+            return problem.avoidance.active_obstacles(result.q)
         q = result.q.copy()
         if count == 0:
-            return f'nothing free was found from the start: {problem.why_not_free_at(q)}'
+            return f'nothing free was found from the start: {problem.avoidance.why_not_free(q)}'
         q[problem.columns] = self._avoided['colliding']
-        return problem.why_not_free(q[np.newaxis], count)
+        return problem.avoidance.why_no_solution(q[np.newaxis], count)
+
+
+def fill_options(own: Record, options: OptionSet) -> None:
+    """Fill the fields with names of options: numbers, and the indices of choices."""
+    for field in fields(options):
+        if field.name in own.layout.fields:
+            value = getattr(options, field.name)
+            choices = field.metadata['choices']
+            own[field.name] = choices.index(value) if choices else value
 
 
 def judged(
     problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
 ) -> IkStatus:
-    """The status for a code of the kernels, with the goals' errors (G, 2).
+    """Return the status of a result, given that of the kernels and the goals' errors (G, 2).
 
-    Without a goal, the least cost is what was asked for. Where patterns are packed, the kernels
-    do not judge the goals.
+    Without a goal, the least cost is the aim. With packed patterns, kernels do not check goals.
     """
     if status is IkStatus.COLLISION:
         return status
@@ -275,30 +276,28 @@ def judged(
 
 @dataclass(eq=False)
 class State:
-    """The current point of a method written in Python; `evaluations` counts those of the last
-    step.
-    """
+    """The current point of a method written in Python, and the evaluations of its last step."""
 
     at: Evaluation
     evaluations: int = 1
 
     def resume(self, last: Any) -> None:
-        """Before the first step: take over the state of a method's last search."""
+        """Begin with the state of the method's last search; before the first step."""
 
 
 StateT = TypeVar('StateT', bound=State)
 
 
 class Method(Protocol[StateT]):
-    """A method written in Python is its start and its step."""
+    """A method written in Python: its start and its step."""
 
     options: Any
 
     def start(self, problem: IkProblem, at: Evaluation) -> StateT:
-        """The state at the start of an attempt."""
+        """Return the state at the start of an attempt."""
 
     def step(self, problem: IkProblem, state: StateT) -> StateT:
-        """One iteration: a new state, evaluated, with its variables inside the limits."""
+        """Do one iteration; return the new state, evaluated, its variables inside the limits."""
 
 
 class PythonWorkspace(MethodWorkspace, Generic[StateT]):
@@ -308,18 +307,16 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
         self.method = method
         self.state: StateT | None = None
         self._last: StateT | None = None
-        super().__init__(
-            problem, method.options, 'python', call_start, call_step, prepare=self._begin
-        )
+        super().__init__(problem, method.options, loop.run_python, prepare=self._begin)
 
     def _begin(self, workspace: MethodWorkspace) -> None:
         self.call_back_by(self._continue)
         self.state = self._last = None
 
     def _continue(self) -> None:
-        """Callback of the kernel: begin the method, or take its step."""
+        """Begin the method, or take its step; the kernel calls this back."""
         search = self.search
-        if search['method_wanted'] == STARTING or self.state is None:
+        if search['method_wanted'] == loop.STARTING or self.state is None:
             at = self.problem.at(search['x'].copy())
             self.state = self.method.start(self.problem, at)
             if self._last is not None:
@@ -331,9 +328,7 @@ class PythonWorkspace(MethodWorkspace, Generic[StateT]):
             search['x'] = self.state.at.x
 
     def memory(self) -> StateT | None:
-        """See Workspace."""
         return self.state
 
-    def resume(self, memory_: StateT) -> None:
-        """See Workspace."""
-        self._last = memory_
+    def resume(self, memory: StateT) -> None:
+        self._last = memory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reachability maps: made in chunks, with bounded memory, resumable, on one machine or many."""
+"""Reachability maps: computed in chunks, resumable, with bounded memory, on many machines."""
 
 from .maps import ReachabilityMap, reachability_map
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a link can't be, whatever its joints do: balls that save most hopeless solves.
+"""Bounds of a link's reach for any joint positions: balls that save most hopeless solves.
 
-The origins of successive moving joints are a fixed distance apart, but for what a prismatic
-joint travels. So the last origin before the link keeps within the sum of these distances of
-the first one, and the link's goal point within that and its own distance from the last.
+The origins of successive moving joints are a fixed distance apart, except for the travel of
+prismatic joints. So the last joint's origin stays within the sum of these distances of the first
+one, and the link's goal point within that sum plus its own distance from the last origin.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from ..robot.kinematics import PRISMATIC
 from ..tasks import PoseTask
 from ..tasks.goals import GoalTask
 
-SLACK = 1e-9
-"""Added to every radius, as a share of it, against rounding."""
+SLACK = 1e-9  # added to every radius, relative to it, against rounding
 
 BoolArray = NDArray[np.bool_]
 
-ALONG = [2, 5, 8]
-"""Elements of a frame (12,) that are its z axis, the joint's axis."""
+ALONG = [2, 5, 8]  # elements of a frame (12,) that are its z axis, the joint's axis
 
 
 @dataclass(frozen=True, eq=False)
 class ReachBounds:
     """Two balls about `centre` (3,), in the root link's frame [m].
 
-    The goal point keeps within `radius`; the origin of the last joint, at `last_joint` (3,) in
-    the goal's frame, within `joint_radius`. A radius is infinite where the goals say too little
-    for it, or a prismatic joint has no limits. `workspace` is the radius without the former.
+    The goal point stays within `radius`. The origin of the last joint, at `last_joint` (3,) in the
+    goal's frame, stays within `joint_radius`. A radius is infinite if the goals do not determine
+    the point, or if a prismatic joint has no limits. `workspace` is the radius for any goals.
     """
 
     centre: Array
@@ -45,19 +43,19 @@ class ReachBounds:
     workspace: float
 
     def may_hold(self, points: Array) -> BoolArray:
-        """Mask of points (V, 3) that are not surely out of reach."""
+        """Mask of points (V, 3) that are not certainly out of reach."""
         distances: Array = np.linalg.norm(points - self.centre, axis=-1)
         return distances <= self.radius
 
     def may_place(self, poses: Array) -> BoolArray:
-        """Mask of poses (V, 4, 4) that are not surely out of reach."""
+        """Mask of poses (V, 4, 4) that are not certainly out of reach."""
         joints = poses[:, :3, :3] @ self.last_joint + poses[:, :3, 3]
         distances: Array = np.linalg.norm(joints - self.centre, axis=-1)
         return distances <= self.joint_radius
 
 
 def reach_bounds(problem: IkProblem, q0: Array) -> ReachBounds:
-    """The bounds of a problem whose goals are for one link, its frozen joints as in q0 (n,)."""
+    """The bounds of a problem whose goals are for one link, with frozen joints as in q0 (n,)."""
     centre, arm = _arm(problem, q0)
     place = problem.robot.placement(problem.goals[0].link)
     radius = joint_radius = math.inf
@@ -81,7 +79,7 @@ def _fixes_orientation(goal: GoalTask) -> bool:
 
 
 def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
-    """A point (3,) that no joint moves, and how far from it the last joint's origin gets."""
+    """A point (3,) that no joint moves, and the farthest the last joint's origin gets from it."""
     robot = problem.robot
     path = robot.body_path(problem.goals[0].link)
     while not _moves(problem, path[0]):
@@ -94,7 +92,7 @@ def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
         here = _position(problem, path[0], q0)
         length = 0.5 * (high - low)
         centre += (0.5 * (low + high) - here) * axis if length < math.inf else 0.0
-    elif len(path) > 1:  # any point on the axis stays: that nearest to the second joint
+    elif len(path) > 1:  # any point on the axis stays: the one nearest to the second joint
         along = float(robot.geometry[path[1], 11])
         centre += along * axis
     for k in path[1:]:
@@ -106,7 +104,7 @@ def _arm(problem: IkProblem, q0: Array) -> tuple[Array, float]:
 
 
 def _longest(problem: IkProblem, body: int, offset: Array, q0: Array) -> float:
-    """The largest distance [m] that the origin of a body gets from that of its parent."""
+    """The largest distance [m] of the origin of a body from that of its parent."""
     robot = problem.robot
     if robot.tree[body, 1] != PRISMATIC:
         return float(np.linalg.norm(offset))
@@ -135,6 +133,6 @@ def _position(problem: IkProblem, body: int, q0: Array) -> float:
 
 
 def _moves(problem: IkProblem, body: int) -> bool:
-    """Whether the problem moves the joint of this body."""
+    """Return whether the problem moves the joint of a body."""
     robot = problem.robot
     return robot.geometry[body, 12] != 0.0 and robot.tree[body, 2] in problem.variables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of a map, solved in chunks anywhere in any order."""
+"""The cells of a map, solved in chunks on any machine and in any order."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ..tasks import PositionTask
 from .bounds import BoolArray, ReachBounds, reach_bounds
 from .grid import Grid, orientations
 
+# arrays with a value per voxel of a chunk: `reached` orientations, `tried` ones (not certainly out
+# of reach), and if requested the mean `manipulability` over reached ones
 Chunk = dict[str, np.ndarray]
-"""Per voxel of a chunk: `reached` orientations, those `tried` (not surely out of reach) and,
-where asked for, the mean `manipulability` where it is reached."""
 
+# restarts of the first attempt at points: almost all points in reach are reached with them, and
+# the others were missed by less than NEARLY times the arm's reach, which then get all restarts
+# (Panda: two of 131,693, missed by 0.1 and 1.6 mm; a map with all restarts at once takes three
+# times as long)
 FEW = 4
-"""Restarts for points at first; almost all that are in reach are reached with them,"""
 NEARLY = 0.02
-"""and those that others reach had been missed by less than this share of the arm's reach. (Panda:
-two of 131,693, by 0.1 and 1.6 mm; with all restarts at once a map takes three times as long.)"""
 
-_one_at_a_time = Lock()
-"""A batch takes all cores: several threads of a worker would only wait for each other."""
+_one_at_a_time = Lock()  # a batch uses all cores, so threads of a worker would only compete
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The voxels of a grid times the orientations, solved for a problem in chunks of voxels.
 
-    What a chunk answers depends on nothing but its voxels: every cell starts from q0 and draws
+    The result of a chunk depends on nothing but its voxels: every cell starts from q0 and draws
     its restarts from the same random seed.
     """
 
@@ -68,21 +68,21 @@ class Cells:
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return -(-self.grid.voxels // self.chunk_voxels)
 
     @cached_property
     def bounds(self) -> ReachBounds:
-        """Bounds outside which everything is surely out of reach."""
+        """Bounds outside which everything is certainly out of reach."""
         return reach_bounds(self.problem, self.q0)
 
     @cached_property
     def rotations(self) -> Array:
-        """The orientations (N, 3, 3) that are tried in every voxel."""
+        """The orientations (N, 3, 3) to try in every voxel."""
         return orientations(self.orientations)
 
     def settings(self) -> dict[str, Any]:
-        """All that the answers depend on, as JSON data."""
+        """Everything that the results depend on, as JSON data."""
         return {
             'robot': self.problem.robot.name,
             'link': self.problem.goals[0].link,
@@ -104,7 +104,7 @@ class Cells:
         return range(start, min(start + self.chunk_voxels, self.grid.voxels))
 
     def solve(self, chunk: int) -> Chunk:
-        """The answers of one chunk."""
+        """Solve the cells of a chunk."""
         voxels = self.voxels(chunk)
         owners, poses = self._candidates(self.grid.centres(np.array(voxels)))
         success, q = self._solve(self.problem, poses)
@@ -121,7 +121,7 @@ class Cells:
         return answers
 
     def _candidates(self, centres: Array) -> tuple[np.ndarray, Array]:
-        """The poses (P, 4, 4) that may be in reach, and the voxel of the chunk (P,) of each."""
+        """The poses (P, 4, 4) of a chunk that may be in reach, and the voxel (P,) of each."""
         voxels = np.flatnonzero(self.bounds.may_hold(centres))
         if self._position_problem is not None:
             poses = _poses(np.eye(3), centres[voxels])
@@ -132,9 +132,9 @@ class Cells:
         return owners[kept], poses[kept]
 
     def _solve(self, problem: IkProblem, poses: Array) -> tuple[BoolArray, Array]:
-        """Solve poses (P, 4, 4): mask of those reached, and q (P, n).
+        """Solve for poses (P, 4, 4); returns a mask of those reached, and q (P, n).
 
-        With all restarts, but for points that are clearly missed with a few.
+        Points first get few restarts; those that are nearly reached then get all of them.
         """
         turning = any(goal.rotation_weights.any() for goal in problem.goals)
         few = self.restarts if turning else min(FEW, self.restarts)
@@ -157,7 +157,7 @@ class Cells:
 
     @cached_property
     def _position_problem(self) -> IkProblem | None:
-        """The position goal that all orientations of a voxel share; None if it saves no work."""
+        """The position goal common to all orientations of a voxel; None if it saves no work."""
         given = self.problem
         whole = [goal for goal in given.goals if goal.position_weights.all()]
         if self.orientations == 1 or not whole:
@@ -174,7 +174,7 @@ class Cells:
         )
 
     def _measure(self, q: Array) -> Array:
-        """sqrt(det(J J')) (P,) at q (P, n), of the rows that the goals ask for."""
+        """sqrt(det(J J')) (P,) at q (P, n), for the rows of J that the goals constrain."""
         problem = self.problem
         turning = any(goal.rotation_weights.any() for goal in problem.goals)
         moving = any(goal.position_weights.any() for goal in problem.goals)
@@ -210,7 +210,7 @@ class Cells:
 
 
 def _poses(rotations: Array, positions: Array) -> Array:
-    """Transforms (P, 4, 4) of rotations (P or none, 3, 3) and positions (P, 3)."""
+    """Transforms (P, 4, 4) of rotations, (P, 3, 3) or (3, 3) for all, and positions (P, 3)."""
     poses = np.zeros((len(positions), 4, 4))
     poses[:, :3, :3] = rotations
     poses[:, :3, 3] = positions

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chunks of a map as files, so that a run that was killed goes on where it was.
+"""The chunks of a map as files, so that a killed run can be continued.
 
-A folder beside the map holds `manifest.json`, what is computed, and a file for each finished
-chunk. Every file appears whole, by a rename. When all are there they are joined in the map,
-an .npz file, one chunk in memory at a time, and the folder goes.
+A folder beside the map has `manifest.json` with the settings, and a file for each finished chunk.
+Every file is written completely, then renamed. Once all exist, they are joined into the map, an
+.npz file, with one chunk in memory at a time, and the folder is removed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ Settings = dict[str, Any]
 
 FORMAT = 1
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of all parts of a map: the same map is the same file, byte by byte."""
+EPOCH = (1980, 1, 1, 0, 0, 0)  # date of all archive members: equal maps are equal files
 
 
 class Parts:
-    """The finished chunks of the map `path` of these settings, in a folder beside it.
+    """The finished chunks of the map `path` with these settings, in a folder beside it.
 
-    An earlier run is continued where `resume` is set: `chunk_voxels` is then that of
-    the earlier run. Raises InvalidOption where it is not set, where the earlier run had other
-    settings, or where another process is at work.
+    If `resume` is set, an earlier run is continued, with its `chunk_voxels`. Raises
+    InvalidOption if there is an earlier run but `resume` is not set, if it had other settings, or
+    if another process is making the map.
     """
 
     def __init__(self, path: Path, settings: Settings, chunk_voxels: int, resume: bool) -> None:
@@ -59,13 +58,13 @@ class Parts:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         if manifest.exists():
-            self._take_over(json.loads(manifest.read_text(encoding='utf-8')))
+            self._continue(json.loads(manifest.read_text(encoding='utf-8')))
         else:
             text = json.dumps({'settings': self.settings, 'chunk_voxels': chunk_voxels}, indent=2)
             _write(manifest, lambda file: file.write(text.encode()))
 
     def done(self) -> set[int]:
-        """The numbers of the chunks that are complete; damaged ones are removed."""
+        """The numbers of the complete chunks; damaged files are removed."""
         found = set()
         for path in self.folder.glob('chunk-*.npz'):
             try:
@@ -77,23 +76,23 @@ class Parts:
         return found
 
     def read(self, chunk: int) -> Chunk:
-        """The answers of a chunk."""
+        """The results of a chunk."""
         with np.load(self._file(chunk), allow_pickle=False) as arrays:
             return dict(arrays)
 
     def write(self, chunk: int, answers: Chunk) -> None:
-        """Keep the answers of a chunk: wholly, or not at all."""
+        """Store the results of a chunk, atomically."""
 
         def fill(file: IO[bytes]) -> None:
             with zipfile.ZipFile(file, 'w') as archive:
                 for name, array in answers.items():
                     _add(archive, name, array.dtype, array.shape, [array])
 
-        # Not synced: what the machine loses in a crash is found damaged and made again.
+        # Not synced: a file lost in a crash of the machine is found damaged and made again.
         _write(self._file(chunk), fill, sync=False)
 
     def join(self, chunks: int, shape: tuple[int, ...]) -> None:
-        """Make the map of all chunks."""
+        """Write the map from all chunks."""
         kinds = {name: array.dtype for name, array in self.read(0).items()}
 
         def fill(file: IO[bytes]) -> None:
@@ -118,7 +117,7 @@ class Parts:
         return self.folder / f'chunk-{chunk:09d}.npz'
 
     def _take_lock(self) -> None:
-        """Keep other processes out until this one ends, however it does."""
+        """Lock the folder for this process; the lock ends with it."""
         with contextlib.suppress(ImportError):  # not on Windows
             import fcntl
 
@@ -128,10 +127,11 @@ class Parts:
             except OSError:
                 raise InvalidOption(f'another process is making {self.path}') from None
 
-    def _take_over(self, manifest: dict[str, Any]) -> None:
+    def _continue(self, manifest: dict[str, Any]) -> None:
+        """Continue an earlier run. Raises InvalidOption if its settings differ."""
         self._check_same(manifest['settings'])
         self.chunk_voxels = int(manifest['chunk_voxels'])
-        for path in self.folder.glob('*.tmp'):  # begun by a process that was killed
+        for path in self.folder.glob('*.tmp'):  # unfinished files of a killed process
             path.unlink()
 
     def _check_same(self, stored: Settings) -> None:
@@ -145,21 +145,23 @@ class Parts:
 
 
 def stored_settings(path: Path) -> Settings:
-    """The settings of a finished map; InvalidOption where the file is no map."""
+    """The settings of a finished map; raises InvalidOption if the file is not a map."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             settings: Settings = json.loads(str(arrays['settings']))
             return settings
     except (KeyError, *UNREADABLE) as error:
-        # of a file that is no archive numpy says that it may be loaded unsafely
+        # numpy's message for a file that is not an archive would suggest unsafe loading
         is_archive = not path.is_file() or zipfile.is_zipfile(path)
         why = error if is_archive else 'not a numpy archive (.npz)'
         raise InvalidOption(f'{path} is not a reachability map: {why}') from None
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object], sync: bool = True) -> None:
-    """A file that is there wholly or not at all whenever the process stops; with `sync`, also
-    when the machine does."""
+    """Write a file atomically: it is complete, or absent, whenever the process stops.
+
+    sync : guarantee this if the machine stops, too
+    """
     temporary = path.with_name(f'{path.name}.tmp')
     with temporary.open('wb') as file:
         fill(file)
@@ -176,7 +178,7 @@ def _add(
     shape: tuple[int, ...],
     parts: Iterator[np.ndarray] | list[np.ndarray],
 ) -> None:
-    """Add an array of which only a part is in memory at a time."""
+    """Add an array to an archive, with one of its parts in memory at a time."""
     entry = zipfile.ZipInfo(f'{name}.npy', EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
     head = {'descr': np.lib.format.dtype_to_descr(kind), 'fortran_order': False, 'shape': shape}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reach map as points in space with a value each: for a figure, or a viewer.
+"""A reachability map as a cloud of points with a value each, for figures and viewers.
 
 made = reachability_map(robot, step=0.1, manipulability=True)
 cloud = reach_cloud(made)           # cloud.points (N, 3), cloud.values (N,)
@@ -21,11 +21,11 @@ SHARE = 'share of orientations'
 
 @dataclass(frozen=True, eq=False)
 class ReachCloud:
-    """The voxels that are reached: their centres `points` (N, 3) in the root link's frame [m].
+    """The reached voxels of a map: their centres `points` (N, 3) in the root link's frame [m].
 
-    `values` (N,): the mean of sqrt(det(J J')) over the postures that were found there, in `unit`,
-    or of a map without it the share of the orientations that is reached; `what` says which.
-    `step` [m]: the edge of a voxel.
+    `values` (N,): the mean of sqrt(det(J J')) over the postures found in the voxel, in `unit`; or
+    for a map without manipulability the fraction of orientations that is reached; `what` names
+    them. `step` [m]: the edge of a voxel.
     """
 
     points: Array
@@ -36,18 +36,18 @@ class ReachCloud:
 
     @property
     def shades(self) -> Array:
-        """The values (N,) from 0 to 1, the largest: for a colour map."""
+        """The values (N,) divided by the largest one, for a colour map."""
         most = float(self.values.max(initial=0.0))
         return self.values / most if most > 0.0 else np.zeros_like(self.values)
 
     def half(self) -> ReachCloud:
-        """The half with y >= 0, so that one sees inside."""
+        """The half with y >= 0, which shows the inside."""
         kept = self.points[:, 1] >= -0.5 * self.step
         return replace(self, points=self.points[kept], values=self.values[kept])
 
 
 def reach_cloud(made: ReachabilityMap) -> ReachCloud:
-    """The cloud of a map."""
+    """The cloud of the reached voxels of a map."""
     reached = made.reached > 0
     numbers = np.flatnonzero(reached)
     points = made.grid.centres(numbers)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the chunks of a map are solved: in this process, or by the workers of a dask cluster.
+"""Engines that solve the chunks of a map: this process, or the workers of a dask cluster.
 
-Both yield the answers of chunks as they finish, in any order.
+Both yield the results of chunks as they finish, in any order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from ..exceptions import IkError, InvalidOption
 from .cells import Cells, Chunk
 
 CONNECT_TIMEOUT = '10s'
-AHEAD = 3
-"""Chunks that wait for each thread of the cluster: none idles, and few are in memory."""
+AHEAD = 3  # chunks queued per thread of the cluster: none idles, and few are in memory
 
 
 def solve_here(cells: Cells, chunks: Iterable[int]) -> Iterator[tuple[int, Chunk]]:
-    """The answers of chunks, one after the other, each on all cores."""
+    """Yield the results of chunks, solved one after the other, each on all cores."""
     for chunk in chunks:
         yield chunk, cells.solve(chunk)
 
@@ -28,11 +27,11 @@ def solve_here(cells: Cells, chunks: Iterable[int]) -> Iterator[tuple[int, Chunk
 def solve_on_cluster(
     cells: Cells, chunks: Iterable[int], scheduler: str
 ) -> Iterator[tuple[int, Chunk]]:
-    """The answers of chunks from the workers of the dask scheduler at this address.
+    """Yield the results of chunks, solved by the workers of the dask scheduler at this address.
 
-    Workers may come and go: what one was solving when it was lost goes to another. They
-    need this package, but no files. Raises InvalidOption without dask.distributed, and
-    ConnectionError where no scheduler answers or the cluster gives up.
+    Workers may come and go: the chunks of a lost worker are given to another. Workers need this
+    package, but no files. Raises InvalidOption without dask.distributed, and ConnectionError if
+    no scheduler answers or the cluster gives up.
     """
     try:
         from distributed import Client, as_completed
@@ -47,20 +46,20 @@ def solve_on_cluster(
         with Client(scheduler, set_as_default=False, timeout=CONNECT_TIMEOUT) as client:
             running = as_completed(loop=client.loop, with_results=True)
             while True:
-                # There is less room than before where a worker was lost.
-                for chunk in islice(waiting, max(0, _room(client) - running.count())):
+                # The limit falls if a worker is lost.
+                for chunk in islice(waiting, max(0, _most(client) - running.count())):
                     running.add(client.submit(_solve, cells, chunk, pure=False))
                 if running.is_empty():
                     return
                 yield next(running)[1]
     except IkError:
         raise
-    except Exception as error:  # of many kinds, none of which says what to do
+    except Exception as error:  # of many types, with messages that do not help
         raise ConnectionError(f'dask at {scheduler}: {type(error).__name__}: {error}') from error
 
 
-def _room(client: Any) -> int:
-    """How many chunks to have under way."""
+def _most(client: Any) -> int:
+    """The number of chunks to have queued or running."""
     return AHEAD * max(1, sum(client.nthreads().values()))
 
 

@@ -18,11 +18,11 @@ MANIPULABILITY = 'mean manipulability $\\sqrt{\\det JJ^T}$ [m³]'
 
 
 def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
-    """Draw slices through the middle of what is reached; the suffix says in which format.
+    """Draw slices through the middle of the reached voxels; the suffix of `path` is the format.
 
-    The upper row shows the share of orientations that is reached, or where there is only one what
-    is reached; the lower one, where the map has it, the manipulability. Raises InvalidOption
-    without matplotlib, or for a format that it does not know.
+    The upper row shows the fraction of orientations that is reached, or for a single orientation
+    the reached voxels; the lower row the manipulability, if the map has it. Raises InvalidOption
+    without matplotlib, or for an unknown format.
     """
     draw_file(os.fspath(path), _slices, map_)
 
@@ -38,7 +38,7 @@ def _slices(map_: ReachabilityMap) -> Any:
     for row, (values, label, most) in zip(rows, shown, strict=True):
         for normal, axes in zip((2, 1, 0), row, strict=True):
             image = _slice(axes, map_, values, normal, middle[normal], most)
-        if label:  # else all that is reached has one colour
+        if label:  # else all reached voxels have one colour
             figure.colorbar(image, ax=list(row), label=label)
     figure.suptitle(_title(map_))
     return figure
@@ -47,7 +47,7 @@ def _slices(map_: ReachabilityMap) -> Any:
 def _slice(
     axes: Any, map_: ReachabilityMap, values: Array, normal: int, at: int, most: float
 ) -> Any:
-    """One slice across the axis `normal`; what is not reached stays white."""
+    """Draw a slice across the axis `normal`; voxels that are not reached stay white."""
     across, up = [i for i in range(3) if i != normal]
     part = np.take(values, at, axis=normal)
     reached = np.take(map_.reached, at, axis=normal) > 0
@@ -69,7 +69,7 @@ def _slice(
 
 
 def _middle(map_: ReachabilityMap) -> tuple[int, ...]:
-    """The index of the voxel in the middle of what is reached, or of all."""
+    """The index of the middle of the reached voxels, or of the grid if there are none."""
     reached = np.argwhere(map_.reached)
     if not len(reached):
         return tuple(n // 2 for n in map_.grid.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of a reach map in three dimensions: cut open, coloured, with the robot inside."""
+"""A picture of a reachability map in three dimensions: cut open, coloured, with the robot."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..figures import BLACK, new_figure
+from ..figures import BLACK, equal_axes, new_figure
 from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .cloud import MANIPULABILITY, reach_cloud
 from .maps import ReachabilityMap
 
-WIDTH = 300.0
-"""Width [points] of all voxels side by side."""
-VIEW = {'elev': 22.0, 'azim': -62.0}
-"""[deg] View of the figure: the cut faces the eye."""
+WIDTH = 300.0  # [points] of all voxels side by side
+VIEW = {'elev': 22.0, 'azim': -62.0}  # [deg] the cut faces the viewer
 
 
 def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
-    """The half of the map behind the plane y = 0, and the robot in the middle of its limits."""
+    """Draw the half of the map with y >= 0, and the robot in the middle of its limits."""
     cloud = reach_cloud(made).half()
     figure = new_figure(9.0, 7.0)
     axes = figure.add_subplot(projection='3d')
@@ -37,7 +35,7 @@ def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
     )
     for ends in _bones(robot, made.settings['link']):
         axes.plot(*ends.T, color=BLACK, linewidth=3.0, marker='o', markersize=4.0, zorder=10)
-    axes.set_box_aspect(_name_axes(axes))
+    equal_axes(axes)
     axes.view_init(**VIEW)
     label = cloud.what
     if cloud.what == MANIPULABILITY:
@@ -51,23 +49,10 @@ def draw_workspace(robot: Robot, made: ReachabilityMap) -> Any:
     return figure
 
 
-def _name_axes(axes: Any) -> Array:
-    """Label the axes, with as many numbers as there is room for; their lengths (3,) [m]."""
-    from matplotlib.ticker import MaxNLocator
-
-    lengths = np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1)
-    for name, length in zip('xyz', lengths, strict=True):
-        axis = getattr(axes, f'{name}axis')
-        axis.set_label_text(f'{name} [m]')
-        axis.labelpad = 14.0
-        axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / lengths.max()))))
-    return np.asarray(lengths)
-
-
 def _bones(robot: Robot, link: str) -> list[Array]:
-    """The chain to the link as lines (2, 3) between the frames of its bodies [m]."""
+    """The chain to a link as line segments (2, 3) [m] between the frames of its bodies."""
     q = robot.middle_configuration
     frames = robot.frames(q)
-    places = [np.zeros(3), *(frames[body][9:] for body in robot.body_path(link))]
-    places.append(robot.forward_kinematics(q, link)[:3, 3])
-    return [np.array(pair) for pair in itertools.pairwise(places)]
+    points = [np.zeros(3), *(frames[body][9:] for body in robot.body_path(link))]
+    points.append(robot.forward_kinematics(q, link)[:3, 3])
+    return [np.array(pair) for pair in itertools.pairwise(points)]

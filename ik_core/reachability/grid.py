@@ -12,8 +12,7 @@ from ..exceptions import InvalidOption
 from ..maths.argument_types import VectorLike
 from ..maths.rotations import Array, IntArray
 
-PSI = 1.533751168755204288118041
-"""The root of psi^4 = psi + 4, see `orientations`."""
+PSI = 1.533751168755204288118041  # the root of psi^4 = psi + 4, for `orientations`
 
 MOST_VOXELS = 2**31
 ROUNDING = 1e-9
@@ -23,8 +22,8 @@ ROUNDING = 1e-9
 class Grid:
     """Voxels whose centres are at `step` * (`first` + index), in the root link's frame [m].
 
-    Centres at whole multiples of the step: maps of the same step line up. Voxels are numbered
-    with the last axis fastest, as arrays of `shape` are.
+    Centres are at whole multiples of the step, so maps with the same step line up. Voxels are
+    numbered with the last axis fastest, as in arrays of `shape`.
     """
 
     step: float
@@ -33,9 +32,9 @@ class Grid:
 
     @classmethod
     def over(cls, lower: VectorLike, upper: VectorLike, step: float) -> Grid:
-        """The voxels with their centres in a box, its faces included.
+        """The voxels whose centres are in a box, including its faces.
 
-        Raises InvalidOption where there is none, or where there are too many to count.
+        Raises InvalidOption if there are none, or too many.
         """
         if not 0.0 < step < math.inf:
             raise InvalidOption(f'step {step!r} must be a positive number [m]')
@@ -54,7 +53,7 @@ class Grid:
 
     @property
     def voxels(self) -> int:
-        """How many there are."""
+        """The number of voxels."""
         return math.prod(self.shape)
 
     def centres(self, voxels: IntArray) -> Array:
@@ -68,7 +67,7 @@ class Grid:
 
 
 def orientations(count: int) -> Array:
-    """`count` rotation matrices (count, 3, 3), spread evenly over SO(3), always the same.
+    """`count` rotation matrices (count, 3, 3), evenly spread over SO(3) and always the same.
 
     Super-Fibonacci spirals: [Alexa2022] algorithm 1.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reachability maps: which part of the space around a robot it reaches, and how freely."""
+"""Reachability maps: the space that a robot's link reaches, and how freely it moves there."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ from .chunk_files import Parts, Settings, stored_settings
 from .engines import solve_here, solve_on_cluster
 from .grid import Grid
 
-CHUNK_CELLS = 8192
-"""Cells in a chunk: what is in memory at a time, and what a kill loses."""
+CHUNK_CELLS = 8192  # cells in a chunk: as many are in memory, and as many are lost if it is killed
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a map is: voxels done of all, cells solved in this run, and its seconds."""
+    """Progress of a map: voxels, those done and those resumed; cells solved and seconds so far."""
 
     voxels: int
     done: int
@@ -44,7 +43,7 @@ class Progress:
 
     @property
     def remaining(self) -> float:
-        """Seconds left at the speed of this run; infinite before the first chunk."""
+        """Estimated seconds left, at the speed of this run; infinite before the first chunk."""
         own = self.done - self.resumed
         return self.seconds * (self.voxels - self.done) / own if own else float('inf')
 
@@ -54,9 +53,9 @@ class ReachabilityMap:
     """Reachability of a link on a grid of voxels. Arrays have the shape of the grid, x first.
 
     `reached`: number of the `orientations` in which each voxel's centre is reached. `tried`:
-    number of orientations that needed a solve, the others being certainly out of reach.
-    `manipulability`: mean of sqrt(det(J J')) where the voxel is reached, 0 elsewhere; None if not
-    requested. `settings`: the settings of the map.
+    number of orientations that needed a solve; the others are certainly out of reach.
+    `manipulability`: mean of sqrt(det(J J')) over the solutions in a voxel, 0 if there are none;
+    None if not requested. `settings`: the settings of the map.
     """
 
     grid: Grid
@@ -68,7 +67,7 @@ class ReachabilityMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReachabilityMap:
-        """Load the map of a file; raises InvalidOption for any other file."""
+        """Load a map from its file; raises InvalidOption for other files."""
         settings = stored_settings(Path(path))
         x, y, z = settings['first_voxel']
         nx, ny, nz = settings['shape']
@@ -95,8 +94,8 @@ class ReachabilityMap:
     @property
     def fraction(self) -> Array:
         """Fraction of the orientations that is reached, in each voxel."""
-        share: Array = self.reached / self.orientations
-        return share
+        fraction: Array = self.reached / self.orientations
+        return fraction
 
     @property
     def volume(self) -> float:
@@ -129,22 +128,22 @@ def reachability_map(
     chunk_cells: int = CHUNK_CELLS,
     progress: Callable[[Progress], object] | None = None,
 ) -> ReachabilityMap:
-    """Map the voxels that a link reaches, and in how many orientations; see ReachabilityMap.
+    """Map the voxels that a link reaches, and in how many orientations, see ReachabilityMap.
 
     robot, tip : a robot and one of its links (by default its default tip); or a problem with goals
         for one link, with its limits, frozen joints, tools, masks and tolerances: the pose of each
         cell is the target of every goal
-    step : distance of the voxels' centres [m]; they are at whole multiples of it
+    step : distance between the voxels' centres [m], which are at whole multiples of it
     orientations : number tried in each voxel, spread evenly over all rotations; for a robot, 1
-        maps positions alone, in any orientation
-    box : two corners (3,) of the mapped space [m]; by default all that may be in reach
+        maps positions only, in any orientation
+    box : two corners (3,) of the mapped space [m]; by default everything that may be in reach
     q0 : (n,) start of every solve, and values of frozen joints; by default the problem's
-    restarts : random restarts until a cell counts as not reached; a position that four of them
+    restarts : random restarts before a cell counts as not reached; a position that four of them
         miss by more than 2 % of the arm's reach gets no more
-    out : an .npz file. Chunks are kept in `<out>.parts` until all are done; an interrupted run
-        continues with `resume`. Without `out` nothing is kept
-    scheduler : address of a dask.distributed scheduler whose workers solve; by default all cores
-        here
+    out : an .npz file. Chunks are kept in `<out>.parts` until all are done; an interrupted run is
+        continued with `resume`. Without `out` nothing is kept
+    scheduler : address of a dask.distributed scheduler whose workers solve; by default all local
+        cores
     chunk_cells : number of cells in memory at a time
     progress : called after every chunk
 
@@ -188,7 +187,7 @@ def _problem(robot: Robot | IkProblem, tip: str | None, orientations: int) -> Ik
 def _grid(
     problem: IkProblem, q0: Array, box: tuple[VectorLike, VectorLike] | None, step: float
 ) -> Grid:
-    """The voxels in a box, by default in that of all that may be in reach."""
+    """The voxels in a box, by default in the box of everything that may be in reach."""
     if box is not None:
         lower, upper = box
         return Grid.over(lower, upper, step)
@@ -201,7 +200,7 @@ def _grid(
 def _fill(
     parts: Parts, cells: Cells, scheduler: str | None, progress: Callable[[Progress], object]
 ) -> None:
-    """Solve and keep the chunks that are not there yet, and join all."""
+    """Solve and store the missing chunks, and join all into the map."""
     there = parts.done()
     waiting = (chunk for chunk in range(cells.chunks) if chunk not in there)
     if scheduler is None:

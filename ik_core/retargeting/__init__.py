@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retargeting: motions of one robot or a person, for a robot of other proportions.
 
-`example` prepares the imitated part of a motion, `retarget` finds the other robot's joints,
-`guide` finds postures for single goals in the style of a motion. `library` keeps motions in a
-folder and finds the one whose path is nearest to given goals. `sources` reads files of any kind.
-`key_frames` makes motions from poses at some times, `human_motions` some of a person.
+`example` prepares a motion as an example for another robot, `retarget` computes that robot's
+joints, `guide` finds postures for single goals in the style of a motion. `library` reads a folder
+of motions and finds the one whose path is nearest to given goals. `sources` reads files of any
+kind. `key_frames` makes motions from poses at given times, `human_motions` has some of a person.
 """
 
 from .guide import Demonstration, ExampleGuide

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example for another robot: paths of links, and postures of joints."""
+"""Examples for another robot: paths of links, and postures of joints."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Scale = float | Literal['length']
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """E and Theta of [TakKo], frame by frame, for the robot that imitates them.
+    """The example motion, frame by frame, for the robot that imitates it: E and Theta of [TakKo].
 
     `links` of that robot have the `paths` (frames, links, 3) [m] and the `orientations` (frames,
-    links, 4), quaternions (x, y, z, w), in its root link's frame.
-    `postures` (frames, n) [rad or m] counts where `mapped` (n,) says that a joint has a
-    counterpart. `period` [s].
+    links, 4), quaternions (x, y, z, w), in its root link's frame. `postures` (frames, n) [rad or
+    m] are examples for the joints that `mapped` (n,) marks: those with a counterpart. `period`
+    [s].
     """
 
     links: tuple[str, ...]
@@ -54,7 +54,7 @@ def example_of(
     transform: TransformLike | None = None,
     base_link: str | None = None,
 ) -> Example:
-    """The example that a motion of `source` is for `robot`; see `retarget`."""
+    """Make an example for `robot` from a motion of `source`; arguments are as in `retarget`."""
     placed = np.eye(4) if transform is None else checked_transform(transform)
     factor = _factor(scale, source, robot, links)
     placed = placed @ np.diag([factor, factor, factor, 1.0])
@@ -80,8 +80,8 @@ def link_paths(
     links: Sequence[str],
     base_link: str | None = None,
 ) -> Array:
-    """The positions (frames, links, 3) [m] of links while the joints take `positions`
-    (frames, n), in the frame of `base_link` (default: the root link's)."""
+    """The positions (frames, links, 3) [m] of links for joint positions (frames, n), in the frame
+    of `base_link` (default: the root link's)."""
     return link_poses(robot, positions, links, base_link)[0]
 
 
@@ -91,7 +91,8 @@ def link_poses(
     links: Sequence[str],
     base_link: str | None = None,
 ) -> tuple[Array, Array]:
-    """The positions of `link_paths`, and the rotation matrices (frames, links, 3, 3)."""
+    """The positions (frames, links, 3) [m] of links, see `link_paths`, and their rotation matrices
+    (frames, links, 3, 3)."""
     poses = np.empty((len(positions), len(links), 4, 4))
     for pose, q in zip(poses, positions, strict=True):
         frames = robot.frames(q)
@@ -108,8 +109,8 @@ def _quaternions(rotations: Array) -> Array:
 
 
 def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str]) -> float:
-    """The factor by which paths grow: a number, or the ratio of the lengths of the chains to the
-    links.
+    """The factor for lengths of paths: a number, or the ratio of the lengths of the chains to the
+    links. Raises InvalidOption.
     """
     if scale == 'length':
         own = sum(total_link_length(robot, link) for link in links.values())
@@ -121,7 +122,7 @@ def _factor(scale: Scale, source: Robot, robot: Robot, links: Mapping[str, str])
 
 
 def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) -> dict[int, int]:
-    """For each joint the index of the source's joint that it follows."""
+    """The index of the source's joint by that of the joint imitating it. Raises InvalidOption."""
     if joints is None:
         joints = {name: name for name in robot.joint_names if name in source.joint_names}
     indices = {robot.joint_index(own): source.joint_index(name) for name, own in joints.items()}
@@ -139,7 +140,8 @@ def _joint_map(source: Robot, robot: Robot, joints: Mapping[str, str] | None) ->
 def _postures(
     positions: Array, source: Robot, robot: Robot, joints: Mapping[int, int]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """(frames, n) and which of them count; the others are in the middle of their limits."""
+    """The postures (frames, n) and the mask (n,) of joints that imitate one; the others are in the
+    middle of their limits."""
     postures = np.tile(robot.middle_configuration, (len(positions), 1))
     mapped = np.zeros(robot.n, bool)
     for own, other in joints.items():
@@ -159,7 +161,7 @@ def _check_upright(placed: Array, factor: float, base_link: str | None) -> None:
 def _place_root(
     postures: Array, positions: Array, source: Robot, robot: Robot, placed: Array
 ) -> None:
-    """Let the floating root take the place of the source's, scaled and moved as the paths are."""
+    """Move the floating root in `postures` like the source's, scaled and shifted like paths."""
     (path,) = link_paths(source, positions, (_carried_link(source),)).swapaxes(0, 1)
     slides = [i for i in robot.root_joints if robot.joint_units[i] == 'm']
     at_zero = robot.middle_configuration

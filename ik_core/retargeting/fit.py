@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scale and a place of a motion at which a robot reaches all of it.
+"""A scale and a translation of a motion at which a robot reaches all of it.
 
 The middle of the paths is put where the robot's links are in a well-conditioned configuration, and
-the scale is lowered step by step until the robot follows the paths of some of the frames.
+the scale is lowered step by step until the robot follows the paths in a sample of the frames.
 """
 
 from __future__ import annotations
@@ -20,20 +20,15 @@ from ..tasks.reference_motion import total_link_length
 from .example import example_of
 from .motion_transfer import retarget
 
-FRAMES = 60
-"""Frames that are tried, at most."""
-SAMPLES, SEED = 500, 1
-"""Random configurations among which the best conditioned one is looked for."""
-PREFERRED = 0.3
-"""The middle of the limits is taken from this share of the best conditioning on."""
-LARGEST, STEP, STEPS = 1.0, 0.85, 30
-"""The largest scale, the factor between two, and the number of scales that are tried."""
-NEAR = 0.002
-"""A link may be this share of its chain's length away from its path."""
+FRAMES = 60  # most frames of a trial
+SAMPLES, SEED = 500, 1  # random configurations, of which the best conditioned one is used
+PREFERRED = 0.3  # the middle of the limits is preferred if its condition is this fraction of that
+LARGEST, STEP, STEPS = 1.0, 0.85, 30  # largest scale, factor to the next, number of scales
+NEAR = 0.002  # largest error of a link, as a fraction of its chain's length
 
 
 class Fit(NamedTuple):
-    """The scale of the paths, and the translation (3,) [m] after scaling and turning them."""
+    """The scale of the paths, and their translation (3,) [m] after scaling and rotating them."""
 
     scale: float
     translation: Array
@@ -49,9 +44,9 @@ def fit(
     base_link: str | None = None,
     **options: Any,
 ) -> Fit:
-    """Find a scale and a place of a motion within a robot's reach.
+    """Find a scale and a translation of a motion that keep it within a robot's reach.
 
-    turn : (4, 4) rotates the paths into the robot's root link's frame
+    turn : (4, 4) rotates the paths into the frame of the robot's root link
     options : of `retarget`, for the trials
 
     Raises InvalidOption if no scale is small enough.
@@ -78,17 +73,18 @@ def fit(
 
 
 def _anchor(robot: Robot, links: tuple[str, ...]) -> Array:
-    """The mean position (3,) [m] of the links, if each of them can well move in any direction."""
+    """The mean position (3,) [m] of the links where each can move freely in all directions."""
     random = np.random.default_rng(SEED)
     low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)
     samples = [robot.middle_configuration, *random.uniform(low, high, (SAMPLES, robot.n))]
     conditions = np.array([_smallest_singular_value(robot, q, links) for q in samples])
     best = 0 if conditions[0] >= PREFERRED * conditions.max() else int(conditions.argmax())
-    places = [robot.forward_kinematics(samples[best], link)[:3, 3] for link in links]
-    return np.mean(places, axis=0)
+    points = [robot.forward_kinematics(samples[best], link)[:3, 3] for link in links]
+    return np.mean(points, axis=0)
 
 
 def _smallest_singular_value(robot: Robot, q: Array, links: tuple[str, ...]) -> float:
+    """The smallest singular value of the links' position Jacobians at q (n,)."""
     jacobians = [robot.jacobian(q, link)[:3] for link in links]
     return min(float(np.linalg.svd(j, compute_uv=False)[-1]) for j in jacobians)

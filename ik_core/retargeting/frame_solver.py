@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem of [TakKo] Eq. 4 for one robot and one example, solved frame by frame."""
+"""Solve the problem of [TakKo] Eq. 4 for one robot and one example, frame by frame."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ from ..tasks.reference_motion import ReferenceMotionTask
 from ..tasks.weights import check_alpha_beta, checked_weights
 from .example import Example
 
-Progress = Callable[[int, int], object]
-"""Is told how many frames are done, and how many there are."""
+Progress = Callable[[int, int], object]  # called with (frames done, frames)
 
+# restarts of the search for the first posture, if joints have no example
 FIRST_RESTARTS = 20
-"""Restarts of the search for the first posture, where joints have no example."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the terms: see `retarget`."""
+    """Weights of the terms of `retarget`."""
 
     beta: float = 1e-5
     alpha: float | None = None  # 1 - beta
@@ -64,10 +63,11 @@ class Weights:
 
 
 class FrameSolver:
-    """A robot that imitates an example, one frame after the other.
+    """A solver for a robot that imitates an example, one frame after the other.
 
-    length [m] : L of section 4.3; keep_limits : False opens the limits of the joints
-    feet : indices into the example's links, of those that the centre of mass stays above
+    length : L of section 4.3 [m]
+    keep_limits : False removes the limits of the joints
+    feet : indices of the example's links above which the centre of mass stays
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FrameSolver:
         q0: VectorLike | None = None,
         progress: Progress | None = None,
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """The joints (frames, n) of all frames, and in which the cost is at its least."""
+        """The joints (frames, n), and the mask (frames,) of frames with minimal cost."""
         positions = np.empty((len(self.example), self.robot.n))
         converged = np.zeros(len(positions), bool)
         for frame, result in enumerate(self.frames(solver, options, q0)):
@@ -115,9 +115,9 @@ class FrameSolver:
         q: VectorLike | None = None,
         first: int = 0,
     ) -> Iterator[IkResult]:
-        """The answer for frame `first`, then for each one after it.
+        """Yield the result for frame `first`, then for each one after it.
 
-        q : (n,) where the first one begins: there, the robot is in the frame before
+        q : (n,) start of the first one, the robot's posture in the frame before
         """
         search, last = make_solver(solver, **options), self._first(q, first)
         for frame in range(first, len(self.example)):
@@ -127,7 +127,8 @@ class FrameSolver:
             yield result
 
     def _pattern_tasks(self, weights: Weights) -> list[tuple[ReferenceMotionTask, Array]]:
-        """E-errors of all links, then the A-error, each with its frames (frames, ...)."""
+        """The tasks for E-errors of all links and for the A-error, each with its values in all
+        frames (frames, ...)."""
         example, alpha = self.example, weights.of_links
         of_links, of_joints = _rates(weights, example.period)
         count = len(example.links)
@@ -153,7 +154,8 @@ class FrameSolver:
         return [*tasks, (joints, example.postures)]
 
     def _joint_weights(self, weights: WeightsLike) -> Array:
-        """(n,): joints without an example do not count, those that slide in metres."""
+        """The weights (n,) of joints: 0 for joints without an example, divided by L^2 for sliding
+        ones, whose errors are in metres."""
         robot = self.robot
         own = _each(weights, robot.n, 'joint_weights') * self.example.mapped
         slides = np.array([unit == 'm' for unit in robot.joint_units])
@@ -167,7 +169,8 @@ class FrameSolver:
         return [task]
 
     def _balance_tasks(self, weight: float) -> list[CentreOfMassTask]:
-        """The horizontal distance of the centre of mass from the middle of the feet, or none."""
+        """The task for the horizontal distance of the centre of mass from the middle of the feet,
+        if it has a weight."""
         if weight == 0.0:
             return []
         if not self._feet:
@@ -175,7 +178,7 @@ class FrameSolver:
         return [CentreOfMassTask(weights=(weight, weight, 0.0))]
 
     def _first(self, q0: VectorLike | None, frame: int) -> Array:
-        """The posture at a first frame: the example's, as far as there is one."""
+        """The posture (n,) of frame `frame`: the example's if it is complete."""
         if q0 is not None:
             return self.robot.checked(q0, 'q0')
         example = self.example
@@ -189,7 +192,7 @@ class FrameSolver:
         return solve(IkProblem(self.robot, goals), start, restarts=FIRST_RESTARTS).q
 
     def _ask_for_frame(self, frame: int, q: Array) -> None:
-        """Ask for a frame of the example, from q (n,) of the frame before."""
+        """Set the targets of a frame of the example; q (n,) is the posture of the frame before."""
         achieved = q if frame > 0 else None
         for pattern, values in self._patterns:
             pattern.next_frame(values[frame], self.robot, achieved)
@@ -200,7 +203,8 @@ class FrameSolver:
 
 
 def _rates(weights: Weights, period: float) -> list[dict[str, float]]:
-    """The weights of velocities and accelerations, of links and of joints, with the period."""
+    """Arguments for the rates of links and of joints: weights of velocity and acceleration, and
+    the period."""
     velocity, acceleration = (
         np.broadcast_to(checked_weights(k), 2).tolist()
         for k in (weights.velocity, weights.acceleration)
@@ -212,7 +216,7 @@ def _rates(weights: Weights, period: float) -> list[dict[str, float]]:
 
 
 def _each(weights: WeightsLike, count: int, name: str) -> Array:
-    """Weights as (count,). Raises InvalidOption."""
+    """Weights as an array (count,). Raises InvalidOption."""
     array = checked_weights(weights)
     if array.shape not in ((), (count,)):
         raise InvalidOption(f'{name} have shape {array.shape}; one number or {count} are needed')

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals followed in the style of a demonstrated motion: [TakKo] Eq. 1 for one goal at a time.
+"""Follow goals in the style of a demonstrated motion: [TakKo] Eq. 1 for one goal at a time.
 
-A demonstration is a motion of the robot itself. For a goal, the example is its posture where the
-path of its tips comes nearest to the goal, between two frames too: so it is followed however fast
-the goal moves, and also back and forth. The posture for the goal is the least of
+A demonstration is a motion of the robot itself. The example for a goal is its posture where the
+path of its tips is nearest to the goal, interpolated between frames: so it is used at any speed of
+the goal, and in both directions. The posture for the goal minimises
 
     alpha (sum over the tips of weighted position^2 + (l angle)^2) + beta L^2 |q - example|^2
 
-from the example's posture on, L the longest chain to a tip (section 4.3) and l the orientation
-length. A small beta leaves the goal where it is but for some beta L; 1 beside alpha = 0 copies.
+starting at the example. L is the longest chain to a tip (section 4.3), l the orientation length. A
+small beta changes the tips' positions by a multiple of beta L only; alpha = 0 copies the example.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ from ..tasks.reference_motion import total_link_length
 from ..tasks.weights import check_alpha_beta
 from .example import link_paths
 
-BEYOND = 0.05
-"""[rad or m] A measured demonstration may be outside the limits by this much; it is clipped."""
-FARTHEST = 1e3
-"""[rad or m] No demonstration of a joint without limits goes farther."""
+BEYOND = 0.05  # [rad or m] measured demonstrations may exceed the limits by this; they are clipped
+FARTHEST = 1e3  # [rad or m] limit of demonstrations for joints without limits
 
 
 class Demonstration:
-    """A motion of a robot, and the paths of some of its links.
+    """A motion of a robot as an example, and the paths of some of its links.
 
     Joints that the motion does not name have no example. Raises InvalidMotion if it names joints
-    that the robot does not have, or leaves their limits.
+    that the robot does not have, or exceeds their limits.
     """
 
     def __init__(self, robot: Robot, links: Sequence[str], motion: Motion) -> None:
@@ -61,17 +59,18 @@ class Demonstration:
     def nearest(self, points: MatrixLike) -> Array:
         """The posture (n,) at which the links' path is nearest to points (links, 3) [m]."""
         point = np.asarray(points, float).ravel()
-        starts, ways = self.paths[:-1], np.diff(self.paths, axis=0)
-        if not len(ways):
+        starts, spans = self.paths[:-1], np.diff(self.paths, axis=0)
+        if not len(spans):
             return self.postures[0].copy()
-        squares = np.einsum('ij,ij->i', ways, ways)
-        along = np.einsum('ij,ij->i', point - starts, ways) / np.where(squares > 0, squares, 1.0)
+        squares = np.einsum('ij,ij->i', spans, spans)
+        along = np.einsum('ij,ij->i', point - starts, spans) / np.where(squares > 0, squares, 1.0)
         along = np.clip(along, 0.0, 1.0)
-        left = point - starts - along[:, np.newaxis] * ways
+        left = point - starts - along[:, np.newaxis] * spans
         i = int(np.argmin(np.einsum('ij,ij->i', left, left)))
         return self.postures[i] + along[i] * (self.postures[i + 1] - self.postures[i])
 
     def _postures(self, motion: Motion) -> Array:
+        """The postures (frames, n) of a motion, clipped to the limits. Raises InvalidMotion."""
         robot = self.robot
         postures = np.tile(robot.middle_configuration, (len(motion), 1))
         columns = [robot.joint_index(name) for name in motion.joint_names]
@@ -89,7 +88,7 @@ class Demonstration:
 
 
 class ExampleGuide:
-    """Find postures for goals in the style of a demonstration; see the module.
+    """A solver for goals in the style of a demonstration, see the module.
 
     problem : its goals are for the demonstration's links, in order; it is copied
     alpha, beta : weights of goals and example; only beta / alpha matters
@@ -128,7 +127,7 @@ class ExampleGuide:
     def posture(self, targets: Sequence[TransformLike], q: VectorLike) -> Array:
         """The posture (n,) for targets (4, 4) of all goals.
 
-        q (n,) : example for the joints that the demonstration does not name
+        q (n,) : values of joints without an example
 
         Raises InvalidGoal.
         """
@@ -144,5 +143,5 @@ class ExampleGuide:
         return self._solver.solve(self._problem, start).q
 
     def poses(self, q: VectorLike) -> list[Array]:
-        """Poses (4, 4) of the goals' tools at q (n,)."""
+        """Poses (4, 4) of the goals' tool frames at q (n,)."""
         return [self._robot.forward_kinematics(q, g.link) @ g.tool for g in self._goals]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key frames: poses of a robot at some times, and the motion between them.
+"""Key frames: poses of a robot at given times, and the motion between them.
 
-Every joint, every tip and every ball joint's rotation goes through its keys on cubic Bezier
-curves, along straight lines or, for rotations, by spherical linear interpolation [Shoemake1985].
-The speed at a key is the harmonic mean of those before and after it [FritschButland1984], 0 where
-these turn back: so joints have continuous speeds, stay between their keys, and stand still between
-equal ones. Where a tip needs a joint that meets its limit, the speeds of others may jump.
+Joints, tips and rotations of ball joints pass their keys on cubic Bezier curves, built from
+straight lines or, for rotations, from spherical linear interpolation [Shoemake1985]. The speed at
+a key is the harmonic mean of the speeds before and after it [FritschButland1984], 0 where the
+motion turns back. So joints have continuous speeds, stay between their keys, and rest between
+equal ones. If a joint that a tip needs reaches its limit, the speeds of others may jump.
 """
 
 from __future__ import annotations
@@ -33,26 +33,23 @@ from ..solvers import make_solver
 from ..tasks import PositionTask, PostureTask
 from .example import link_paths
 
-BETA = 1e-5
-"""[m^2/rad^2] Weight of a posture beside positions."""
-FARTHEST = 0.01
-"""[m] A pose that leaves a goal by more is refused."""
-SAME = 1e-6
-"""[rad] Angles that differ by less are the same."""
+BETA = 1e-5  # [m^2/rad^2] weight of the posture relative to positions
+FARTHEST = 0.01  # [m] poses with a larger error of a goal are refused
+SAME = 1e-6  # [rad] angles that differ less are equal
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
+# by link: times (k,) [s] and positions (k, 3) [m]
 Goals = Mapping[str, tuple[VectorLike, MatrixLike]]
-"""Times (k,) [s] and positions (k, 3) [m] by link."""
 
 
 class KeyFrames:
-    """Poses of a robot at times, and the motion through them; see the module.
+    """Poses of a robot at given times, and the motion through them, see the module.
 
-    times (k,) : rising [s], two at least
+    times (k,) : ascending [s], at least two
     poses (k, n) : inside the limits
-    tips : links that move from their place in one pose to that in the next on curves of their own,
-        by inverse kinematics; a tip at one place in two poses stays there in between
-    closed : whether the motion is a cycle, whose last pose is its first
+    tips : links that move from pose to pose on curves of their own, by inverse kinematics; a tip
+        that is at the same position in two poses stays there in between
+    closed : True for a cycle, whose last pose equals its first
 
     Raises InvalidMotion, InvalidConfiguration, FrameNotFound.
     """
@@ -98,13 +95,13 @@ class KeyFrames:
     def from_goals(
         cls, robot: Robot, goals: Goals, *, rest: VectorLike | None = None, closed: bool = False
     ) -> KeyFrames:
-        """Poses that bring links to goals at times, as near to a posture as these allow.
+        """Make poses that bring links to goals at given times, as near to a posture as possible.
 
         goals : keys of each link, as `load_goals` reads them. Between its own keys a link moves on
-            its own curve, also past the keys of others
-        rest (n,) : the posture, by default the middle of the limits; slides do not count
+            its own curve, also at the times of others' keys
+        rest (n,) : the posture, by default the middle of the limits; sliding joints do not count
 
-        Raises InvalidMotion where a pose leaves a goal by more than a centimetre.
+        Raises InvalidMotion if a pose leaves a goal by more than a centimetre.
         """
         keys = [(link, *_checked_goals(link, *goals[link])) for link in goals]
         if not keys:
@@ -117,8 +114,8 @@ class KeyFrames:
         posture = robot.middle_configuration if rest is None else robot.checked(rest, 'rest')
         posture = np.clip(posture, robot.lower, robot.upper)
         solver, poses = PostureSolver(robot, list(goals)), [posture]
-        for time, places in zip(times, targets, strict=True):
-            result = solver.solve(posture, places, poses[-1])
+        for time, positions in zip(times, targets, strict=True):
+            result = solver.solve(posture, positions, poses[-1])
             worst = int(np.argmax(result.position_errors))
             if result.position_errors[worst] > FARTHEST:
                 raise InvalidMotion(
@@ -126,14 +123,14 @@ class KeyFrames:
                     f'{100 * result.position_errors[worst]:.1f} cm from its goal'
                 )
             poses.append(result.q)
-        if closed:  # the last begins near the cycle, the first at the posture
+        if closed:  # the last pose began near the cycle, the first one at the posture
             poses[1] = poses[-1]
         frames = cls(robot, times, poses[1:], closed=closed)
         frames._goals = keys
         return frames
 
     def motion(self, rate: float = 60.0) -> Motion:
-        """The motion (frames, n) at so many frames a second, from the first pose to the last.
+        """The motion (frames, n) at a rate [Hz], from the first pose to the last.
 
         The last frame is the latest that is not after the last pose.
         """
@@ -151,7 +148,7 @@ class KeyFrames:
         return Motion(self.robot.joint_names, positions, 1.0 / number)
 
     def goal_paths(self, at: VectorLike) -> Array:
-        """Goals of the tips (frames, tips, 3) [m] at times (frames,)."""
+        """Positions of the tips (frames, tips, 3) [m] at times (frames,) [s]."""
         times = np.asarray(at, float)
         paths = [_along(LINE, path, own, times, self.closed) for _, own, path in self._goals]
         return np.stack(paths, axis=1)
@@ -175,14 +172,14 @@ class KeyFrames:
         return cls(robot, numbers[:, 0], numbers[:, order], tips=tips, closed=closed)
 
     def _goals_of(self, tips: tuple[str, ...]) -> list[tuple[str, Array, Array]]:
-        """Each tip, its times, and its places (k, 3) in the poses."""
+        """Each tip with its times (k,) [s] and its positions (k, 3) [m] in the poses."""
         if not tips:
             return []
         paths = link_paths(self.robot, self.poses, tips)
         return [(tip, self.times, paths[:, i]) for i, tip in enumerate(tips)]
 
     def _between(self, at: Array) -> Array:
-        """The joints (frames, n) without regard to tips."""
+        """The joints (frames, n) at times (frames,) [s], before tips are corrected."""
         keys = self.poses[:, :, np.newaxis]  # each joint for itself
         positions = _along(LINE, keys, self.times, at, self.closed)[:, :, 0]
         for group in self.robot.joint_groups:
@@ -195,21 +192,21 @@ class KeyFrames:
         return np.clip(positions, self.robot.lower, self.robot.upper)
 
     def _turned(self, group: JointGroup, columns: list[int], at: Array) -> Array | None:
-        """A group's angles (frames, 3) by its rotation; None where these are no valid angles.
+        """Angles (frames, 3) of a group, interpolated as a rotation.
 
-        That is where they leave the limits, or pass a singularity.
+        Returns None if they leave the limits or pass a singularity.
         """
-        from scipy.spatial.transform import Rotation  # imported here: it takes a while
+        from scipy.spatial.transform import Rotation  # slow to import
 
         order, keys = group.rotation_order, self.poses[:, columns]
         space = Space(
-            lambda a, b: (a.inv() * b).as_rotvec(), lambda a, way: a * Rotation.from_rotvec(way)
+            lambda a, b: (a.inv() * b).as_rotvec(), lambda a, by: a * Rotation.from_rotvec(by)
         )
         rotations = Rotation.from_euler(order, keys)
-        shown = np.concatenate([at, self.times])
-        turned = _along(space, rotations, self.times, shown, self.closed)
-        in_turn = np.argsort(shown, kind='stable')
-        angles = np.empty((len(shown), 3))
+        asked = np.concatenate([at, self.times])
+        turned = _along(space, rotations, self.times, asked, self.closed)
+        in_turn = np.argsort(asked, kind='stable')
+        angles = np.empty((len(asked), 3))
         angles[in_turn] = _angles(turned[in_turn], order, keys[0])
         lower, upper = self.robot.lower[columns], self.robot.upper[columns]
         inside = ((angles >= lower - SAME) & (angles <= upper + SAME)).all()
@@ -217,17 +214,17 @@ class KeyFrames:
         return angles[: len(at)] if inside and exact else None
 
     def _with_tips(self, at: Array, positions: Array) -> Array:
-        """The joints (frames, n) nearest to these that bring the tips where they should be."""
+        """The joints (frames, n) nearest to `positions` that bring the tips to their curves."""
         solver, goals = PostureSolver(self.robot, self.tips), self.goal_paths(at)
         frames = zip(positions, goals, strict=True)
-        return np.array([solver.solve(q, places, q).q for q, places in frames])
+        return np.array([solver.solve(q, points, q).q for q, points in frames])
 
 
 class PostureSolver:
-    """The posture nearest to another one that brings links to positions.
+    """A solver for the posture nearest to a given one that brings links to given positions.
 
-    It is the least of sum |e|^2 + beta |q - posture|^2, [TakKo] Eq. 1, so it follows both without
-    a jump, even where links can't be at all of their positions. Slides do not count in the
+    It minimises sum |e|^2 + beta |q - posture|^2, [TakKo] Eq. 1, so it changes continuously with
+    both, even if the links can't reach all of their positions. Sliding joints do not count in the
     posture.
     """
 
@@ -238,12 +235,12 @@ class PostureSolver:
         self._problem = IkProblem(robot, [*self._goals, self._posture])
         self._solver = make_solver()
 
-    def solve(self, posture: Array, places: Array, start: Array) -> IkResult:
-        """Find the one nearest to this (n,) with the links at places (links, 3) [m], from a start
-        (n,).
+    def solve(self, posture: Array, positions: Array, start: Array) -> IkResult:
+        """Find the posture nearest to `posture` (n,), from a start (n,), with the links at
+        positions (links, 3) [m].
         """
-        for goal, place in zip(self._goals, places, strict=True):
-            goal.set_target(position=place)
+        for goal, position in zip(self._goals, positions, strict=True):
+            goal.set_target(position=position)
         self._posture.set_rest(posture)
         return self._solver.solve(self._problem, start)
 
@@ -275,28 +272,28 @@ def load_goals(path: str | Path) -> dict[str, tuple[Array, Array]]:
 
 
 class Space(NamedTuple):
-    """Difference of two values (..., k), and a value moved by one; for arrays or rotations."""
+    """Operations of arrays (..., k) or rotations: difference of two values, and moving by one."""
 
     difference: Callable[[Any, Any], Array]
     move: Callable[[Any, Array], Any]
 
     def mix(self, a: Any, b: Any, part: Array) -> Any:
-        """The values at these parts of the ways from a to b."""
-        way = self.difference(a, b)
-        return self.move(a, part.reshape(-1, *[1] * (way.ndim - 1)) * way)
+        """The values at fractions `part` of the displacements from a to b."""
+        displacement = self.difference(a, b)
+        return self.move(a, part.reshape(-1, *[1] * (displacement.ndim - 1)) * displacement)
 
 
-LINE = Space(lambda a, b: b - a, lambda a, way: a + way)
+LINE = Space(lambda a, b: b - a, lambda a, by: a + by)
 
 
 def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> Any:
-    """The values at times `at` (frames,) of the curve through keys at their times (k,)."""
+    """The values at times `at` (frames,) [s] of the curve through keys at `times` (k,) [s]."""
     if len(times) == 1:
         return keys[np.zeros(len(at), int)]
     spans = np.diff(times)
-    ways = space.difference(keys[:-1], keys[1:])
-    per_span = spans.reshape(-1, *[1] * (ways.ndim - 1))
-    speeds = _speeds(ways / per_span, closed)
+    moves = space.difference(keys[:-1], keys[1:])
+    per_span = spans.reshape(-1, *[1] * (moves.ndim - 1))
+    speeds = _speeds(moves / per_span, closed)
     i = np.clip(np.searchsorted(times, at, side='right') - 1, 0, len(spans) - 1)
     part, third = np.clip((at - times[i]) / spans[i], 0.0, 1.0), per_span[i] / 3.0
     start, end = keys[i], keys[i + 1]
@@ -306,13 +303,13 @@ def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> An
         space.move(end, -third * speeds[i + 1]),
         end,
     ]
-    while len(points) > 1:  # de Casteljau's
+    while len(points) > 1:  # de Casteljau's algorithm
         points = [space.mix(a, b, part) for a, b in pairwise(points)]
     return points[0]
 
 
 def _speeds(spans: Array, closed: bool) -> Array:
-    """The speeds (k, ..., m) at keys, for those of the spans between them (k - 1, ..., m)."""
+    """The velocities (k, ..., m) at keys, from the means of the spans (k - 1, ..., m) between."""
     end = np.zeros_like(spans[:1])
     before = np.concatenate([spans[-1:] if closed else end, spans])
     after = np.concatenate([spans, spans[:1] if closed else end])
@@ -326,7 +323,7 @@ def _speeds(spans: Array, closed: bool) -> Array:
 
 
 def _angles(rotations: Any, order: str, first: Array) -> Array:
-    """Angles (frames, 3) of rotations in an order, each the nearest to those before it."""
+    """Euler angles (frames, 3) of rotations, each the nearest to those of the frame before."""
     own = rotations.as_euler(order, suppress_warnings=True)
     middle = -own[:, 1] if order[0] == order[2] else math.pi - own[:, 1]
     other = np.column_stack((own[:, 0] + math.pi, middle, own[:, 2] + math.pi))
@@ -338,6 +335,7 @@ def _angles(rotations: Any, order: str, first: Array) -> Array:
 
 
 def _checked_times(times: VectorLike) -> Array:
+    """Times (k,) [s], at least two, ascending. Raises InvalidMotion."""
     try:
         array = np.array(times, float)
     except (TypeError, ValueError):
@@ -350,7 +348,8 @@ def _checked_times(times: VectorLike) -> Array:
 
 
 def _checked_goals(link: str, times: VectorLike, positions: MatrixLike) -> tuple[Array, Array]:
-    """A link's times (k,) and positions (k, 3); one of each is a place that it never leaves."""
+    """A link's times (k,) [s] and positions (k, 3) [m]; with a single one the link stays there.
+    Raises InvalidMotion."""
     own, path = np.atleast_1d(np.array(times, float)), np.atleast_2d(np.array(positions, float))
     if own.ndim != 1 or path.shape != (len(own), 3) or not np.isfinite(path).all():
         raise InvalidMotion(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A library of motions: examples in a folder, and the one that goes as some goals do."""
+"""A library of motions: a folder of examples, and the one whose path is most like given goals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .sources import load_clip
 
 @dataclass(frozen=True, eq=False)
 class LibraryMotion:
-    """A motion of a library, with the arguments of `retarget` that go with it.
+    """A motion of a library, with its arguments for `retarget`.
 
-    `links` and `joints` map names of the source (key) to names of the robot (value); joints is
-    None where joints of the same name correspond. `scale`, then `transform` (4, 4), take the paths
-    of the source's links into the robot's root link's frame.
+    `links` and `joints` map names of the source (key) to names of the robot (value); if joints is
+    None, joints of the same name correspond. `scale`, then `transform` (4, 4), convert paths of
+    the source's links to the frame of the robot's root link.
     """
 
     name: str
@@ -38,7 +38,7 @@ class LibraryMotion:
     transform: Array
 
     def retarget(self, robot: Robot, **options: Any) -> RetargetResult:
-        """Run `retarget` with this example; options override those of the library."""
+        """Call `retarget` with this example; `options` override those of the library."""
         given: dict[str, Any] = {
             'links': self.links,
             'source': self.source,
@@ -51,7 +51,7 @@ class LibraryMotion:
     def path(self, link: str) -> Array:
         """The path (frames, 3) [m] for a link of the robot, in the robot's root link's frame.
 
-        Raises InvalidOption if no link of the source leads it.
+        Raises InvalidOption if the motion has no path for the link.
         """
         leading = [source for source, own in self.links.items() if own == link]
         if not leading:
@@ -65,10 +65,10 @@ class LibraryMotion:
 
 @dataclass(frozen=True)
 class NearestMotion:
-    """The motion of a library whose path is nearest to some goals.
+    """The motion of a library whose path is nearest to given goals.
 
-    `distance` [m]: its distance. `distances` [m]: those of all motions that lead the link, nearest
-    first.
+    `distance` [m] of its path. `distances` [m]: those of all motions with a path for the link,
+    nearest first.
     """
 
     name: str
@@ -79,10 +79,10 @@ class NearestMotion:
 class MotionLibrary:
     """The motions of a folder, described by its file `library.json`.
 
-    docs/example_guided.md describes that file. `names`: names of the motions, in its order. A
+    docs/example_guided.md has the format of that file. `names`: the motions, in its order. A
     motion is read when it is first needed, and kept.
 
-    Raises InvalidMotion if the description is broken or names a missing file.
+    Raises InvalidMotion if the file is invalid or names a missing file.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -100,10 +100,10 @@ class MotionLibrary:
         return tuple(self._entries)
 
     def load(self, name: str) -> LibraryMotion:
-        """Load a motion and its maps.
+        """Load a motion with its maps of links and joints.
 
-        Raises InvalidOption for a name that is not in the library; InvalidMotion if the file can't
-        be read or its robot lacks a link or joint of the maps.
+        Raises InvalidOption for an unknown name; InvalidMotion if the file can't be read or its
+        robot lacks a link or joint of the maps.
         """
         if name not in self._entries:
             raise InvalidOption(f'no motion {name!r}; the library has {", ".join(self.names)}')
@@ -120,16 +120,16 @@ class MotionLibrary:
 
         path : (k, 3) [m] positions of the goals, in order, at least two, in the robot's root
             link's frame
-        link : a link of the imitating robot; motions that do not lead it are left out
-        by_shape : first scale each motion's path to the length of the goals' path and move it to
-            its start, so that place and size do not count. Directions do
+        link : a link of the imitating robot; motions without a path for it are left out
+        by_shape : True first scales each motion's path to the length of the goals' path and moves
+            it to its start, so that position and size do not count; directions do
 
         The distance is the root mean square of the distances between 100 points of either path,
-        evenly spaced by arc length, so speeds do not count. Of equal ones the first in the file is
-        returned.
+        evenly spaced by arc length, so speeds do not count. Of equal distances the first motion in
+        the file is returned.
 
-        Raises InvalidMotion for a broken path, or one without a shape if `by_shape`; InvalidOption
-        for a link that no motion leads; and the errors of `load`.
+        Raises InvalidMotion for an invalid path, or one without a shape if `by_shape`;
+        InvalidOption for a link without any path; and the errors of `load`.
         """
         points = checked_path(path)
         if by_shape and not has_shape(points):
@@ -143,7 +143,7 @@ class MotionLibrary:
         return NearestMotion(name, distance, distances)
 
     def _leading(self, link: str) -> list[str]:
-        """The names of the motions that lead a link of the robot."""
+        """The names of the motions with a path for a link of the robot. Raises InvalidOption."""
         names = [name for name, entry in self._entries.items() if link in entry.links.values()]
         if not names:
             links = {link for entry in self._entries.values() for link in entry.links.values()}
@@ -154,6 +154,7 @@ class MotionLibrary:
         return names
 
     def _path(self, name: str, link: str) -> Array:
+        """The path (frames, 3) [m] of a motion for a link. Raises InvalidMotion."""
         if (name, link) not in self._paths:
             motion = self.load(name)
             try:
@@ -164,10 +165,11 @@ class MotionLibrary:
 
 
 def _load(name: str, entry: Entry) -> LibraryMotion:
+    """Load a motion. Raises an error if its robot lacks a link or a joint of the maps."""
     source, motion = load_clip(
         entry.file, skeleton=entry.skeleton, rate=entry.rate, robot=entry.robot
     )
-    motion.positions_of(source)  # raises where the file lacks a joint
+    motion.positions_of(source)  # raises if the file lacks a joint
     for link in entry.links:
         source.placement(link)
     for joint in entry.joints or ():

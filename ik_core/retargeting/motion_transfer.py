@@ -5,9 +5,9 @@ In each frame n the joints minimise Eq. 4,
 
     G = alpha G_E + beta G_A + L^2 |q_n - q_(n-1)|_M^2
 
-for all links together: G_E sums the E-errors of every link, G_A is the A-error times L^2, where L
-is the longest chain to one of these links (section 4.3). A joint that slides counts in metres,
-without L^2. Each frame begins where the one before ended, which chooses among the minima.
+for all links together. G_E sums the E-errors of all links, G_A is the A-error times L^2, where L
+is the longest chain to one of these links (section 4.3). A sliding joint counts in metres, without
+L^2. Each frame starts at the result of the one before, which selects among the minima.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class RetargetResult:
 
     `link_errors` (frames, links) [m]: |e - E|; `orientation_errors` [rad] likewise.
     `joint_errors` (frames, joints) [rad or m]: theta - Theta, for the `joints` that have a
-    counterpart. `converged` (frames,): whether the cost is at its minimum. `length` [m]: L.
-    `seconds`: time of solving all frames.
+    counterpart. `converged` (frames,): true if the cost is minimal. `length` [m]: L. `seconds`:
+    time for solving all frames.
     """
 
     motion: Motion
@@ -94,34 +94,34 @@ def retarget(
     solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> RetargetResult:
-    """Imitate a motion with a robot of other proportions; see the module.
+    """Imitate a motion with a robot of other proportions, see the module.
 
-    motion, source : the motion, and the robot that it was made on, as `load_mocap` returns them;
-        without a source the robot itself, for a motion to be scaled, moved or smoothed
-    links : link of the robot (value) that follows the path of a link of the source (key)
+    motion, source : the motion, and the robot that it was made with, as `load_mocap` returns them;
+        without a source the robot itself, to scale, move or smooth a motion of its own
+    links : map of links: the robot's (value) follows the path of the source's (key)
     joints : likewise for joints; by default those of the same name. Joints without a counterpart
         have A-weight 0: only the links determine them
     beta : from 0, where only the links count, to 1, where joints are copied
     alpha : from 0, where only joints count, to 1; by default 1 - beta
     link_weights, joint_weights : factors of alpha and beta; one number, or one for each of
-        `links`, in their order, and of the robot's joints (n,)
+        `links`, in their order, and for each of the robot's joints (n,)
     orientation_weights [m^2/rad^2] : likewise for the orientations of the links, whose axes must
         agree with those of their counterparts; by default only positions count
     velocity_weights [s^2], acceleration_weights [s^4] : kv and ka of both errors, or (2,) for the
-    E-error and the A-error
+        E-error and the A-error
     stiffness : the diagonal of M in Eq. 5, one number or (n,), or the whole matrix (n, n)
-    balance, feet : weight of the centre of mass above the middle of the `feet`, links of the robot
-        among the values of `links`: its horizontal distance counts (z is up in the root link's
-        frame). Needs a robot with masses
+    balance, feet : weight of the horizontal distance of the centre of mass from the middle of the
+        `feet`, links of the robot among the values of `links` (z is up in the root link's frame).
+        Needs a robot with masses
     length : L [m]
     scale : scale of the paths about the origin; 'length': the ratio of the lengths of the chains
         to the links. A floating root is scaled and moved with them
-    transform : (4, 4) moves and turns the scaled paths into the robot's root link's frame
-    base_link : a link of the source in whose frame the paths are taken, for a robot whose base
-        stands still
-    keep_limits : False ignores the robot's limits, which captured motions often break
+    transform : (4, 4) converts the scaled paths to the frame of the robot's root link
+    base_link : a link of the source in whose frame the paths are computed, for a robot with a
+        fixed base
+    keep_limits : False ignores the robot's limits, which captured motions often exceed
     q0 : (n,) start of the first frame
-    progress : see `Progress`
+    progress : called with (frames done, frames)
 
     Raises InvalidOption, InvalidMotion, FrameNotFound, UnsupportedProblem.
     """
@@ -163,14 +163,14 @@ def retarget(
     positions, converged = imitation.run(solver, solver_options or {}, q0, progress)
     seconds = perf_counter() - started
     paths, axes = link_poses(robot, positions, example.links)
-    joints_led = np.flatnonzero(example.mapped)
+    mapped = np.flatnonzero(example.mapped)
     return RetargetResult(
         motion=Motion(robot.joint_names, positions, example.period),
         links=example.links,
-        joints=tuple(robot.joint_names[i] for i in joints_led),
+        joints=tuple(robot.joint_names[i] for i in mapped),
         link_errors=np.linalg.norm(paths - example.paths, axis=2),
         orientation_errors=_angles(example.orientations, axes),
-        joint_errors=(positions - example.postures)[:, joints_led],
+        joint_errors=(positions - example.postures)[:, mapped],
         converged=converged,
         length=length,
         seconds=seconds,

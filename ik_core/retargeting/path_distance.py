@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far apart two paths are, whatever their speeds and numbers of points."""
+"""The distance between two paths, regardless of their speeds and numbers of points."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from ..exceptions import InvalidMotion
 from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 
-POINTS = 100
-"""Points of a path that is compared."""
-FARTHEST = 1e9
-"""[m] A point farther out is a mistake."""
-STILL = 1e-9
-"""[m] A path that is no longer than this has no shape."""
+POINTS = 100  # to which paths are resampled
+FARTHEST = 1e9  # [m] points farther out are mistakes
+STILL = 1e-9  # [m] shorter paths have no shape
 
 
 def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False) -> float:
-    """The root mean square distance [m] of two paths (k, 3) and (m, 3) [m], at least a point each.
+    """The root mean square distance [m] of two paths (k, 3) and (m, 3) [m] of one or more points.
 
-    Both are resampled to the same points by arc length, evenly from start to end: speeds don't
-    count, directions do. by_shape : the other path is first scaled to the length of `path` and
-    moved to its start, so that place and size don't count; one that stands still is only moved.
+    Both are resampled to the same number of points by arc length, evenly from start to end: speeds
+    do not count, directions do.
+
+    by_shape : True first scales the other path to the length of `path` and moves it to its start,
+        so that position and size do not count; a path without length is only moved
     """
     points, others = _resampled(np.asarray(path, float)), _resampled(np.asarray(other, float))
     if by_shape:
@@ -33,7 +32,7 @@ def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False
 
 
 def checked_path(path: MatrixLike, least: int = 2) -> Array:
-    """A path (k, 3) [m] of at least so many points, as floats. Raises InvalidMotion."""
+    """A path (k, 3) [m] of at least `least` points, as floats. Raises InvalidMotion."""
     try:
         points = np.array(path, float)
     except (TypeError, ValueError) as error:
@@ -53,7 +52,7 @@ def checked_path(path: MatrixLike, least: int = 2) -> Array:
 
 
 def has_shape(path: Array) -> bool:
-    """Whether a path (k, 3) [m] goes anywhere."""
+    """Return whether a path (k, 3) [m] has a length."""
     return bool(_along(path)[-1] > STILL)
 
 
@@ -63,7 +62,7 @@ def _along(path: Array) -> Array:
 
 
 def _resampled(path: Array) -> Array:
-    """POINTS points (POINTS, 3) that are evenly spaced along a path."""
+    """POINTS points (POINTS, 3), evenly spaced along a path (k, 3)."""
     along = _along(path)
     at = np.linspace(0.0, along[-1], POINTS)
     return np.stack([np.interp(at, along, column) for column in path.T], axis=1)

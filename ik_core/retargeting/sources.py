@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions from files of any kind that is known."""
+"""Load motions from files of any supported kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..exceptions import InvalidOption
+from ..robot.joint_tables import load_joint_table, read_heading
+from ..robot.joints import FLOATING_BASE
 from ..robot.mocap.mocap_files import load_mocap
 from ..robot.motion import Motion
 from ..robot.motion_files import SUFFIXES, load_motion
@@ -15,9 +17,9 @@ from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
 
 CAPTURED = ('.amc', '.bvh')
+# [rad] a first frame whose joints are all within REST of zero is a rest pose; it is not part of
+# the motion if a joint moves by more than JUMP to the next frame
 REST, JUMP = 0.2, 0.5
-"""[rad] A first frame with no joint turned further than the one is the rest pose; it is no part of
-the motion where a joint turns further than the other to the next frame."""
 
 
 def load_clip(
@@ -26,30 +28,38 @@ def load_clip(
     skeleton: Path | None = None,
     rate: float | None = None,
     robot: str | None = None,
+    degrees: bool = False,
 ) -> tuple[Robot, Motion]:
-    """A motion and the robot that it was made on.
+    """Load a motion and the robot that it was made with.
 
-    skeleton, rate : of a captured one, see `load_mocap`; robot : of a .csv or .npz, whose joints
-    it names, see `load_robot`. A rest pose that a converter has put before a captured motion is
-    left out. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
+    skeleton, rate : for captured motions, see `load_mocap`
+    rate, degrees : for .csv, see `load_joint_table`
+    robot : for .csv and .npz, the robot whose joints the file names, see `load_robot`
+
+    A rest pose that a converter has put before a captured motion is left out. A .csv may lack
+    joints of the robot. Raises MocapError, InvalidMotion, InvalidOption, UrdfError.
     """
     if path.suffix.lower() in CAPTURED:
         source, motion = load_mocap(path, skeleton, rate=rate)
-        return source, motion[1:] if _begins_elsewhere(source, motion) else motion
+        return source, motion[1:] if _starts_with_rest_pose(source, motion) else motion
     if path.suffix not in SUFFIXES:
         known = ', '.join((*CAPTURED, *SUFFIXES))
         raise InvalidOption(f'{path}: the suffix of a motion is one of {known}')
     if robot is None:
         raise InvalidOption(f'{path}: name the robot that it was made on')
-    motion = load_motion(path)
     source = load_robot(robot)
-    if not set(source.joint_names) <= set(motion.joint_names):
+    if path.suffix == '.npz':
+        motion = load_motion(path)
+        if not set(source.joint_names) <= set(motion.joint_names):
+            source = load_robot(robot, floating_base=True)
+        return source, motion
+    if any(name.startswith(FLOATING_BASE) for name in read_heading(path)):
         source = load_robot(robot, floating_base=True)
-    return source, motion
+    return source, load_joint_table(path, source, rate=rate, degrees=degrees)
 
 
-def _begins_elsewhere(source: Robot, motion: Motion) -> bool:
-    """Whether the first frame is the rest pose, and the motion is elsewhere in the next one."""
+def _starts_with_rest_pose(source: Robot, motion: Motion) -> bool:
+    """Return whether the first frame is a rest pose far from the second one."""
     if len(motion) < 2:
         return False
     turns = np.array(source.joint_units) == 'rad'

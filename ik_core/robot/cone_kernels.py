@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of reach cones: spherical polygons, and where a joint's direction is relative to them.
+"""Kernels of reach cones: spherical polygons, and the angle from a direction to their boundary.
 
-A polygon is star-shaped: all of it is seen from an inner direction v. Its corners b_i go round v
-counterclockwise, and
+A polygon is star-shaped: all of it is visible from an inner direction v. Its corners b_i go round
+v counterclockwise, and
 
     edge i      the arc from b_i to b_i+1, in the plane with the normal n_i ~ b_i x b_i+1
     slice i     the triangle v, b_i, b_i+1 [WilhelmsVanGelder2001]
 
 A direction d is between the planes v b_i and v b_i+1 of one slice; it is inside if n_i . d >= 0.
-The next edge bounds d as well if the polygon is convex at their corner: then its plane cuts
-nothing off this slice.
+If the polygon is convex at a corner of that slice, the edge on the other side of the corner bounds
+d as well: its plane cuts nothing off this slice.
 """
 
 from __future__ import annotations
@@ -19,32 +19,30 @@ from typing import Any
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.records import FLOAT, INT, Layout
+from ..kernels.signatures import Array2
 from ..maths.lanes import angle_of
 from ..maths.rotations import Array, frame_at, from_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .kinematics import KIND, PARENT, PRISMATIC, VARIABLE, body_frames, joint_axis
 
+# columns of `edges`: b_i; v x b_i; n_i; 1 if the polygon is convex at b_i, else 0
 CORNER, SIDE, NORMAL, CONVEX = 0, 3, 6, 9
-"""Columns of `edges`: b_i; v x b_i; n_i; 1 where the polygon is convex at b_i, else 0."""
 COLUMNS = 10
-SHORT = 1e-9
-"""Sines of angles below which directions count as parallel."""
-ROUNDING = 1e-12
-"""Sine of an angle that does not count as outside where it is reported."""
-INWARD = 3
-"""Edges at most that bound a direction: that of its slice, and those beside it."""
+SHORT = 1e-9  # directions count as parallel if the sine of their angle is smaller
+ROUNDING = 1e-12  # a direction this far outside [sine] is reported as inside
+INWARD = 3  # most edges that bound a direction: that of its slice, and the one to either side
 
 CONES = Layout(
     'reach_cones',
     ('cones', 'cone_bodies', 'edge_rows', 'robot_joints'),
-    span=(INT, 'cones', 2),  # the first row of `edges` and the one behind the last
+    span=(INT, 'cones', 2),  # rows of `edges`: the first, and the one after the last
     body=(INT, 'cones'),  # row of `tree` that carries the direction
     axis=(FLOAT, 'cones', 3),  # the direction, in the frame of that body
     edges=(FLOAT, 'edge_rows', COLUMNS),
     tree=(INT, 'cone_bodies', 3),  # chains from each cone's link, as in `kinematics`
     geometry=(FLOAT, 'cone_bodies', 14),
     frames=(FLOAT, 'cone_bodies', 12),
-    slopes=(FLOAT, 'robot_joints'),  # of the height above an edge
+    slopes=(FLOAT, 'robot_joints'),  # derivative of the height above an edge
 )
 cones_at = CONES.vector_view()
 
@@ -59,7 +57,7 @@ def _vector(edges: Array, i: int, column: int) -> Vector:
 
 @kernel
 def _slice_of(edges: Array, first: int, last: int, d: Vector) -> int:
-    """The slice between whose planes d is; that of the opposite of v may be any."""
+    """The slice whose planes enclose d; arbitrary for the direction opposite to v."""
     for i in range(first, last):
         after = i + 1 if i + 1 < last else first
         if dot(_vector(edges, i, SIDE), d) >= 0.0 and dot(_vector(edges, after, SIDE), d) < 0.0:
@@ -69,7 +67,7 @@ def _slice_of(edges: Array, first: int, last: int, d: Vector) -> int:
 
 @kernel
 def _height(edges: Array, i: int, d: Vector) -> float:
-    """The angle of d above the plane of an edge [rad]; below it, it is negative."""
+    """The angle of d above the plane of an edge [rad]; negative below it."""
     sine = max(-1.0, min(1.0, dot(_vector(edges, i, NORMAL), d)))
     return float(angle_of(math.sqrt(1.0 - sine * sine), sine))
 
@@ -83,8 +81,8 @@ def _uphill(normal: Vector, d: Vector) -> Vector:
 
 @kernel
 def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector, int]:
-    """The angle [rad] between d, which is outside, and the nearest direction inside; its
-    derivative with respect to d; the corner that is there, -1 on an edge."""
+    """The nearest direction of the polygon to d, which is outside: its angle [rad], the derivative
+    of that with respect to d, and the corner where it is (-1: on an edge)."""
     nearest, slope, corner = math.pi, (0.0, 0.0, 0.0), -1
     for i in range(first, last):
         after = i + 1 if i + 1 < last else first
@@ -107,16 +105,16 @@ def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vect
 
 @kernel
 def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector]:
-    """`_beyond`; 0 and no derivative inside."""
+    """Angle [rad] from d to the polygon and its derivative; zeros inside."""
     if dot(_vector(edges, _slice_of(edges, first, last, d), NORMAL), d) >= -ROUNDING:
         return 0.0, (0.0, 0.0, 0.0)
     angle, slope, _ = _beyond(edges, first, last, d)
     return angle, slope
 
 
-@kernel
-def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """The angle [rad] from the unit vector (x, y, z) to the polygon, 0 inside; its derivative."""
+@kernel(entry='ik_cone_outside')
+def outside(edges: Array2, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """The angle [rad] from (x, y, z) of length 1 to the polygon, and its derivative; 0 inside."""
     angle, slope = _outside(edges, 0, edges.shape[0], (x, y, z))
     return angle, slope[0], slope[1], slope[2]
 
@@ -126,20 +124,20 @@ def outside(edges: Array, x: float, y: float, z: float) -> tuple[float, float, f
 
 @inline_kernel
 def place_cones(cones: Any, q: Array) -> None:
-    """Place all directions at q (n,)."""
+    """Compute the frames of all cones' links at q (n,)."""
     body_frames(cones.tree, cones.geometry, q, cones.frames)
 
 
 @kernel
 def _direction(cones: Any, k: int) -> Vector:
-    """A cone's direction in the frame of the link that the cone is fixed to."""
+    """The direction of cone k in the frame of the link that the cone is fixed to."""
     axis = cones.axis[k, 0], cones.axis[k, 1], cones.axis[k, 2]
     return from_axes(frame_at(cones.frames, cones.body[k]), axis)
 
 
 @kernel
 def farthest_out(cones: Any) -> float:
-    """The largest angle of a direction outside its cone [rad]; 0 if all are inside."""
+    """The largest angle of a direction beyond its cone [rad]; 0 if all are inside."""
     worst = 0.0
     for k in range(cones.body.shape[0]):
         angle, _ = _outside(cones.edges, cones.span[k, 0], cones.span[k, 1], _direction(cones, k))
@@ -149,7 +147,7 @@ def farthest_out(cones: Any) -> float:
 
 @kernel
 def are_inside(cones: Any) -> bool:
-    """Whether all directions are inside their cones."""
+    """Return whether all directions are inside their cones."""
     for k in range(cones.body.shape[0]):
         d = _direction(cones, k)
         i = _slice_of(cones.edges, cones.span[k, 0], cones.span[k, 1], d)
@@ -160,11 +158,13 @@ def are_inside(cones: Any) -> bool:
 
 @kernel
 def height_above(cones: Any, k: int, side: int, nothing: float) -> float:
-    """The angle of a cone's direction above an edge, and its `slopes`: the edge of its slice (side
-    0), the one before (-1) or the one after (1); `nothing` for an edge that does not bound it.
+    """The angle [rad] of the direction of cone k above an edge; its derivative goes to `slopes`.
 
-    Outside, side 0 is minus the angle to the nearest direction inside, and the other two are the
-    edges that meet there, if that is a corner.
+    side : 0 for the edge of the direction's slice, -1 for the edge before, 1 for the edge after
+    nothing : the value to return if that edge does not bound the direction
+
+    Outside the cone, side 0 is minus the angle to the nearest direction inside, and the other two
+    sides are the edges that meet there, if that is at a corner.
     """
     edges, first, last = cones.edges, cones.span[k, 0], cones.span[k, 1]
     d = _direction(cones, k)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A human figure: 71 angles with limits, as many as the skeleton of [EngellErleben2011] section 6.
+"""A human skeleton: 71 angles with limits, as many as that of [EngellErleben2011] section 6.
 
 Lengths are fractions of the stature [DrillisContini1966]; limits are mean ranges of motion of
-adults [AAOS1965]; masses are fractions of the whole [Winter2009]. At q = 0 the figure stands
+adults [AAOS1965]; masses are fractions of the whole [Winter2009]. At q = 0 the person stands
 upright, x forward, y to the left and z up, its arms at its sides, palms towards the thighs: the
 pose from which ranges of motion are measured.
 
-Where the sources have nothing, numbers are ours: the heights of the joints of the spine, which
-share the range of their part in equal angles; the collarbones; where hands and feet bend.
+Numbers without a source are our own: the heights of the joints of the spine, each of which has an
+equal part of the range of its region; the collarbones; where hands and feet bend.
 """
 
 from __future__ import annotations
@@ -29,32 +29,27 @@ from .robot import Robot
 from .urdf_text import Solid
 
 NAME, ROOT = 'human', 'pelvis'
-SPEED = 2.0 * math.pi
-"""[rad/s] The limit of every angle; ours."""
+SPEED = 2.0 * math.pi  # [rad/s] the limit of every angle; our own
 
 # Heights and lengths as fractions of the stature [DrillisContini1966]
 SHOULDER, HIP, ANKLE = 0.818, 0.530, 0.039
-SHOULDER_ASIDE, HIP_ASIDE = 0.129, 0.0955
-"""Distances from the middle to one side."""
+SHOULDER_ASIDE, HIP_ASIDE = 0.129, 0.0955  # distances from the middle to one side
 UPPER_ARM, FOREARM, HAND = 0.186, 0.146, 0.108
 THIGH, SHANK, FOOT = 0.245, 0.246, 0.152
 
-# Ours
+# Heights of the joints of the spine: from the sacrum, under the ribs, and up to the skull; our own
 LUMBAR, THORACIC, CERVICAL = (0.585, 0.606, 0.626, 0.647, 0.667), (0.688, 0.741, 0.795), (
     0.848, 0.883, 0.918,
 )  # fmt: skip
-"""Heights of the joints of the spine: from the sacrum, under the ribs, and up to the skull."""
-COLLARBONE = (0.02, 0.015, 0.820)
-"""Place of the left collarbone's beginning, at the breastbone."""
-PALM = 0.5 * HAND
-HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT
-"""Distances from the ankle back to the heel, and forward to the toes."""
+COLLARBONE = (0.02, 0.015, 0.820)  # near end of the left collarbone, at the breastbone; our own
+PALM = 0.5 * HAND  # our own
+HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT  # from the ankle back to the heel, and forward to the toes
 
 
-# Masses as fractions of the whole, and their centres as fractions of the way from the joint above
-# to the one below [Winter2009] (Table 4.1, after Dempster)
+# Masses as fractions of the whole, and their centres as fractions of the distance from the joint
+# above to the one below [Winter2009] (Table 4.1, after Dempster). The trunk's mass is spread
+# evenly over its height, from the hips to the shoulders.
 HEAD_AND_NECK, TRUNK = 0.081, 0.497
-"""The trunk's is spread evenly over its height, from the hips to the shoulders."""
 LIMB_MASSES = {
     'upper_arm': (0.028, 0.436),
     'forearm': (0.016, 0.430),
@@ -63,10 +58,8 @@ LIMB_MASSES = {
     'shank': (0.0465, 0.433),
     'foot': (0.0145, 0.5),
 }
-EAR = 0.936
-"""Height of the ear canal, where the centre of head and neck is; ours."""
-BODY_MASS_INDEX = 22.0
-"""Body mass index [kg/m^2] that gives the default mass; ours."""
+EAR = 0.936  # height of the ear canal, where the centre of head and neck is; our own
+BODY_MASS_INDEX = 22.0  # [kg/m^2] gives the default mass; our own
 
 COMMENT = """A person, written by `ik human`: lengths as fractions of the stature of Drillis and
        Contini, ranges of motion of the AAOS, masses of Winter (docs/references.md), moments of
@@ -78,10 +71,10 @@ Numbers = tuple[float, ...]
 
 
 class Movement(NamedTuple):
-    """An angle: its axis, and its range [deg] on the left side.
+    """An angle of a joint: its axis, and its range [deg] on the left side.
 
-    On the right side x and z are mirrored. What swings forward turns about -y, what swings to
-    the left about x, what turns to the left about z.
+    On the right side x and z are mirrored. Positive angles: about -y a limb swings forward, about
+    x it swings to the left, about z it turns to the left.
     """
 
     axis: str
@@ -89,15 +82,15 @@ class Movement(NamedTuple):
     upper: float
 
 
-# [AAOS1965], but for the collarbones
+# [AAOS1965], except for the collarbones. Spine: extension and flexion, bending to the sides,
+# rotation
 SPINE = Movement('Y', -30.0, 80.0), Movement('X', -35.0, 35.0), Movement('Z', -45.0, 45.0)
-"""Extension and flexion, bending to the sides, rotation."""
 NECK = Movement('Y', -45.0, 45.0), Movement('X', -45.0, 45.0), Movement('Z', -60.0, 60.0)
 LIMBS = {
     # depression, elevation; retraction and protraction
     'collarbone': (Movement('X', -5.0, 45.0), Movement('Z', -15.0, 15.0)),
-    # flexion, extension; adduction, abduction; internal, external rotation. What is abduction by
-    # more than a right angle there is flexion by more than a right angle here.
+    # flexion, extension; adduction, abduction; internal, external rotation. The source's abduction
+    # beyond a right angle is flexion beyond a right angle here.
     'shoulder': (
         Movement('Y', -180.0, 60.0), Movement('X', -75.0, 90.0), Movement('Z', -70.0, 90.0),
     ),
@@ -124,10 +117,10 @@ LIMBS = {
 def human(
     stature: float = 1.75, mass: float | None = None, *, floating_base: bool = False
 ) -> Robot:
-    """Return a human figure of so many metres.
+    """The skeleton of a person of a stature [m].
 
     mass [kg] : by default 22 kg/m^2 times the square of the stature
-    floating_base : give it six more joints, between the root link `world` and the pelvis
+    floating_base : add six joints, between the root link `world` and the pelvis
 
     The pelvis, its root link, is midway between the hips. Tips: `head_top`, and `left_` and
     `right_` `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
@@ -142,7 +135,7 @@ def human(
 
 
 def human_joints(stature: float) -> list[Joint]:
-    """Return the joints of `human`, parents first."""
+    """The joints of `human`, parents first. Raises InvalidOption."""
     size = exact_number(stature, float)
     if size is None or not 0.1 <= size <= 10.0:
         raise InvalidOption(f'stature = {stature!r} [m]: a number from 0.1 to 10 is needed')
@@ -150,11 +143,11 @@ def human_joints(stature: float) -> list[Joint]:
 
 
 def human_cones() -> tuple[ReachCone, ...]:
-    """Return reach cones of the upper arms and the thighs of `human`, the left one of each first.
+    """Reach cones of the upper arms and the thighs of `human`, each left before right.
 
-    Each is a sinus cone inside the box of the joint's first two angles: about the middle of
-    flexion and extension, with these ranges as axes of ellipses. It cuts off the corners of the
-    box, where two angles are at their ends at once; that shape is ours.
+    Each is a sinus cone inside the box of the joint's first two angles: its centre is the middle
+    of flexion and extension, and the ranges of the two angles are the axes of its ellipses. It
+    cuts off the corners of the box, where both angles are at their limits; that shape is our own.
     """
     cones = []
     for joint, parent, child in (('shoulder', 'collarbone', 'upper_arm'), ('hip', ROOT, 'thigh')):
@@ -177,7 +170,7 @@ def human_cones() -> tuple[ReachCone, ...]:
 
 
 def _trunk(size: float) -> Iterator[Joint]:
-    """The spine from the pelvis to the skull, and the top of the head."""
+    """Joints of the spine from the pelvis to the skull, and the top of the head."""
     ribs = len(LUMBAR) + len(THORACIC)
     heights = [HIP, *LUMBAR, *THORACIC, *CERVICAL]
     names = [f'lumbar_{k + 1}' for k in range(len(LUMBAR))]
@@ -193,13 +186,13 @@ def _trunk(size: float) -> Iterator[Joint]:
 
 
 def _trunk_links() -> list[str]:
-    """The links of the trunk, upwards."""
+    """Names of the links of the trunk, upwards."""
     lumbar = [f'lumbar_{k + 1}_link' for k in range(len(LUMBAR))]
     return [ROOT, *lumbar, *(f'thoracic_{k + 1}_link' for k in range(len(THORACIC)))]
 
 
 def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
-    """Arm and leg of one side, which is `sign` times the left one."""
+    """Joints of the arm and the leg of one side; `sign` is 1 for 'left', -1 for 'right'."""
     x, y, z = COLLARBONE
     chest = f'thoracic_{len(THORACIC)}_link'
     rows = [
@@ -227,7 +220,7 @@ def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
 
 
 def _mirrored(movement: Movement) -> Movement:
-    """The mirrored movement, on the right side."""
+    """The movement of the right side for one of the left."""
     axis, lower, upper = movement
     return movement if axis == 'Y' else Movement(axis, -upper, -lower)
 
@@ -265,7 +258,7 @@ def _shift(offset: Sequence[float]) -> Array:
 
 
 def _inertials(size: float, whole: float) -> dict[str, Inertial]:
-    """Masses of links by name. Raises InvalidOption."""
+    """Inertials by link, for a stature [m] and a mass [kg]. Raises InvalidOption."""
     mass = exact_number(whole, float)
     if mass is None or not 0.0 < mass < math.inf:
         raise InvalidOption(f'mass = {whole!r} [kg]: a positive number is needed')
@@ -282,8 +275,8 @@ def _inertials(size: float, whole: float) -> dict[str, Inertial]:
         'shank': (0.0, 0.0, -SHANK),
         'foot': (SOLE, 0.0, -ANKLE),
     }
-    for link, (fraction, way) in LIMB_MASSES.items():
-        x, y, z = (way * value for value in below[link])
+    for link, (fraction, along) in LIMB_MASSES.items():
+        x, y, z = (along * value for value in below[link])
         found[f'left_{link}'] = found[f'right_{link}'] = fraction, (x, y, z)
     return {
         link: Inertial(mass * fraction, size * np.array(centre))
@@ -291,7 +284,7 @@ def _inertials(size: float, whole: float) -> dict[str, Inertial]:
     }
 
 
-# --- what it looks like: our own -----------------------------------------------------------------
+# --- drawn shapes: our own -----------------------------------------------------------------------
 
 SKIN, SHIRT, TROUSERS, SHOE = (
     (0.87, 0.73, 0.63, 1.0), (0.36, 0.49, 0.62, 1.0), (0.27, 0.30, 0.36, 1.0),
@@ -300,11 +293,11 @@ SKIN, SHIRT, TROUSERS, SHOE = (
 
 
 def human_shapes(stature: float) -> dict[str, list[Solid]]:
-    """Return what a figure of so many metres looks like, by link, for `urdf_text`."""
+    """Shapes to draw a person of a stature [m], by link, for `urdf_text`."""
     shapes: dict[str, list[Solid]] = {}
     for link, kind, size, centre, colour in [*_drawn_trunk(), *_drawn_limbs()]:
-        sizes, place = (tuple(stature * value for value in values) for values in (size, centre))
-        shapes.setdefault(link, []).append(Solid(kind, sizes, place, colour))
+        sizes, at = (tuple(stature * value for value in values) for values in (size, centre))
+        shapes.setdefault(link, []).append(Solid(kind, sizes, at, colour))
     return shapes
 
 

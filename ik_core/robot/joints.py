@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints as a robot description has them, and their folding into the arrays of a Robot.
+"""Joints as a robot description has them, and their conversion to the arrays of a Robot.
 
-Every joint is 1-dof inside: fixed joints are folded into the frame of the next one, and a
-floating or planar joint becomes a stack of prismatic and revolute ones. The frames of the
-moving bodies are turned so that each joint's axis is z, which is what `kinematics` computes
-with.
+Every joint is 1-dof inside: fixed joints are folded into the frame of the next joint, and a
+floating or planar joint becomes a stack of prismatic and revolute joints. The frames of the
+moving bodies are rotated so that each joint's axis is z, as `kinematics` requires.
 
-A ball joint becomes three revolute ones on top of each other, in the order that its source
-names: 'ZYZ' is R = Rz(phi) Ry(psi) Rz(theta) of [EngellErleben2011] A.16 (whose
-corner is 1, not 0), 'ZXY' that of a BVH file with these channels. Its Jacobian's columns are
-those of A.22, with the cross products of A.18: the matrix printed at A.8 is not that of one.
-Whatever the order, one middle angle makes the first and the third axis parallel: 0 for 'ZYZ',
-a right angle for 'ZXY'. A universal joint is a ball joint with two axes only.
+A ball joint becomes three revolute joints at one point, in the order of its source: 'ZYZ' is
+R = Rz(phi) Ry(psi) Rz(theta) of [EngellErleben2011] A.16 (whose corner is 1, not 0), 'ZXY' that of
+a BVH file with these channels. The columns of its Jacobian are those of A.22, with the cross
+products of A.18: the matrix printed at A.8 is not a cross product. In every order one middle angle
+makes the first and the third axis parallel: 0 for 'ZYZ', a right angle for 'XYZ'. A universal
+joint is a ball joint with two axes only.
 
-A screw becomes a revolute joint, and a prismatic one on the same axis that mimics it: a nut that
+A screw becomes a revolute joint and a prismatic joint on the same axis that mimics it: a nut that
 turns by q moves by q pitch / 2 pi.
 """
 
@@ -34,20 +33,22 @@ from .kinematics import PRISMATIC, REVOLUTE
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 MULTI_DOF = ('floating', 'planar')
+# the joint that `carried_by_floating_base` adds, and the root link above it
 FLOATING_BASE, WORLD = 'floating_base', 'world'
-"""The joint that `carried_by_floating_base` adds, and the root link of what floats."""
 LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk')
 RATES = LIMITS[2:]
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
 
-SINGULAR_MARGIN = 0.5
-"""How far from its singular middle angle [rad] a ball joint starts by default."""
+SINGULAR_MARGIN = 0.5  # [rad] distance of default starts of ball joints from their singular angle
 
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint's position is multiplier * (position of `joint`) + offset [rad or m]."""
+    """Coupling of a joint: its position is multiplier * (position of `joint`) + offset.
+
+    The offset is in rad or m.
+    """
 
     joint: str
     multiplier: float = 1.0
@@ -55,8 +56,8 @@ class Mimic:
 
 
 class JointLimits(NamedTuple):
-    """The limits of a joint: of its position [rad or m], velocity, acceleration and jerk (per s,
-    s^2 and s^3)."""
+    """Limits of a joint: of position [rad or m], velocity, acceleration and jerk (per s, s^2,
+    s^3)."""
 
     lower: float
     upper: float
@@ -74,11 +75,11 @@ class Joint:
     the joint's frame (for a planar joint the normal of the plane). Limits in rad or m, and per s
     (velocity), s^2 (acceleration) and s^3 (jerk); inf for no limit.
 
-    A ball or universal joint turns about the axes of its frame in `rotation_order`, each turned by
-    the ones before (intrinsic): 'ZYZ' (default of a ball joint), 'XYZ', ..., or two axes such as
-    'ZX'. Its limits are numbers for all angles, or arrays in that order. A floating joint also
-    turns so, by default 'ZYX', without limits. A screw turns about its axis, its position in rad,
-    and moves along it by `pitch` [m] in a turn.
+    A ball or universal joint turns about the axes of its frame in `rotation_order`, each carried
+    by the ones before (intrinsic): 'ZYZ' (default of a ball joint), 'XYZ', ..., or two axes such
+    as 'ZX'. Its limits are numbers for all angles, or arrays in that order. The rotation of a
+    floating joint has an order, too, by default 'ZYX', but no limits. A screw turns about its
+    axis, its position in rad, and moves along it by `pitch` [m] per turn.
     """
 
     name: str
@@ -104,8 +105,8 @@ class Joint:
 
 @dataclass(frozen=True)
 class JointGroup:
-    """A joint of the source: its name, its kind, its indices into q; of a ball, universal or
-    floating joint also the order of its rotations.
+    """A joint of the source: name, kind and indices into q; the order of the rotations of a ball,
+    universal or floating joint.
     """
 
     name: str
@@ -115,14 +116,14 @@ class JointGroup:
 
     @property
     def ball(self) -> tuple[int, ...]:
-        """The three indices that together turn about any axis, or () where none do."""
+        """The three indices of rotations about any axis; () for other kinds of joints."""
         return {'ball': self.indices, 'floating': self.indices[3:]}.get(self.kind, ())
 
 
 @dataclass(frozen=True, eq=False)
 class LinkPlacement:
-    """Where a link is: its body (-1: the root's), its transform (4, 4) in the body's frame,
-    and by how many fixed joints it is away from the body's first link."""
+    """Pose of a link on its body: the body (-1: the root link's), the transform (4, 4) in the
+    body's frame, and the number of fixed joints between the body's first link and it."""
 
     body: int
     transform: Array
@@ -132,7 +133,7 @@ class LinkPlacement:
 def carried_by_floating_base(
     links: Sequence[str], joints: Sequence[Joint]
 ) -> tuple[list[str], list[Joint]]:
-    """The tree with a floating joint above its root. Raises UrdfError where names are taken."""
+    """Add a floating joint above the root of a tree. Raises UrdfError if its names exist."""
     if WORLD in links or any(joint.name == FLOATING_BASE for joint in joints):
         raise UrdfError(
             f'a floating base adds a link {WORLD!r} and a joint {FLOATING_BASE!r}: the robot has '
@@ -146,7 +147,8 @@ def carried_by_floating_base(
 def split_joints(
     joints: Sequence[Joint], free_joints: Sequence[str]
 ) -> tuple[list[Joint], list[tuple[Joint, list[str]]]]:
-    """1-dof joints, in the same order, and every former joint with the names of its parts.
+    """Split joints into 1-dof joints, in the same order; return also each moving joint of the
+    source with the names of its parts.
 
     Floating and planar joints that `free_joints` does not name become fixed.
     """
@@ -178,7 +180,7 @@ def split_joints(
 def joint_groups(
     groups: Sequence[tuple[Joint, list[str]]], index: dict[str, int]
 ) -> tuple[JointGroup, ...]:
-    """Joints of the source by their indices into q, from `split_joints`."""
+    """Make the groups of `Robot`; `groups` are those of `split_joints`, `index` is by name."""
     return tuple(
         JointGroup(
             joint.name,
@@ -194,8 +196,8 @@ def _stack(joint: Joint) -> list[Joint]:
     """The 1-dof joints of a floating (x, y, z, yaw, pitch, roll) or planar (x, y, yaw) joint.
 
     A floating joint turns in its `rotation_order`: 'ZXY' is yaw, roll, pitch. A planar joint moves
-    in the plane whose normal is its axis. For the axis z, its x and y are those of the joint's
-    frame; for another one, these as the shortest turn of z onto it turns them.
+    in the plane whose normal is its axis. If the axis is z, its x and y are those of the joint's
+    frame; otherwise they are rotated by the shortest turn of z onto the axis.
     """
     if joint.kind == 'planar':
         names = ['x', 'y', 'yaw']
@@ -208,11 +210,11 @@ def _stack(joint: Joint) -> list[Joint]:
         Joint(name, 'prismatic' if i < shifts else 'continuous', '', '', axis=axis)
         for i, (name, axis) in enumerate(zip(names, axes, strict=True))
     ]
-    return _pile(joint, parts)
+    return _in_series(joint, parts)
 
 
-def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
-    """`parts`, on top of each other in the place of `joint`, called '<joint>/<part>'."""
+def _in_series(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
+    """Connect `parts` in series in place of `joint`; their names are '<joint>/<part>'."""
     pile = []
     parent, origin = joint.parent, joint.origin
     for part in parts:
@@ -224,8 +226,7 @@ def _pile(joint: Joint, parts: Sequence[Joint]) -> list[Joint]:
 
 
 def _ball(joint: Joint) -> list[Joint]:
-    """The revolute joints of a ball joint, called '<name>/z', '<name>/y', '<name>/z2' for 'ZYZ',
-    or the two of a universal joint."""
+    """The revolute joints of a ball or universal joint, as <name>/z, <name>/y, <name>/z2."""
     order = _checked_order(joint, 3 if joint.kind == 'ball' else 2)
     if joint.mimic is not None:
         raise InvalidOption(
@@ -239,11 +240,11 @@ def _ball(joint: Joint) -> list[Joint]:
         endless = np.isinf([own_limits['lower'], own_limits['upper']]).all()
         kind = 'continuous' if endless else 'revolute'
         parts.append(Joint(name, kind, '', '', np.eye(4), axis, **own_limits))
-    return _pile(joint, parts)
+    return _in_series(joint, parts)
 
 
 def _screw(joint: Joint) -> list[Joint]:
-    """The joint that turns, by the screw's name, and '<name>/slide', which mimics it."""
+    """The revolute joint of a screw, under its name, and '<name>/slide', which mimics it."""
     pitch = exact_number(joint.pitch, float)
     if pitch is None or not math.isfinite(pitch):
         raise InvalidOption(f'screw {joint.name!r}: pitch {joint.pitch!r} [m]: a finite number')
@@ -257,7 +258,7 @@ def _screw(joint: Joint) -> list[Joint]:
 
 
 def _checked_order(joint: Joint, count: int) -> str:
-    """The order of the rotations of a joint about so many axes. Raises InvalidOption."""
+    """The rotation order of a joint with `count` axes. Raises InvalidOption."""
     order = joint.rotations
     again = any(a == b for a, b in pairwise(order))
     if len(order) != count or set(order) - set('XYZ') or again:
@@ -270,17 +271,17 @@ def _checked_order(joint: Joint, count: int) -> str:
 
 
 def _axes(order: str) -> list[Array]:
-    """The unit vectors (3,) that an order of rotations names."""
+    """The unit vectors (3,) of a rotation order."""
     return [np.eye(3)['XYZ'.index(axis)] for axis in order]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """The names, with a 2 behind the third where it is the first again."""
+    """Append a 2 to names that occur before in the list."""
     return [f'{name}2' if name in names[:i] else name for i, name in enumerate(names)]
 
 
 def _of_each_axis(joint: Joint, name: str, count: int) -> list[float]:
-    """A limit of a ball or universal joint for each of its angles."""
+    """The limit `name` of a ball or universal joint, for each of its `count` angles."""
     values = np.asarray(getattr(joint, name), float)
     if values.shape not in ((), (count,)) or np.isnan(values).any():
         raise InvalidOption(
@@ -291,11 +292,11 @@ def _of_each_axis(joint: Joint, name: str, count: int) -> list[float]:
 
 
 def clear_of_singularity(order: str, middle: float, lower: float, upper: float) -> float:
-    """A middle angle in the limits that is no nearer to a singular one than it must be.
+    """The angle nearest to `middle` that keeps SINGULAR_MARGIN from singular middle angles.
 
-    `middle` itself where it is SINGULAR_MARGIN away, else the nearest angle that is, upwards
-    where both sides are alike. Singular are multiples of pi where the first axis is the third
-    ('ZYZ'), and these plus a right angle else ('XYZ').
+    If no angle inside the limits does, the one that is farthest from the singular angle; upwards
+    if both sides are equal. Singular are multiples of pi if the first axis is also the third
+    ('ZYZ'), else these plus a right angle ('XYZ').
     """
     first = 0.0 if order[0] == order[2] else 0.5 * math.pi
     singular = first + math.pi * round((middle - first) / math.pi)
@@ -311,7 +312,8 @@ def clear_of_singularity(order: str, middle: float, lower: float, upper: float) 
 def fold(
     root: str, joints: Sequence[Joint]
 ) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlacement]]:
-    """Moving joints (parents first), their parent bodies and frames in them; all link places."""
+    """Fold fixed joints away: the moving joints (parents first), their parent bodies, their frames
+    (12,) in those, and the placements of all links."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
@@ -344,7 +346,7 @@ def body_arrays(
     frames: Sequence[Array],
     index: dict[str, int],
 ) -> tuple[np.ndarray, Array]:
-    """The `tree` and `geometry` arrays of `kinematics`; `index` finds a joint's place in q."""
+    """The `tree` and `geometry` arrays of `kinematics`; `index` has a joint's index in q."""
     tree = np.empty((len(bodies), 3), np.int64)
     geometry = np.empty((len(bodies), 14))
     for k, joint in enumerate(bodies):
@@ -361,8 +363,8 @@ def joint_limits(
 ) -> tuple[dict[str, Array], list[str]]:
     """The limits by name, each (n,), and warnings.
 
-    The limits of mimic joints are taken over through multiplier and offset; where nothing is
-    left of a range, it stays the driver's own.
+    Limits of mimic joints narrow those of their driver, through multiplier and offset. If that
+    leaves no range, the driver keeps its own, with a warning.
     """
     limits = {name: np.array([getattr(j, name) for j in independent], float) for name in LIMITS}
     lower, upper = limits['lower'], limits['upper']
@@ -389,7 +391,7 @@ def joint_limits(
 
 
 def full_turns(bodies: Sequence[Joint], n: int, index: dict[str, int]) -> np.ndarray:
-    """(n,) bool: whether one turn more or less leaves all that the joint moves in place."""
+    """Mask (n,) of joints that leave everything in place if they make one turn more or less."""
     turns = np.ones(n, bool)
     for joint in bodies:
         mimic = joint.mimic or Mimic(joint.name)

@@ -15,11 +15,8 @@ from ..maths.rotations import Array, IntArray
 from ..options import exact_number
 from .robot import Robot
 
-LEAST, LARGEST = 1e-9, 1e9
-"""Magnitudes of coefficients: beyond, sums lose the smaller ones to rounding."""
-
-FARTHEST = 1e12
-"""Largest magnitude of a bound that is finite."""
+LEAST, LARGEST = 1e-9, 1e9  # magnitudes of coefficients: beyond, sums lose the smaller ones
+FARTHEST = 1e12  # largest magnitude of a finite bound
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class LinearConstraint:
 
 
 def _checked(coefficients: Mapping[str, float]) -> Mapping[str, float]:
-    """The coefficients as finite numbers, those that are 0 left out."""
+    """The coefficients as finite numbers, without those that are 0."""
     if not isinstance(coefficients, Mapping):
         raise InvalidOption(
             f'coefficients {coefficients!r}: numbers by the names of joints are needed, '
@@ -91,10 +88,10 @@ def _checked(coefficients: Mapping[str, float]) -> Mapping[str, float]:
 
 
 class ConstraintRows:
-    """Constraints of a robot, as rows over the variables of a problem.
+    """Linear constraints of a robot, as rows over the variables of a problem.
 
-    Joints that are no variables keep the value that they have at the start, so what they add is
-    a constant. Raises FrameNotFound, UnsupportedProblem.
+    Joints that are not variables keep their value of the start, so they add a constant. Raises
+    FrameNotFound, UnsupportedProblem.
     """
 
     def __init__(
@@ -121,19 +118,21 @@ class ConstraintRows:
 
     @property
     def coupled(self) -> NDArray[np.bool_]:
-        """Mask (variables,) of variables in a constraint."""
+        """Mask (variables,) of variables that occur in a constraint."""
         return np.asarray(self._moving.any(axis=0), bool)
 
     def at(self, q: Array) -> Array:
-        """Rows (k, variables + 2): a normal of length 1, the lower and the upper bound, where all
-        other joints are as in q (n,)."""
+        """Rows (k, variables + 2): a unit normal, the lower and the upper bound, for other joints
+        at their values in q (n,)."""
         bounds = np.array([[one.lower, one.upper] for one in self.constraints])
         rows = np.column_stack([self._moving, bounds - (self._fixed @ q)[:, np.newaxis]])
         return rows / np.linalg.norm(self._moving, axis=1, keepdims=True)
 
     def contradiction(self, sides: Array, robot: Robot) -> InvalidConfiguration:
-        """The error for sides other than 0 (variables + k,) that contradict each other; the
-        variables' limits come first.
+        """The error for constraints that contradict each other.
+
+        sides : (variables + k,), first the variables' limits, then the constraints; not 0 for
+            those that take part
         """
         n = len(self._variables)
         joints = [robot.joint_names[self._variables[j]] for j in np.flatnonzero(sides[:n])]

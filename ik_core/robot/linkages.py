@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages: n rods in a row, joined by hinges or by joints that turn more freely ([Dorta2014]).
+"""Linkages: n rods in series, joined by hinges or by joints that turn more freely ([Dorta2014]).
 
 At q = 0 the rods lie along x. The joint before each rod is one of
 
 - 'hinge': turns about z, so that the linkage moves in a plane;
-- 'two_angle': R_z R_y (section 3.2), turns about z and then about the turned y;
-- 'ball': R_z R_y R_x, turns about any axis; not singular where the rods are in line;
-- 'screw': turns about z, and moves along z by `pitch` in a turn.
+- 'two_angle': R_z R_y (section 3.2), turns about z and then about the rotated y;
+- 'ball': R_z R_y R_x, turns about any axis; not singular while the rods are in line;
+- 'screw': turns about z, and moves along z by `pitch` per turn.
 
 A linkage with branches forks after half of its rods, and has a tip at the end of each branch.
 """
@@ -26,15 +26,13 @@ from .joints import Joint
 from .robot import Robot
 
 JointKind = Literal['hinge', 'two_angle', 'ball', 'screw']
+# the axes of each kind of joint, each carried by the ones before
 ORDERS: dict[JointKind, str] = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 'screw': 'Z'}
-"""The axes that each kind of joint turns about, each turned by those before."""
 
 MOST_RODS = 1000
-SCREW_TURNS = 10
-"""Limit of a screw to each side, by default: a search goes through all turns."""
+SCREW_TURNS = 10  # default limit of a screw in either direction: searches try every turn
 MOST_BRANCHES = 100
-FAN = math.radians(60.0)
-"""Angle between the outermost branches at q = 0."""
+FAN = math.radians(60.0)  # angle between the outermost branches at q = 0
 
 
 def linkage(
@@ -47,17 +45,17 @@ def linkage(
     pitch: float = 0.1,
     branches: int = 1,
 ) -> Robot:
-    """A linkage of rods: from the link `base`, over `rod_1`, `rod_2`, ..., to `tip`.
+    """A linkage of rods: links `base`, `rod_1`, `rod_2`, ..., `tip`.
 
     rods : number of rods
     joint : kind of the joint before every rod, 'hinge', 'two_angle', 'ball' or 'screw'; named
         `joint_1`, ...
     lengths [m] : one length for all rods, or one each
-    limits [rad] : lower and upper limit of every angle; None for no limits, but for screws, which
-        have ten turns to each side
+    limits [rad] : lower and upper limit of every angle; None: no limits, except that screws have
+        ten turns in either direction
     velocity [rad/s] : speed limit of every angle
-    pitch [m] : of screws, in a turn
-    branches : where more than 1, the linkage forks after the first half of its rods (rounded up),
+    pitch [m] : advance of screws per turn
+    branches : if more than 1, the linkage forks after the first half of its rods (rounded up),
         and each branch has the other half; at q = 0 they fan out about z. The names in branches
         end in `_1`, `_2`, ..., as `tip_1`
 
@@ -85,12 +83,12 @@ def linkage(
 def _chain(
     parent: str, origin: Array, rods: range, suffix: str, sizes: Sequence[float], angles: Any
 ) -> list[Joint]:
-    """Joints before rods in a row, the first at `origin` (4, 4) in the parent link's frame."""
+    """Joints of rods in series, the first at `origin` (4, 4) in the parent link's frame."""
     joints: list[Joint] = []
     for i in rods:
-        place = origin if i == rods.start else _along_x(sizes[i - 1])
+        at = origin if i == rods.start else _along_x(sizes[i - 1])
         name, child = f'joint_{i + 1}{suffix}', f'rod_{i + 1}{suffix}'
-        joints.append(Joint(name, parent=parent, child=child, origin=place, **angles))
+        joints.append(Joint(name, parent=parent, child=child, origin=at, **angles))
         parent = child
     return joints
 
@@ -112,7 +110,7 @@ def _rods(rods: int) -> int:
 
 
 def _kind(joint: JointKind, limits: tuple[float, float] | None, pitch: float) -> dict[str, Any]:
-    """The `Joint` of a kind."""
+    """The arguments of `Joint` that depend on the kind of joint."""
     order = ORDERS[joint]
     if joint == 'screw':
         return {'kind': 'screw', 'axis': np.array([0.0, 0.0, 1.0]), 'pitch': pitch}
@@ -123,7 +121,7 @@ def _kind(joint: JointKind, limits: tuple[float, float] | None, pitch: float) ->
 
 
 def _angles(limits: tuple[float, float] | None, velocity: float) -> dict[str, Any]:
-    """The limits of every angle, checked."""
+    """The limits of every angle as arguments of `Joint`. Raises InvalidOption."""
     lower, upper = (-math.inf, math.inf) if limits is None else map(float, limits)
     if limits is not None and not -math.inf < lower <= upper < math.inf:
         raise InvalidOption(f'limits = {lower:g} {upper:g} [rad]: lower <= upper, both finite')
@@ -133,7 +131,7 @@ def _angles(limits: tuple[float, float] | None, velocity: float) -> dict[str, An
 
 
 def _sizes(rods: int, lengths: float | Sequence[float]) -> list[float]:
-    """The length of each rod, checked."""
+    """The length [m] of each rod. Raises InvalidOption."""
     given = list(lengths) if isinstance(lengths, Sequence) else [lengths]
     sizes = [exact_number(length, float) for length in given]
     for size, length in zip(sizes, given, strict=True):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses of links, and the centre of mass that they make.
+"""Masses of links, and the robot's centre of mass.
 
     c(q) = sum m_k c_k(q) / M
 
-A joint moves all bodies above it: about its axis a through p with a x (c' - p) m' / M, or along
-it with a m' / M, for m' and c' of these bodies together.
+A joint moves all bodies above it, whose total mass is m' and whose centre is c'. If it turns about
+the axis a through p, its column of the Jacobian is a x (c' - p) m' / M; if it slides, a m' / M.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Inertial:
 
 
 class Masses(NamedTuple):
-    """Masses of a robot by its bodies, links that are fixed to each other together.
+    """Masses of a robot by body; links fixed to each other count as one.
 
-    `mass` (K + 1,) [kg]: the root's is the last. `moment` (K + 1, 3) [kg m]: mass times centre, in
-    the body's frame. `carried` (K, K): 1 where the joint of the first body moves the second.
+    `mass` (K + 1,) [kg]: the last is the root's. `moment` (K + 1, 3) [kg m]: mass times centre, in
+    the body's frame. `carried` (K, K): 1 if the joint of the first body moves the second.
     """
 
     mass: Array
@@ -42,7 +42,7 @@ class Masses(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The mass [kg] of all."""
+        """The mass [kg] of all bodies."""
         return float(self.mass.sum())
 
 
@@ -51,7 +51,7 @@ def masses_of(
     places: Mapping[str, LinkPlacement],
     tree: NDArray[np.int64],
 ) -> Masses:
-    """The masses by bodies of those by links."""
+    """Sum the masses of links by body."""
     mass, moment = np.zeros(len(tree) + 1), np.zeros((len(tree) + 1, 3))
     for link, inertial in inertials.items():
         place = places[link]  # body -1, the root's, is the last row
@@ -83,7 +83,7 @@ def centre_of_mass_jacobian(
     turns = np.cross(axes, moment - mass[:, np.newaxis] * frames[:, 9:])
     rates = np.where(tree[:, KIND, np.newaxis] == PRISMATIC, slides, turns) / masses.total
     columns = np.zeros((n, 3))
-    np.add.at(columns, tree[:, VARIABLE], rates)  # a mimic joint counts in that which it follows
+    np.add.at(columns, tree[:, VARIABLE], rates)  # mimic joints add to the column of their driver
     return columns.T.copy()
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -15,8 +17,7 @@ from ..maths.argument_types import MatrixLike, Names
 from ..maths.rotations import Array
 from .robot import Robot
 
-MAX_FRAMES = 10_000_000
-"""A period that makes more frames than this is a mistake."""
+MAX_FRAMES = 10_000_000  # more frames mean that the period is a mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +81,9 @@ class Motion:
         return 1.0 / self.period
 
     def resampled(self, period: float) -> Motion:
-        """The motion with another time between frames [s], from the first frame on.
+        """The motion with another time `period` between frames [s], beginning at the same frame.
 
-        Positions in between are interpolated linearly, so remove jumps by whole turns first: see
+        Positions are interpolated linearly, so jumps by whole turns have to be removed first, by
         `unwrapped`. The last frame is the latest that is not after the end.
         """
         period = _checked_period(period)
@@ -95,10 +96,10 @@ class Motion:
         return replace(self, positions=np.stack(columns, axis=1), period=period)
 
     def unwrapped(self, joints: Names | None = None) -> Motion:
-        """The postures without jumps by whole turns: each angle takes the shortest way.
+        """The same postures without jumps by whole turns: each angle changes by less than pi.
 
-        `joints` names the joints that turn, by default all: metres are safe while no joint moves
-        more than pi metres from frame to frame.
+        `joints` names the joints that turn; by default all do. Sliding joints among them are left
+        alone if they move less than pi metres from frame to frame.
         """
         columns = self._columns(self.joint_names if joints is None else joints, 'joints')
         positions = self.positions.copy()
@@ -113,6 +114,17 @@ class Motion:
         """
         return self.positions[:, self._columns(robot.joint_names, f'robot {robot.name!r}')]
 
+    def to_rerun(self, path: str | Path, robot: Robot | None = None) -> None:
+        """Write the motion as a recording of Rerun (.rrd), which `rerun FILE` shows.
+
+        Each joint is a curve over time, `joints/NAME` [rad or m]. With a robot its bodies move as
+        well, with the shapes of its URDF and the paths of its tips, below `robot`.
+
+        Raises InvalidOption without rerun-sdk (extra `rerun`), with the command that installs it,
+        or for another suffix; InvalidMotion if a joint of the robot is missing; OSError.
+        """
+        import_module('ik_viewer.rerun_file').write(self, path, robot)
+
     def _columns(self, names: Names, asked_by: str) -> list[int]:
         index = {name: i for i, name in enumerate(self.joint_names)}
         missing = [name for name in names if name not in index]
@@ -125,7 +137,7 @@ class Motion:
 
 
 def _checked_positions(positions: object, names: tuple[str, ...]) -> Array:
-    """`positions` as a new read-only array (frames, n) of finite numbers."""
+    """Return `positions` as a new read-only array (frames, n) of finite numbers."""
     try:
         array = np.array(positions, float, order='C')
     except (TypeError, ValueError) as error:
@@ -146,7 +158,7 @@ def _checked_positions(positions: object, names: tuple[str, ...]) -> Array:
 
 
 def _checked_period(period: object) -> float:
-    """`period` as a float, and its rate a number too."""
+    """Return `period` [s] as a float from 1e-9 to 1e9, whose inverse is finite, too."""
     try:
         value = float(period)  # type: ignore[arg-type]
     except (TypeError, ValueError):

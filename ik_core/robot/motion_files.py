@@ -9,6 +9,7 @@ arrays `joint_names`, `positions` (frames, n) and `period` [s].
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,8 @@ from ..exceptions import InvalidMotion
 from ..maths.rotations import Array
 from .motion import Motion
 
-MAX_BYTES = 200_000_000
-"""A larger file is no motion of a robot: an hour of 60 joints at 30 Hz as CSV has 130 MB."""
-UNEVEN = 1e-3
-"""[periods] How far the time of a frame may be from where even spacing has it."""
+MAX_BYTES = 200_000_000  # an hour of 60 joints at 30 Hz has 130 MB as CSV
+UNEVEN = 1e-3  # [periods] largest deviation of a frame's time from even spacing
 SUFFIXES = ('.csv', '.npz')
 
 
@@ -62,7 +61,7 @@ def load_motion(path: str | Path) -> Motion:
 
 
 def check_suffix(path: Path) -> None:
-    """Raises InvalidMotion where the name of a file is none of a motion's."""
+    """Raise InvalidMotion for a file name without a motion's suffix."""
     if path.suffix not in SUFFIXES:
         raise InvalidMotion(f'{path}: the suffix of a motion is one of {", ".join(SUFFIXES)}')
 
@@ -84,15 +83,16 @@ def _read_archive(path: Path) -> Motion:
         ) from None
 
 
-def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Rows of a CSV file that are not empty: the line, and the stripped cells.
+def read_rows(path: Path, most: int | None = None) -> list[tuple[int, list[str]]]:
+    """The first `most` non-empty rows (None: all) of a CSV file: line number and stripped cells.
 
     Raises InvalidMotion.
     """
     try:
         with path.open(newline='', encoding='utf-8-sig') as file:
             reader = csv.reader(file)
-            return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+            rows = islice(filter(None, reader), most)
+            return [(reader.line_num, [cell.strip() for cell in row]) for row in rows]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidMotion(f'{path} is not a CSV file: {error}') from None
     except OSError as error:
@@ -100,7 +100,8 @@ def read_rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def read_table(path: Path) -> tuple[list[str], list[int], Array]:
-    """Names, 'time' first, of a CSV file, the line of each row, and the numbers (rows, names).
+    """Read a CSV file: the names, 'time' first, the line number of each row, and the numbers
+    (rows, names).
 
     Raises InvalidMotion.
     """
@@ -134,7 +135,7 @@ def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
 
 
 def _period(path: Path, lines: list[int], times: Array) -> Any:
-    """The time between two frames [s], which is the same everywhere."""
+    """The time between frames [s]; raises InvalidMotion if it is not constant."""
     period = (times[-1] - times[0]) / (len(times) - 1)
     even = times[0] + period * np.arange(len(times))
     off = ~(np.abs(times - even) <= UNEVEN * abs(period))

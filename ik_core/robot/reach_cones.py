@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reach cones: limits on where a joint may point a link, for ball joints.
 
-A box of three angles is no good limit of a shoulder: how far the arm may be lifted depends on the
-direction in which it is lifted. Two ways to draw the limit of a direction are in use
-([EngellErleben2011] section 2.1, Fig. 4):
+A box of three angles is no good limit of a shoulder: how far the arm can be lifted depends on the
+direction in which it is lifted. Two limits of a direction are in use ([EngellErleben2011] section
+2.1, Fig. 4):
 
     reach cone  a polygon on the sphere [WilhelmsVanGelder2001]
     sinus cone  a smooth curve round a central direction [MaurelThalmann2000]
 
-Here a sinus cone is a polygon of many corners. The turn of the link about its direction, the
-twist, is left to the limits of the joint's last angle.
+Here a sinus cone is a polygon of many corners. The rotation of the link about its direction, the
+twist, is limited by the limits of the joint's last angle only.
 """
 
 from __future__ import annotations
@@ -27,27 +27,22 @@ from .kinematics import PARENT
 from .relative import relative_chain
 from .robot import Robot
 
-LEAST = 1e-6
-"""Least length of a vector that has a direction."""
-UNIT = 1e-15
-"""Lengths this near to 1 are those of directions."""
-SEEN = 1e-12
-"""Least product v . b_i x b_i+1 of an edge that is seen from inside."""
-NARROW = 1e-3
-"""[rad] Least elevation of a sinus cone, and least distance from pi."""
-SMOOTH = 72
-"""Corners of a sinus cone at least: one every 5 degrees."""
+LEAST = 1e-6  # shorter vectors have no direction
+UNIT = 1e-15  # a length that differs less from 1 is 1
+SEEN = 1e-12  # the least product v . b_i x b_i+1 of an edge that is visible from inside
+NARROW = 1e-3  # [rad] least elevation of a sinus cone, and least distance of one from pi
+SMOOTH = 72  # least number of corners of a sinus cone: one every 5 degrees
 
 
 class ReachCone:
-    """A cone that a direction of a link stays in, seen from another link.
+    """A cone in which a direction of a link stays, as seen from another link.
 
-    link, relative_to : the link, and the link that the cone is fixed to, as a rule its parent
+    link, relative_to : the link, and the link that the cone is fixed to, usually its parent
     axis (3,) : the direction, fixed in `link`: that of the bone
-    corners (k, 3) : directions in the frame of `relative_to`, in the order of the boundary, which
-        goes from each to the next by the shortest arc; at least three
-    inner (3,) : a direction from which all of the boundary is seen, by default the mean of the
-        corners: the cone is what is on its side. It may be wider than a hemisphere, and have dents
+    corners (k, 3) : corners of the cone, directions in the frame of `relative_to`, in order; the
+        boundary joins neighbours by the shortest arc; at least three
+    inner (3,) : a direction inside from which all of the boundary is visible, by default the mean
+        of the corners. The cone may be wider than a hemisphere, and need not be convex
 
     Vectors have any length but zero. Raises InvalidOption.
     """
@@ -84,10 +79,10 @@ class ReachCone:
     ) -> ReachCone:
         """A cone whose boundary is `elevations` (k,) [rad] away from the direction `centre`.
 
-        They are at equal azimuths round `centre`, counterclockwise, the first in the direction of
-        `toward`; both directions are in the frame of `relative_to`. One elevation makes a round
-        cone, four at right angles one of four quarters of ellipses: between two azimuths, 1 / t^2
-        goes from that of the one elevation to that of the other by cos^2 and sin^2.
+        The elevations are at equal azimuths round `centre`, counterclockwise, the first in the
+        direction of `toward`; both directions are in the frame of `relative_to`. One elevation
+        makes a round cone, four at right angles make four quarters of ellipses. Between two
+        azimuths 1 / elevation^2 is interpolated with weights cos^2 and sin^2.
         """
         try:
             angles = np.atleast_1d(np.array(elevations, float, order='C'))
@@ -105,10 +100,10 @@ class ReachCone:
         x = _directions(x - (x @ z) * z, 'the part of `toward` across `centre`')
         each = -(-SMOOTH // len(angles))  # corners from one elevation to the next
         count = each * len(angles)
-        gap, place = np.divmod(np.arange(count), each)
-        share = np.sin(place / each * np.pi / 2) ** 2
+        gap, corner = np.divmod(np.arange(count), each)
+        weight = np.sin(corner / each * np.pi / 2) ** 2
         squares = angles**-2
-        t = ((1.0 - share) * squares[gap] + share * np.roll(squares, -1)[gap]) ** -0.5
+        t = ((1.0 - weight) * squares[gap] + weight * np.roll(squares, -1)[gap]) ** -0.5
         azimuths = 2.0 * np.pi * np.arange(count) / count
         across = np.outer(np.cos(azimuths), x) + np.outer(np.sin(azimuths), np.cross(z, x))
         corners = np.cos(t)[:, np.newaxis] * z + np.sin(t)[:, np.newaxis] * across
@@ -137,7 +132,8 @@ class ReachCone:
         return product
 
     def depth(self, robot: Robot, q: VectorLike) -> float:
-        """The angle [rad] of the direction above the edge of its slice; negative outside."""
+        """The angle [rad] of the direction at q (n,) above the boundary edge that it faces;
+        negative outside."""
         direction, edges = self.direction(robot, q), self.edges
         is_left = edges[:, SIDE:NORMAL] @ direction >= 0.0
         own = np.flatnonzero(is_left & ~np.roll(is_left, -1))
@@ -145,7 +141,7 @@ class ReachCone:
         return float(np.arcsin(np.clip(sine, -1.0, 1.0)))
 
     def _checked_order(self, corners: Array) -> Array:
-        """The corners counterclockwise, as they are seen from `inner`."""
+        """Order the corners counterclockwise as seen from `inner`. Raises InvalidOption."""
         v, following = self.inner, np.roll(corners, -1, axis=0)
         heights = corners @ v
         sines = np.cross(corners, following) @ v
@@ -171,7 +167,7 @@ class ReachCone:
 
 
 def _directions(given: VectorLike | MatrixLike, name: str) -> Array:
-    """Vectors (..., 3) of length 1. Raises InvalidOption."""
+    """Normalise vectors (..., 3). Raises InvalidOption."""
     try:
         vectors = np.array(given, float, order='C')
     except (TypeError, ValueError):
@@ -181,7 +177,7 @@ def _directions(given: VectorLike | MatrixLike, name: str) -> Array:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if not (lengths > LEAST).all():
         raise InvalidOption(f'{name} {given!r} of a reach cone: a direction has no length')
-    lengths[np.abs(lengths - 1.0) < UNIT] = 1.0  # so that a copy is the same to the last bit
+    lengths[np.abs(lengths - 1.0) < UNIT] = 1.0  # so that a copy has the same bits
     unit: Array = vectors / lengths
     return unit
 
@@ -202,7 +198,7 @@ def moved_cones(
 
 
 def cone_record(robot: Robot, cones: Sequence[ReachCone]) -> Record:
-    """The record CONES of `cone_kernels` for some cones of a robot."""
+    """The record CONES of `cone_kernels` for the cones of a robot."""
     chains = [relative_chain(robot, cone.link, cone.relative_to) for cone in cones]
     bodies = np.cumsum([len(chain.tree) for chain in chains])
     edges = np.cumsum([len(cone.edges) for cone in cones])

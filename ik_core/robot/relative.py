@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link seen from another one: the chain between the two, as bodies from the one to the other.
+"""The kinematic chain between two links, for goals relative to a moving link.
 
-For F_k a body's frame in its parent, M_k(q) what its joint does, and P a link's place on its body,
+For F_k a body's frame in its parent, M_k(q) the motion of its joint, and P a link's transform on
+its body,
 
-    T = P_base^-1  prod over the way up of M_k^-1 F_k^-1  prod over the way down of F_k M_k  P_link
+    T = P_base^-1  (product of M_k^-1 F_k^-1, upwards)  (product of F_k M_k, downwards)  P_link
 
-which again is frames and joints in turn: on the way up joints run backwards. So to `kinematics` it
-is a chain like any other, whose root is the base link; common joints of both ways cancel.
+which again alternates frames and joints; joints of the upward part run backwards. So for
+`kinematics` it is a chain like any other, whose root is the base link. Joints above both links
+cancel.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from .robot import Robot
 
 
 class RelativeChain(NamedTuple):
-    """Bodies in the order from the base link: `tree` (K, 3) and `geometry` (K, 14) as Robot has
-    them, each the parent of the next; `place` (4, 4) of the link in the frame of the last."""
+    """A chain of bodies, each the parent of the next, that begins at the base link.
+
+    `tree` (K, 3) and `geometry` (K, 14) are as in `kinematics`; `place` (4, 4) is the link's
+    transform in the frame of the last body.
+    """
 
     tree: NDArray[np.int64]
     geometry: Array
@@ -31,7 +36,7 @@ class RelativeChain(NamedTuple):
 
 
 def relative_chain(robot: Robot, link: str, base_link: str) -> RelativeChain:
-    """The chain from a base link to another link, which moves with the base link."""
+    """The chain from a base link, which may move, to another link."""
     up, down = robot.paths_between(link, base_link)
     bodies = [*up, *down]
     tree, geometry = robot.tree[bodies].reshape(-1, 3), robot.geometry[bodies].reshape(-1, 14)

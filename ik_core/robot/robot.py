@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot: a frozen tree of one-dof joints, held as arrays; forward kinematics by name."""
+"""The robot: an immutable tree of one-dof joints, stored as arrays; forward kinematics by name."""
 
 from __future__ import annotations
 
@@ -46,29 +46,28 @@ from .kinematics import (
 from .limits import LARGEST_POSITION
 from .mass import Inertial, Masses, centre_of_mass, centre_of_mass_jacobian, masses_of
 
-FLOATS = np.dtype(float)
-"""The type of most arrays that are given; whether it is this one is quicker than `==`."""
+FLOATS = np.dtype(float)  # compared by `is`, which is faster than `==`
 
+# links that goals are usually meant for
 TOOL_NAME = re.compile(
     r'tool|tcp|end_?effector|(^|[_/])eef?(_|$)|(^|[_/])gripper$|gripper_(frame|link)',
     re.IGNORECASE,
 )
-"""Usual names of the link that goals are meant for."""
+# names that never mean another link
 TCP_NAME = re.compile(r'tcp|tool0|tool_?(frame|cent)|end_?effector', re.IGNORECASE)
-"""Names of nothing but that link."""
+# links at the end of an arm that goals are not meant for, if there is another link: sensors,
+# copies for collisions or simulators, parts of a gripper
 NO_TIP = re.compile(
     r'camera|optical|depth|rgb|stereo|gazebo|sensor|(^|_)imu|lidar|laser|hokuyo|accelerometer'
     r'|touch|lamp|force_torque|(^|_)ft(_|$)|(^|_)sc$|collision|visual|marker|ar_tag|finger|jaw'
     r'|claw|thumb|knuckle|bumper|(^|_)prop(_|$)',
     re.IGNORECASE,
 )
-"""Names of links at the end of an arm that goals are not meant for, if there is another: sensors,
-copies for collisions or simulators, parts of a gripper."""
+# not `fingers` and `knuckles`: one joint that bends the whole hand of a skeleton
 FINGER = re.compile(r'(finger|knuckle)(?!s(_|/|$))|thumb|pinky|jaw|claw', re.IGNORECASE)
-"""Not `fingers` and `knuckles`: one joint that bends all of a person's hand."""
 GRIPPER = re.compile(r'grip', re.IGNORECASE)
+# joints that move a gripper as a whole
 WRIST = re.compile(r'roll|pitch|yaw|rotat|wrist|twist|swivel|flex', re.IGNORECASE)
-"""Joints with such a name move a gripper as a whole."""
 
 __all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
 
@@ -79,14 +78,14 @@ class Robot:
 
     Arrays of length n run over the independent movable joints in the order of the source: `lower`
     and `upper` [rad or m], `velocity` [rad/s or m/s], `acceleration` [rad/s^2 or m/s^2] and `jerk`
-    [rad/s^3 or m/s^3] (inf for no limit), `continuous`, and `full_turns`, true where one turn more
-    or less is the same posture. `tree` (K, 3) and `geometry` (K, 14) are the arrays of
-    `kinematics`, for K moving joints, mimic ones included, named `body_names`. `inertials` maps
-    links to their masses. `mimic_limits` has the own limits of mimic joints, by name; they narrow
-    the limits of the joint that they follow, unless that would leave none. `urdf` is the
-    description that it was loaded from, '' if it was not from a URDF, and `file` where that was
-    read: collision geometry is taken from there. `counted_urdf` has the joints of `urdf` with the
-    limits that count: soft limits and those of a joint_limits.yaml are written into its <limit>.
+    [rad/s^3 or m/s^3] (inf for no limit), `continuous`, and `full_turns`, true if one turn more or
+    less is the same posture. `tree` (K, 3) and `geometry` (K, 14) are the arrays of `kinematics`
+    for the K moving joints, including mimic joints; `body_names` names them. `inertials` maps
+    links to their masses. `mimic_limits` has the limits of the mimic joints themselves, by name;
+    they narrow the limits of the joint that they follow, unless that would leave no range. `urdf`
+    is the source text, '' if there was none; `file` is its path, against which paths of collision
+    meshes are resolved. `counted_urdf` is `urdf` with the limits in use: soft limits and those of
+    a joint_limits.yaml are written into its <limit>.
     """
 
     name: str
@@ -123,7 +122,7 @@ class Robot:
         free_joints: Sequence[str] = (),
         inertials: Mapping[str, Inertial] | None = None,
     ) -> Robot:
-        """The robot of these joints, which must form a tree (`load_urdf` checks that they do).
+        """Make a robot of these joints, which must form a tree (`load_urdf` checks that they do).
 
         Floating and planar joints move only if `free_joints` names them, since a JointState can't
         carry them. Raises UrdfError if `free_joints` names no such joint, InvalidOption for an
@@ -187,7 +186,7 @@ class Robot:
 
     @cached_property
     def _kernel_arrays(self) -> tuple[NDArray[np.int64], Array]:
-        """`tree` and `geometry` as kernels take them: for read-only arrays numba would compile
+        """Writable copies of `tree` and `geometry`: for read-only arrays numba would compile
         every kernel a second time."""
         return self.tree.copy(), self.geometry.copy()
 
@@ -215,14 +214,15 @@ class Robot:
 
     @property
     def middle_configuration(self) -> Array:
-        """A valid configuration (n,): the middle of the limits, else the one nearest to 0.
+        """A valid configuration (n,): the middle of the limits; 0, or the valid value nearest to
+        0, for joints without two finite limits.
 
         Ball joints keep clear of the middle angle at which they are singular.
         """
         return self.middle_of(self.lower, self.upper)
 
     def middle_of(self, lower: Array, upper: Array) -> Array:
-        """`middle_configuration` for other limits (n,)."""
+        """`middle_configuration` for the limits `lower` and `upper` (n,)."""
         middle = np.clip(0.0, lower, upper)
         ranged = np.isfinite(lower) & np.isfinite(upper)
         middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])
@@ -235,9 +235,9 @@ class Robot:
         return middle
 
     def checked(self, q: VectorLike, name: str = 'q') -> Array:
-        """`q` as a new array (n,) of finite floats; InvalidConfiguration otherwise.
+        """Return `q` as a new array (n,) of finite floats.
 
-        Also for positions beyond `LARGEST_POSITION`.
+        Raises InvalidConfiguration if it is not one, or if a position exceeds `LARGEST_POSITION`.
         """
         vector = self.numbers(q, name)
         if sum(map(abs, vector.tolist())) <= LARGEST_POSITION:  # faster than one by one
@@ -255,7 +255,10 @@ class Robot:
         return vector
 
     def numbers(self, q: VectorLike, name: str = 'q') -> Array:
-        """`q` as a new array (n,) of floats, finite or not; InvalidConfiguration otherwise."""
+        """Return `q` as a new array (n,) of floats, which may be inf or nan.
+
+        Raises InvalidConfiguration.
+        """
         try:
             vector = np.array(q)
             if vector.dtype is not FLOATS:
@@ -270,7 +273,7 @@ class Robot:
         return vector
 
     def checked_rows(self, q: VectorLike | MatrixLike, count: int, name: str = 'q') -> Array:
-        """Configurations for `count` uses: (1, n) if one is for all, else (count, n).
+        """Return one configuration for all of `count` problems (1, n), or one for each (count, n).
 
         Raises InvalidConfiguration, which names the first row that is not finite.
         """
@@ -297,14 +300,14 @@ class Robot:
     def fold_mimic_limits(
         self, limits: float | VectorLike, mimic_limits: Mapping[str, float]
     ) -> Array:
-        """Lower rate limits (n,) of the joints so that mimic joints keep theirs as well.
+        """Reduce rate limits of the joints so that mimic joints keep theirs, too; returns (n,).
 
         limits : one number or (n,), of velocity, acceleration or jerk, inf for no limit
         mimic_limits : limits of mimic joints by name, in their own units
 
         A mimic joint moves `multiplier` times as fast as its driver, so the driver is limited to
-        the mimic joint's limit / |multiplier|. Raises FrameNotFound for a name that is no mimic
-        joint.
+        the mimic joint's limit / |multiplier|. Raises FrameNotFound for a name that is not that of
+        a mimic joint.
         """
         folded = np.array(np.broadcast_to(np.asarray(limits, float), self.n))
         for name, limit in mimic_limits.items():
@@ -318,7 +321,7 @@ class Robot:
         return folded
 
     def placement(self, link: str) -> LinkPlacement:
-        """Body and fixed offset of `link`; FrameNotFound, with the closest names, if unknown."""
+        """Body and fixed offset of `link`; raises FrameNotFound, with the closest names."""
         try:
             return self.places[link]
         except KeyError:
@@ -326,7 +329,7 @@ class Robot:
             raise FrameNotFound(message) from None
 
     def joint_index(self, joint: str) -> int:
-        """Index into q of a joint; raises FrameNotFound if it has none."""
+        """Index of a joint in q; raises FrameNotFound for unknown and for mimic joints."""
         if joint in self.mimic_joints:
             driver = self.mimic_joints[joint].joint
             raise FrameNotFound(f'joint {joint!r} mimics {driver!r} and has no entry in q')
@@ -359,7 +362,7 @@ class Robot:
     ) -> Array:
         """The transform (4, 4) of `link` [m] in the frame of `base_link`.
 
-        q : (n,), or (N, n) for transforms (N, 4, 4), equal to the bit to single ones
+        q : (n,), or (N, n) for transforms (N, 4, 4) that are bitwise equal to single ones
         link : by default `default_tip()`
         base_link : by default the root
 
@@ -379,13 +382,13 @@ class Robot:
         return relative
 
     def frames(self, q: VectorLike) -> Array:
-        """The frames (K, 12) of all bodies in the root link's frame, for `link_transform`."""
+        """The frames (K, 12) of all bodies in the root link's frame, used by `link_transform`."""
         frames = np.empty((len(self.tree), 12))
         body_frames(*self._kernel_arrays, self.checked(q), frames)
         return frames
 
     def _frames(self, q: VectorLike | MatrixLike) -> Array:
-        """`frames` of q (n,), or (N, K, 12) of q (N, n)."""
+        """Frames (K, 12) of all bodies for q (n,), or (N, K, 12) for q (N, n)."""
         try:
             single = np.ndim(q) != 2
         except ValueError:  # rows of different lengths
@@ -409,12 +412,12 @@ class Robot:
     ) -> Array:
         """The geometric Jacobian (6, n) of the origin of `link`: linear, then angular rows.
 
-        q : (n,), or (N, n) for Jacobians (N, 6, n), equal to the bit to single ones
+        q : (n,), or (N, n) for Jacobians (N, 6, n) that are bitwise equal to single ones
         link : by default `default_tip()`
         base_link : reference link and frame of the velocities; by default the root
 
-        In m and rad per rad or m. The column of a joint includes the mimic joints that follow it.
-        Raises the errors of `forward_kinematics`.
+        Units: m and rad per rad or m. The column of a joint includes the mimic joints that follow
+        it. Raises the errors of `forward_kinematics`.
         """
         frames = self._frames(q)
         link = self._default_tip if link is None else link
@@ -428,9 +431,9 @@ class Robot:
         return (columns.T if columns.ndim == 2 else columns.swapaxes(1, 2)).copy()
 
     def _columns_of(self, frames: Array, body: int, point: Array) -> Array:
-        """The columns (n, 6) of a point (3,) [m] that moves with a body, in the root's axes.
+        """Jacobian columns (n, 6) of a point (3,) [m] that moves with a body, in the root's axes.
 
-        Frames (N, K, 12) and points (N, 3) give (N, n, 6).
+        Frames (N, K, 12) and points (N, 3) give columns (N, n, 6).
         """
         columns = np.empty((*point.shape[:-1], self.n, 6))
         if point.ndim > 1:
@@ -471,7 +474,7 @@ class Robot:
         return self._masses
 
     def joint_values(self, q: VectorLike) -> dict[str, float]:
-        """Positions [rad or m] of all movable joints by name, the mimic ones included."""
+        """Positions [rad or m] of all movable joints by name, including mimic joints."""
         values = dict(zip(self.joint_names, self.checked(q).tolist(), strict=True))
         for joint, mimic in self.mimic_joints.items():
             values[joint] = mimic.multiplier * values[mimic.joint] + mimic.offset
@@ -483,7 +486,7 @@ class Robot:
         """The configuration (n,) for positions [rad or m] by name: the inverse of `joint_values`.
 
         values : a mapping, or an object with `name` and `position` such as a JointState. Values of
-            mimic joints are ignored, since these joints follow others
+            mimic joints are ignored, since those follow other joints
         default (n,) : positions of joints without a value; without it every joint needs one
 
         Raises FrameNotFound for an unknown joint, InvalidConfiguration for missing joints and for
@@ -505,12 +508,12 @@ class Robot:
     def tips(self) -> list[str]:
         """The links where movable chains end, the longest chain first.
 
-        Gripper fingers do not count: side branches of prismatic, mimic or mimicked joints only,
-        and joints that are named as a gripper's, see `gripper_joints`. The chain ends at the link
-        that carries them. The nut of a screw is no finger. Of the links fixed to the end of a
-        chain, the tip is the one the most fixed joints away. One named as a tool (tool0, ..._tcp,
-        ..._end_effector) takes precedence, and sensors, copies for collisions and fixed fingers
-        come last.
+        Gripper fingers do not count: side branches that consist of prismatic, mimic or mimicked
+        joints only, and joints named as a gripper's (see `gripper_joints`). The chain then ends at
+        the link that carries them. The nut of a screw does not count as a finger. Among the links
+        fixed to the end of a chain, the tip is the one behind the most fixed joints, except that
+        one named as a tool (tool0, ..._tcp, ..._end_effector) takes precedence, and that sensors,
+        copies for collisions and fixed fingers come last.
         """
         return [self._last_link(body) for body in self._chain_ends()]
 
@@ -536,16 +539,18 @@ class Robot:
         return self._last_link(longest[0])
 
     def gripper_joints(self, link: str) -> list[str]:
-        """The joints between the root and a link that close a gripper, by their names: 'finger',
-        'jaw', 'gripper' and the like, of the joint or of the link that it moves. A wrist's joint,
-        or one that moves a link called gripper, is none.
+        """Names of the joints between the root and `link` that close a gripper.
+
+        They are recognised by 'finger', 'jaw', 'gripper' and the like in the name of the joint or
+        of the link that it moves. A wrist's joint, or one that moves a link called gripper, does
+        not count.
         """
         return [
             self.body_names[k] for k in self._path(self.placement(link).body) if self._grips(k)
         ]
 
     def _grips(self, body: int) -> bool:
-        """Whether a joint closes a gripper, by its name and that of the link that it moves."""
+        """Return whether a joint closes a gripper, by its name and that of the link it moves."""
         name = self.body_names[body]
         if FINGER.search(name) or any(FINGER.search(link) for link in self._moved_links[body]):
             return True
@@ -553,7 +558,7 @@ class Robot:
 
     @cached_property
     def _moved_links(self) -> list[list[str]]:
-        """The link that the joint of each body moves."""
+        """Names of the links at the origin of each body, by body."""
         links: list[list[str]] = [[] for _ in self.tree]
         for link, place in self.places.items():
             if place.body >= 0 and place.depth == 0:
@@ -561,6 +566,7 @@ class Robot:
         return links
 
     def _path(self, body: int) -> list[int]:
+        """Bodies from the root to `body`, parents first."""
         path = []
         while body >= 0:
             path.append(body)
@@ -568,10 +574,11 @@ class Robot:
         return path[::-1]
 
     def _dof(self, body: int) -> int:
+        """The number of variables that move `body`."""
         return len({int(self.tree[k, 2]) for k in self._path(body)})
 
     def _chain_ends(self) -> list[int]:
-        """The bodies where chains end once fingers are cut off, the longest chain first."""
+        """The bodies where chains end, fingers left out, the longest chain first."""
         children: list[list[int]] = [[] for _ in self.tree]
         for k, parent in enumerate(self.tree[:, 0]):
             if parent >= 0:
@@ -592,7 +599,7 @@ class Robot:
         while waiting:
             body = waiting.pop(0)
             branches = children[body]
-            is_palm = not self._grips(body)  # of a finger nothing is cut off: it may be all
+            is_palm = not self._grips(body)  # a branch that begins with a finger may be the arm
             ends_in_fingers = any(
                 self.body_names[k] in coupled or (is_palm and self._grips(k)) for k in branches
             )
@@ -604,13 +611,14 @@ class Robot:
         return sorted(ends, key=self._dof, reverse=True)
 
     def _is_nut(self, body: int) -> bool:
-        """Whether the joint of a body slides on one that turns, and mimics it."""
+        """Return whether the joint of a body slides along a turning joint and mimics it."""
         parent, mimic = int(self.tree[body, 0]), self.mimic_joints.get(self.body_names[body])
         if parent < 0 or mimic is None or self.body_names[parent] != mimic.joint:
             return False
         return bool(self.tree[body, 1] == PRISMATIC != self.tree[parent, 1])
 
     def _last_link(self, body: int) -> str:
+        """The link of a body that goals are most likely meant for."""
         links = [link for link in self.link_names if self.places[link].body == body]
         useful = [link for link in links if not NO_TIP.search(link)]
         named = [link for link in useful if TOOL_NAME.search(link)]
@@ -619,7 +627,7 @@ class Robot:
 
 
 def _positions_by_name(values: Any) -> dict[str, Any]:
-    """Positions by joints, of a mapping or a JointState."""
+    """Positions by joint name, from a mapping or a JointState."""
     if isinstance(values, Mapping):
         return dict(values)
     try:
@@ -637,7 +645,7 @@ def _positions_by_name(values: Any) -> dict[str, Any]:
 
 
 def _casting_of(given: Array) -> Literal['unsafe', 'same_kind']:
-    """How numpy is to make floats: of complex numbers it would drop the imaginary parts."""
+    """The casting rule for conversion to float; complex numbers raise instead of losing a part."""
     return 'same_kind' if given.dtype.kind == 'c' else 'unsafe'
 
 
@@ -648,7 +656,7 @@ def _why_no_numbers(q: Any) -> str:
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> str:
-    """`message` with the name and the closest known ones."""
+    """Append the unknown name and the closest known ones to `message`."""
     close = difflib.get_close_matches(str(name), known, n=5)
     hint = f'did you mean {", ".join(close)}?' if close else f'known: {", ".join(known)}'
     return f'{message} {name!r}; {hint}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`load_robot`: robots of all sources, by the suffix of a file or the name of a shipped one."""
+"""`load_robot`: load a robot from any supported file, or a shipped robot by name."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def load_robot(
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
-    """The robot of a URDF file, the figure of an ASF or BVH file, or a shipped robot by its name.
+    """Load the robot of a URDF file, the skeleton of an ASF or BVH file, or a shipped robot by
+    name.
 
-    `free_base` lets the planar and floating joints of a URDF move, or where there are none adds a
-    floating base. The other options are those of `load_urdf`; a figure floats anyway, and has no
-    joint_limits.yaml.
+    `free_base` lets the planar and floating joints of a URDF move, or adds a floating base if it
+    has none. The other options are those of `load_urdf`; a skeleton floats in any case, and
+    `joint_limits` are refused for it.
 
     Raises UrdfError or MocapError.
     """

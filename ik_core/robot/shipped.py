@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that are shipped beside the code: robots and configuration."""
+"""Find the files shipped with the code: robots and configuration."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def shipped_robots() -> dict[str, Path]:
 def robot_path(name: str) -> Path:
     """The file that a name means: a path, or the name of a shipped robot.
 
-    A file of that name, seen from the current folder, wins over the shipped robot, and that over
-    a folder, which whoever reads it refuses as one. Raises UrdfError, with the names of the
-    shipped robots, where there is none of these.
+    A file of that name in the current folder takes precedence over the shipped robot, which takes
+    precedence over a folder (readers refuse folders with an error of their own). Raises UrdfError,
+    with the names of the shipped robots, if there is none of these.
     """
     scheme, is_url, _ = name.partition('://')
     if is_url and scheme.isalpha():
         raise UrdfError(
             f"can't read {name[:LONGEST_NAME]!r}: {scheme}:// is not looked up: give the path"
         )
-    if _is_path(name) or _is_there(name, Path.is_file):
+    if _is_path(name) or _exists(name, Path.is_file):
         return Path(name)
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name]
-    if _is_there(name, Path.is_dir):
+    if _exists(name, Path.is_dir):
         return Path(name)
     close = difflib.get_close_matches(name, shipped, n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
@@ -63,12 +63,12 @@ def robot_path(name: str) -> Path:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a name can only be that of a file."""
+    """Return whether a name has a folder or a suffix, so that it must be a path."""
     return bool(Path(name).name != name or Path(name).suffix)
 
 
-def _is_there(name: str, kind: Callable[[Path], bool]) -> bool:
-    """Whether a name is that of a file, or a folder."""
+def _exists(name: str, kind: Callable[[Path], bool]) -> bool:
+    """Return whether a name exists as the given kind, a file or a folder."""
     try:
         return bool(name) and kind(Path(name))
     except (OSError, ValueError):  # too long, or with a null byte
@@ -76,7 +76,8 @@ def _is_there(name: str, kind: Callable[[Path], bool]) -> bool:
 
 
 def _shared_folders() -> Iterator[Path]:
-    """The source tree, or <prefix>/share/ik_node: colcon, pip and setup.py install there."""
+    """Folders with shipped files: the source tree, and <prefix>/share/ik_node, where colcon, pip
+    and setup.py install them."""
     if (TREE / 'package.xml').is_file():
         yield TREE
     # The code is somewhere below the prefix: lib/python3.x/site-packages, local/lib/..., Lib.

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load a URDF robot description: strict, silent, and safe with text from strangers.
+"""Load a URDF robot description: strict, silent, and safe for untrusted text.
 
-A description may come over a topic from anybody, so it is taken in four steps:
+A description may come over a topic from any node, so it is loaded in four steps:
 
-1. `urdf_filter`, on expat, keeps links, joints and what of a joint kinematics needs,
-   and drops the rest as it streams by (meshes are never opened). It caps bytes, depth and
-   counts, and refuses a DOCTYPE before any entity can expand. What it keeps is checked here,
-   attribute by attribute, because `urdf_parser_py` names no place for some errors, takes
-   `<parent/>` for a link called 'None', and prints what it does not know.
-2. `urdf_limits` writes soft limits and joint_limits.yaml into the limits, and takes out what
-   `urdf_parser_py` does not know: acceleration, deceleration and jerk.
+1. `urdf_filter`, on expat, keeps links, joints and the parts of them that kinematics needs, and
+   drops the rest while parsing (meshes are never opened). It limits bytes, depth and counts, and
+   refuses a DOCTYPE before any entity can expand. It also checks what it keeps, attribute by
+   attribute, because some errors of `urdf_parser_py` do not name the element, and because that
+   parser reads `<parent/>` as a link called 'None' and prints unknown elements.
+2. `urdf_limits` writes soft limits and joint_limits.yaml into the limits, and takes out the
+   attributes that `urdf_parser_py` does not know: acceleration, deceleration and jerk.
 3. `urdf_parser_py` reads the few elements that are left.
-4. The joints are checked as a whole: one tree, known names, sensible limits, mimics that end at a
-   joint that moves.
+4. The joints are checked as a whole: one tree, known names, sensible limits, and every mimic
+   follows a joint that moves.
 
 Format: http://wiki.ros.org/urdf/XML, and urdfdom where that page is silent.
 """
@@ -43,14 +43,13 @@ if TYPE_CHECKING:
     from urdf_parser_py import urdf as parser
 
 
-MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver may move as much slower only
-TURN = 2.0 * math.pi + 1e-3  # rounded
+MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver's rate limits are divided by it
+TURN = 2.0 * math.pi + 1e-3  # files round 2 pi
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
 
-LONGEST_ARM = 20.0
-"""[m] Longer arms are more likely in another unit."""
+LONGEST_ARM = 20.0  # [m] longer arms are more likely given in another unit
+# ends of warnings about numbers that are more likely in these units
 IN_DEGREES, IN_MILLIMETRES = 'in degrees?', 'in millimetres?'
-"""The ends of remarks on numbers that are more likely in these units."""
 
 _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 _MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -66,37 +65,36 @@ def load_urdf(
 ) -> Robot:
     """Load the robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
 
-    Text that starts with '<' is XML. A name without a suffix or folder, such as 'panda', is that
-    of a shipped robot, in whichever folder Python runs; a file of exactly that name takes
-    precedence.
+    Text that begins with '<' is XML. A name without suffix or folder, such as 'panda', means a
+    shipped robot, unless the current folder has a file of exactly that name.
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
     that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
-    adds a floating joint of that name, which moves, between a new root link `world` and the root,
-    as for a walking humanoid. `joint_limits` is a joint_limits.yaml of MoveIt or ros2_control, or
-    its content as a mapping {joint: {max_acceleration: ...}}; it can only tighten the limits of
-    the URDF. Details:
+    adds a floating joint of that name, which moves, between a new root link `world` and the
+    robot's root, as for a walking humanoid. `joint_limits` is a joint_limits.yaml of MoveIt or
+    ros2_control, or its content as a mapping {joint: {max_acceleration: ...}}; it can only tighten
+    the limits of the URDF. Details:
 
-    - A value that is no number or not finite, a wrong count of numbers, or commas between them are
-      errors.
+    - A value that is not a number or not finite, a wrong count of numbers, or commas between them
+      are errors.
     - A revolute or prismatic joint needs a `<limit>`; a bound left out is 0, as in urdfdom, and
       from version 1.2 on none. A bound of inf or beyond 1e9 means none. Limits on a continuous
       joint are ignored, with a warning. `effort` is never read. A velocity that is missing, zero
       or negative means no limit, with a warning.
-    - `acceleration`, `deceleration` and `jerk` of `<limit>` are read in all versions; of
-      acceleration and deceleration the smaller one limits both.
-    - Where a `<safety_controller>` gives both soft limits and they are narrower than lower and
-      upper, they count instead, with a warning; `soft_limits=False` ignores them.
+    - `acceleration`, `deceleration` and `jerk` of `<limit>` are read in all versions; the smaller
+      of acceleration and deceleration limits both.
+    - If a `<safety_controller>` has both soft limits and they are narrower than lower and upper,
+      they are used instead, with a warning; `soft_limits=False` ignores them.
     - An `<origin>` may have `quat_xyzw` in place of `rpy` from version 1.1 on.
-    - Of a fixed joint, axis and limits are not read, so they may be broken.
+    - Axis and limits of a fixed joint are not read, so they may be invalid.
     - `<axis>` is (1, 0, 0) if left out, and normalised. A zero axis is an error for a joint that
       uses it.
     - A mimic of a mimic is resolved into one multiplier and offset; a cycle is an error. A mimic
-      that names a missing joint (as one robot of example-robot-data does) is ignored, with a
-      warning, and so is one between joints of which either is fixed, floating or planar and so has
-      no single position: the joint then moves by itself if it can.
-    - Of an <inertial>, the mass and its centre are read. A broken one, or one with a negative
-      mass, is ignored with a warning: only a centre of mass needs it.
+      is ignored, with a warning, if it names a missing joint (as in one robot of
+      example-robot-data), or if one of the two joints is fixed, floating or planar and so has no
+      single position: the joint then moves independently if it can.
+    - The mass and centre of an <inertial> are read. An invalid one, or one with a negative mass,
+      is ignored with a warning: only a centre of mass needs it.
     - If an element is given twice in a joint or link, the first counts, with a warning, as in
       urdfdom.
     - Blank lines or a byte order mark before the XML declaration are skipped. The declared
@@ -124,7 +122,7 @@ def _robot(
     free_joints: tuple[str, ...],
     floating_base: bool,
 ) -> Robot:
-    """The robot of these elements."""
+    """Make the robot of the filtered elements."""
     rates, remarks = pop_rates(tree)
     warnings += remarks
     inertials = pop_inertials(tree)
@@ -153,6 +151,7 @@ def _robot(
 
 
 def _check_unique(what: str, names: Iterable[str]) -> None:
+    """Raise UrdfError if a name occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -161,7 +160,7 @@ def _check_unique(what: str, names: Iterable[str]) -> None:
 
 
 def _check_tree(links: Sequence[str], joints: Sequence[parser.Joint]) -> None:
-    """One root, and every other link the child of exactly one joint."""
+    """Raise UrdfError unless there is one root and every other link is the child of one joint."""
     known = set(links)
     parent_joint: dict[str, parser.Joint] = {}
     for joint in joints:
@@ -204,7 +203,10 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict[str, Mimic]:
-    """Express each mimic joint by the joint at the end of its chain of mimics."""
+    """Express each mimic joint by the joint at the end of its chain of mimics.
+
+    Mimics that can't be followed are left out, with a warning.
+    """
     by_name = {joint.name: joint for joint in joints}
     obeyed: dict[str, parser.JointMimic] = {}
     ignored: dict[str, list[str]] = {}
@@ -228,7 +230,7 @@ def _resolve_mimics(joints: Sequence[parser.Joint], warnings: list[str]) -> dict
 
 
 def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> str:
-    """Why the joint's mimic can't be obeyed; empty if it can."""
+    """Return why a joint can't follow its mimic, or '' if it can."""
     driver = by_name.get(joint.mimic.joint)
     if driver is None:
         return f'joint {joint.mimic.joint!r} does not exist'
@@ -242,7 +244,7 @@ def _mimic_problem(joint: parser.Joint, by_name: Mapping[str, parser.Joint]) -> 
 def _follow_mimics(
     first: str, mimics: Mapping[str, parser.JointMimic], resolved: dict[str, Mimic]
 ) -> None:
-    """Resolve the mimic of joint `first`, and those on the way to the end of the chain."""
+    """Resolve the mimic of joint `first`, and those between it and the end of the chain."""
     path: dict[str, None] = {}  # an ordered set
     name = first
     while name in mimics and name not in resolved:
@@ -307,7 +309,7 @@ def _axis(joint: parser.Joint, where: str) -> np.ndarray:
 
 
 def _limits(joint: parser.Joint, where: str, warnings: list[str]) -> tuple[float, float, float]:
-    """Lower, upper and velocity, infinite where there is none."""
+    """Lower and upper limit and velocity of a joint, infinite if not limited."""
     limit = joint.limit
     given = limit is not None and not {limit.lower, -limit.upper} <= {0.0, -math.inf}
     if joint.type not in _MOVABLE:
@@ -331,7 +333,7 @@ def _limits(joint: parser.Joint, where: str, warnings: list[str]) -> tuple[float
 
 
 def _rate(limit: float) -> float:
-    """A limit of velocity, acceleration or jerk, none if it is larger than any robot's."""
+    """A limit of velocity, acceleration or jerk; inf if it is larger than MAX_NUMBER."""
     return limit if limit <= MAX_NUMBER else math.inf
 
 
@@ -341,21 +343,21 @@ def _check_size(where: str, what: str, number: float) -> None:
 
 
 def _remarks(joints: Sequence[Joint], free_joints: Sequence[str]) -> list[str]:
-    """Remarks on the robot for its user."""
+    """Warnings about frozen joints, lengths in millimetres and missing velocity limits."""
     remarks = [
         f'joint {joint.name!r} is {joint.kind}: frozen at zero'
         for joint in joints
         if joint.kind in ('floating', 'planar') and joint.name not in free_joints
     ]
-    remarks += _remark_on_length(joints)
+    remarks += _length_remark(joints)
     unlimited = [j.name for j in joints if j.kind in _MOVABLE and j.velocity == math.inf]
     if unlimited:
         remarks.append(f'no velocity limit: {", ".join(unlimited)}')
     return remarks
 
 
-def _remark_on_length(joints: Sequence[Joint]) -> list[str]:
-    """A remark on an arm of hundreds of metres: the sum of its origins from its first joint on."""
+def _length_remark(joints: Sequence[Joint]) -> list[str]:
+    """A warning if an arm, measured from its first joint, is longer than LONGEST_ARM."""
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes in, a small and well-formed tree of elements out: what `urdf` takes of a description.
-
-`filtered` is the first step of `load_urdf`, which says what it is for.
+"""Filter a robot description: from bytes to a small tree of checked elements, the first step of
+`load_urdf`.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from ..maths.rotations import Array, matrix_from_quaternion
 from ..maths.transforms import rpy_from_matrix
 from .shipped import robot_path, shipped_robots
 
-MAX_BYTES = 10_000_000  # fifty times the largest robot known to us
+MAX_BYTES = 10_000_000  # fifty times the largest known robot
 MAX_DEPTH = 50
 MAX_ELEMENTS = 200_000
 MAX_LINKS = 5_000
 MAX_NAME = 256
 LARGEST = 1e9  # [kg] or [m], of inertials
 
+# versions of URDF from which on `quat_xyzw` is read, and missing limits are infinite
 QUATERNIONS, INFINITE_LIMITS = (1, 1), (1, 2)
-"""Versions of URDF from which on `quat_xyzw` counts, and missing limits are infinite."""
 
 _KINDS = ('revolute', 'continuous', 'prismatic', 'fixed', 'floating', 'planar')
 
@@ -44,9 +43,9 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 
 
 def read(source: str | bytes | os.PathLike[str]) -> tuple[str | bytes, Path | None]:
-    """The description's text or bytes, and the file that it is from, None if it is from none.
+    """Read a description: its text or bytes, and its file (None if `source` is the text).
 
-    Without what may not come before an XML declaration. Raises UrdfError.
+    Blanks and a byte order mark before the XML declaration are removed. Raises UrdfError.
     """
     file = None
     if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
@@ -71,6 +70,7 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str | bytes, Path | No
 
 
 def _trim(data: bytes) -> bytes:
+    """Remove a UTF-8 byte order mark and leading blanks."""
     data = data.removeprefix(b'\xef\xbb\xbf')
     return data if data[:2] in (b'\xff\xfe', b'\xfe\xff') else data.lstrip()
 
@@ -94,7 +94,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
-    """The `<robot>` element with what kinematics needs, checked piece by piece; and warnings."""
+    """Parse and check a description: a `<robot>` with what kinematics needs, and warnings."""
     handler = _Filter()
     xml = expat.ParserCreate()
     xml.buffer_text = True
@@ -109,7 +109,7 @@ def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
 
 
 def parse(xml: expat.XMLParserType, text: str | bytes) -> None:
-    """Let a parser read a description. Raises UrdfError."""
+    """Let an expat parser read a description. Raises UrdfError."""
     try:
         xml.Parse(as_expat_reads(text), True)
     except UrdfError:
@@ -123,6 +123,7 @@ def parse(xml: expat.XMLParserType, text: str | bytes) -> None:
         raise UrdfError(f"the robot description can't be decoded: {error}") from None
 
 
+# encodings that expat can't read, and their codecs: of several standards, the largest
 MULTI_BYTE = {
     **dict.fromkeys(('gb2312', 'gbk', 'gb18030', 'cp936'), 'gb18030'),
     **dict.fromkeys(('shift_jis', 'shift-jis', 'sjis', 'windows-31j', 'cp932'), 'cp932'),
@@ -131,17 +132,16 @@ MULTI_BYTE = {
     **dict.fromkeys(('euc-jp', 'euc_jp'), 'euc_jp'),
     'iso-2022-jp': 'iso2022_jp',
 }
-"""Encodings that expat can't read, and their codecs: of several, the largest."""
 
 
 def declared_encoding(text: bytes) -> str:
-    """The encoding that a description names, in lower case; '' for none."""
+    """The encoding that the XML declaration names, in lower case; '' if none."""
     named = re.match(rb'(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding\s*=\s*["\']([\w.-]+)', text)
     return named[1].decode('ascii').lower() if named else ''
 
 
 def as_expat_reads(text: str | bytes) -> str | bytes:
-    """The text, decoded if it names an encoding that expat can't read. Raises UrdfError."""
+    """Decode encodings that expat can't read; return other text unchanged. Raises UrdfError."""
     if isinstance(text, bytes) and declared_encoding(text) in MULTI_BYTE:
         try:
             return text.decode(MULTI_BYTE[declared_encoding(text)])
@@ -151,7 +151,7 @@ def as_expat_reads(text: str | bytes) -> str | bytes:
 
 
 def text_of(source: str | bytes) -> str:
-    """A description as text, by the encoding that it names or begins with; never an error."""
+    """Decode a description by its declared encoding or byte order mark; never raises."""
     if isinstance(source, str):
         return source
     encoding = declared_encoding(source) or 'utf-8-sig'
@@ -159,7 +159,7 @@ def text_of(source: str | bytes) -> str:
         encoding = 'utf-16'
     try:
         return source.decode(MULTI_BYTE.get(encoding, encoding), errors='replace')
-    except LookupError:  # which no robot is loaded from
+    except LookupError:  # an unknown encoding: `load_urdf` refuses it
         return source.decode('utf-8', errors='replace')
 
 
@@ -184,13 +184,13 @@ def _wrong_bytes(text: bytes, error: UnicodeDecodeError) -> UrdfError:
 
 
 def version_of(robot: Mapping[str, str]) -> tuple[int, int]:
-    """The version of URDF that the attributes of `<robot>` name, by default (1, 0)."""
+    """The URDF version in the attributes of `<robot>`, by default (1, 0)."""
     match = re.fullmatch(r'(\d{1,4})\.(\d{1,4})', robot.get('version', ''), re.ASCII)
     return (int(match[1]), int(match[2])) if match else (1, 0)
 
 
 class _Filter:
-    """Handlers for expat that copy the elements of `_CHILDREN` and forget everything else."""
+    """Handlers for expat that keep the elements of `_CHILDREN` and drop all others."""
 
     def __init__(self) -> None:
         self.robot: ElementTree.Element | None = None
@@ -202,7 +202,7 @@ class _Filter:
         self._kept = {'link': 0, 'joint': 0}
 
     def hardware_remarks(self) -> list[str]:
-        """A remark on limits of `<ros2_control>`, if there are any."""
+        """A warning about limits in `<ros2_control>`, if there are any."""
         names = named(self._hardware)
         text = 'min and max of <ros2_control> are not read (joint_limits gives limits): '
         return [text + names] if names else []
@@ -257,7 +257,7 @@ class _Filter:
 
 
 def _check_robot(robot: ElementTree.Element, version: tuple[int, int]) -> list[str]:
-    """Check all text that was kept, and reduce the attributes to those that are read; remarks."""
+    """Check all elements, drop attributes that are not read, and return warnings."""
     remarks: list[str] = []
     without_limit: dict[str, str] = {}  # kinds by joint
     unknown: dict[str, None] = {}  # an ordered set
@@ -284,7 +284,7 @@ def _check_robot(robot: ElementTree.Element, version: tuple[int, int]) -> list[s
 
 
 def _without_limit(kinds: Mapping[str, str]) -> str:
-    """The error of joints without a `<limit>`, all at once."""
+    """The text of one error for all joints without a `<limit>`."""
     kind, *others = dict.fromkeys(kinds.values())
     need = '<limit lower="..." upper="..." velocity="..."/>'
     hint = ", or type='continuous' if it turns without end" if 'revolute' in kinds.values() else ''
@@ -301,7 +301,10 @@ def _complete_limit(
     version: tuple[int, int],
     unknown: dict[str, None],
 ) -> list[str]:
-    """Fill in what a version of URDF means by missing bounds; remarks. Collect `unknown` ones."""
+    """Fill in missing bounds by the rules of the URDF version; return warnings.
+
+    Names of attributes that are not known are added to `unknown`.
+    """
     known = {name for name, *_ in _ATTRIBUTES['limit']} | {'effort'}
     strange = sorted(set(limit.attrib) - known)
     missing = [name for name in ('lower', 'upper') if name not in limit.attrib]
@@ -320,7 +323,7 @@ def _complete_limit(
 
 
 def _without_broken_inertial(link: ElementTree.Element, version: tuple[int, int]) -> list[str]:
-    """Leave an inertial out that can't be one: nothing but a centre of mass needs it."""
+    """Remove an invalid inertial, with a warning: only a centre of mass needs it."""
     inertial = link.find('inertial')
     if inertial is None:
         return []
@@ -329,7 +332,7 @@ def _without_broken_inertial(link: ElementTree.Element, version: tuple[int, int]
             raise UrdfError('<mass value="..."/> is missing')
         inertial.attrib.clear()
         for element in inertial:
-            element.attrib.pop('rpy', None)  # of the moments, which nothing needs
+            element.attrib.pop('rpy', None)  # orientation of the moments, which are not read
             element.attrib.pop('quat_xyzw', None)
             _keep_attributes(element, f'<{element.tag}>', version)
             if any(abs(float(x)) > LARGEST for x in element.get('xyz', '').split()):
@@ -341,7 +344,7 @@ def _without_broken_inertial(link: ElementTree.Element, version: tuple[int, int]
 
 
 def _check_joint(joint: ElementTree.Element, version: tuple[int, int]) -> None:
-    """Check the type and the links of a joint; take out what its type has no use for."""
+    """Check the type and the links of a joint; remove elements that its type does not use."""
     where = _name(joint)
     kind = joint.get('type', '')
     if kind not in _KINDS:
@@ -400,9 +403,9 @@ _VECTOR = (_is_vector, '3 finite numbers with blanks between them')
 _ANYTHING = (_is_anything, '')
 _MAY_BE_MISSING = ''
 
-# What is read of each element: the attribute, its check and what is right, and the text that
-# stands for a missing one (None: nothing does). Effort, which is not used here, is put in later
-# because urdf_parser_py asks for it.
+# The attributes that are read of each element: name, check and description of valid values, and
+# the default text (None: required). Effort is not used here; it is added later because
+# urdf_parser_py requires it.
 _Attribute = tuple[str, tuple[Callable[[str], bool], str], str | None]
 _ATTRIBUTES: dict[str, tuple[_Attribute, ...]] = {
     'robot': (('name', _NAME, None),),
@@ -427,15 +430,15 @@ _ATTRIBUTES: dict[str, tuple[_Attribute, ...]] = {
     'mass': (('value', _NOT_NEGATIVE, None),),
     'mimic': (('joint', _NAME, None), ('multiplier', _NUMBER, '1'), ('offset', _NUMBER, '0')),
 }
+# elements that these kinds of joints do not use, so that they may be invalid
 _USELESS = {
     'fixed': ('axis', 'limit', 'safety_controller'),
     'floating': ('axis',),
 }
-"""Elements that say nothing of such a joint, and may be broken."""
 
 
 def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[int, int]) -> None:
-    """Check the attributes that are read and drop the others."""
+    """Check the attributes that are read, fill in defaults, and drop the other attributes."""
     given = dict(element.attrib)
     if 'quat_xyzw' in given and element.tag == 'origin':
         given['rpy'] = _rpy_of_quaternion(given, where, version)
@@ -458,7 +461,7 @@ def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[in
 
 
 def _rpy_of_quaternion(given: Mapping[str, str], where: str, version: tuple[int, int]) -> str:
-    """The attribute rpy for `quat_xyzw`. Raises UrdfError."""
+    """Convert the attribute `quat_xyzw` to `rpy`. Raises UrdfError."""
     text = given['quat_xyzw']
     if version < QUATERNIONS:
         raise UrdfError(
@@ -471,7 +474,7 @@ def _rpy_of_quaternion(given: Mapping[str, str], where: str, version: tuple[int,
 
 
 def rotation_of(quat_xyzw: str, where: str) -> Array:
-    """The rotation (3, 3) of an attribute quat_xyzw, of any length but 0. Raises UrdfError."""
+    """The rotation (3, 3) of an attribute quat_xyzw of any length but 0. Raises UrdfError."""
     words = quat_xyzw.split()
     if len(words) != 4 or not all(map(_is_number, words)):
         raise UrdfError(f'{where}: quat_xyzw={quat_xyzw[:60]!r} should be 4 finite numbers')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses and their centres, out of the tree of elements that `urdf_filter` makes."""
+"""Masses of links and their centres, from the tree of elements that `urdf_filter` makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .mass import Inertial
 
 
 def pop_inertials(tree: ElementTree.Element) -> dict[str, Inertial]:
-    """The inertials of links, by name, which are taken out of the tree; those with a mass."""
+    """Remove the inertials from the tree; return those with a mass, by link."""
     inertials = {}
     for link in tree.iterfind('link'):
         element = link.find('inertial')

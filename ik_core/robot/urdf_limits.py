@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits besides those of `<limit>`: soft limits, and joint_limits.yaml.
+"""Joint limits beyond those of `<limit>`: soft limits, and joint_limits.yaml.
 
 `narrow` writes them into the `<limit>` elements of the tree that `urdf_filter` makes, so that all
-who read the tree find the limits that count. A limit can only become tighter.
+readers of the tree see the limits in use. A limit can only become tighter.
 
 joint_limits.yaml is the file of MoveIt and of ros2_control:
 
@@ -13,8 +13,8 @@ joint_limits.yaml is the file of MoveIt and of ros2_control:
         has_jerk_limits: true
         max_jerk: 100.0
 
-Everything above `joint_limits` is skipped, such as `/**: ros__parameters:`. A limit counts if it
-is there, unless its `has_...` is false. `!degrees 90` is read, as Universal Robots write it.
+Keys above `joint_limits` are skipped, such as `/**: ros__parameters:`. A limit is used if it is
+given, unless its `has_...` is false. `!degrees 90` is read, as Universal Robots write it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from ..exceptions import InvalidOption, UrdfError
 from ..options import exact_number
 from ..yaml_files import construct, read_yaml
 
-MAX_LEVELS = 5
-"""Keys that may stand above `joint_limits` in a file."""
+MAX_LEVELS = 5  # of keys above `joint_limits` in a file
 MOVABLE = ('revolute', 'continuous', 'prismatic')
 
+# the path of a joint_limits.yaml, or its content: limits by joint name
 JointLimitsSource = str | os.PathLike[str] | Mapping[str, Mapping[str, Any]]
-"""A joint_limits.yaml, or its content: the limits of joints by name."""
 
 RATES = ('velocity', 'acceleration', 'deceleration', 'jerk')
 _KEYS = {
@@ -45,6 +44,7 @@ _KEYS = {
     **{rate: (f'max_{rate}',) for rate in RATES},
     'soft': ('soft_lower_limit', 'soft_upper_limit'),
 }
+# keys of these files that limit no motion
 _NOT_USED = (
     'has_effort_limits',
     'max_effort',
@@ -52,11 +52,10 @@ _NOT_USED = (
     'k_velocity',
     'angle_wraparound',
 )
-"""Keys of these files that limit no motion."""
 
 
 class Rates(NamedTuple):
-    """Limits of a joint that `urdf_parser_py` does not know; inf for none."""
+    """Limits of a joint that `urdf_parser_py` does not know [per s^2, per s^3]; inf for none."""
 
     acceleration: float = math.inf
     jerk: float = math.inf
@@ -67,9 +66,9 @@ def narrow(
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> list[str]:
-    """Write soft limits and `joint_limits` into the limits of a tree; remarks.
+    """Write soft limits and `joint_limits` into the limits of a tree; return warnings.
 
-    Raises UrdfError for a file or a mapping that is no joint_limits.yaml.
+    Raises UrdfError for a file or a mapping that is not a joint_limits.yaml.
     """
     remarks = _narrow_softly(tree, soft_limits)
     if joint_limits is not None:
@@ -78,9 +77,9 @@ def narrow(
 
 
 def pop_rates(tree: ElementTree.Element) -> tuple[dict[str, Rates], list[str]]:
-    """The limits of acceleration and jerk by joint, which are taken out of the tree; remarks.
+    """Remove limits of acceleration and jerk from the tree; return them by joint, and warnings.
 
-    A deceleration below the acceleration limits both.
+    The smaller one of acceleration and deceleration limits both.
     """
     rates, remarks = {}, []
     for joint in tree.iterfind('joint'):
@@ -103,7 +102,10 @@ def pop_rates(tree: ElementTree.Element) -> tuple[dict[str, Rates], list[str]]:
 
 
 def _narrow_softly(tree: ElementTree.Element, counts: bool) -> list[str]:
-    """Narrow position limits to those of `<safety_controller>`, which are taken out."""
+    """Narrow position limits to those of `<safety_controller>`; return warnings.
+
+    The elements are removed, and have no other effect if not `counts`.
+    """
     narrowed, missing, remarks = [], [], []
     for joint in tree.iterfind('joint'):
         safety, limit = joint.find('safety_controller'), joint.find('limit')
@@ -115,7 +117,7 @@ def _narrow_softly(tree: ElementTree.Element, counts: bool) -> list[str]:
         if not counts or kind not in MOVABLE or (kind == 'continuous' and None in given):
             continue
         low, high = (_number(text) for text in given)
-        if None in given or low == high == 0.0:  # as which parsers read missing ones
+        if None in given or low == high == 0.0:  # parsers write 0 for missing limits
             missing.append(name)
         elif low is None or high is None:
             remarks.append(f'joint {name!r}: soft limits {given[0]} and {given[1]} are no numbers')
@@ -140,7 +142,8 @@ def _narrow_softly(tree: ElementTree.Element, counts: bool) -> list[str]:
 def _soft(
     joint: ElementTree.Element, limit: ElementTree.Element, low: float, high: float
 ) -> str | None:
-    """Narrow a joint's limits to its soft ones. None if that was done, else why not, or ''."""
+    """Narrow a joint's limits to its soft limits. Return None if they became narrower, else a
+    warning, or '' if there is nothing to warn of."""
     where = f'joint {joint.get("name")!r}'
     lower, upper = _range(limit)
     if not low < high:
@@ -163,7 +166,7 @@ def _soft(
 def _narrow_by_file(
     tree: ElementTree.Element, source: JointLimitsSource, soft_limits: bool
 ) -> list[str]:
-    """Tighten the limits of joints by those of a file, or of a mapping; remarks."""
+    """Tighten the limits of joints by those of a file or a mapping; return warnings."""
     where, content = _content(source)
     joints = {joint.get('name', ''): joint for joint in tree.iterfind('joint')}
     remarks, unknown = [], []
@@ -185,7 +188,7 @@ def _narrow_by_file(
 
 
 def _content(source: JointLimitsSource) -> tuple[str, Mapping[Any, Any]]:
-    """What to call the source, and the limits of joints by name."""
+    """The name of the source for messages, and the limits of joints by name."""
     if isinstance(source, Mapping):
         return 'joint_limits', source
     path = Path(source).expanduser()
@@ -205,7 +208,7 @@ def _content(source: JointLimitsSource) -> tuple[str, Mapping[Any, Any]]:
 
 
 def _found(node: Any, levels: int) -> Iterator[Any]:
-    """Yield the mappings of all keys `joint_limits`, the outermost ones."""
+    """Yield the outermost mappings under a key `joint_limits`."""
     if node.id != 'mapping' or levels == 0:
         return
     for key, value in node.value:
@@ -216,7 +219,7 @@ def _found(node: Any, levels: int) -> Iterator[Any]:
 
 
 def _values(where: str, given: Any) -> tuple[dict[str, float], list[str]]:
-    """The numbers that count of a joint's entry, by key; remarks. Raises UrdfError."""
+    """The limits in use of a joint's entry, by key, and warnings. Raises UrdfError."""
     if given is None:
         return {}, []
     if not isinstance(given, Mapping):
@@ -245,6 +248,7 @@ def _values(where: str, given: Any) -> tuple[dict[str, float], list[str]]:
 
 
 def _checked(where: str, given: Any, positive: bool) -> float:
+    """A number, positive if required. Raises UrdfError."""
     number = _number(given) if isinstance(given, str) else exact_number(given, float)
     if number is None or math.isnan(number):
         raise UrdfError(f'{where} is {given!r}: a number is needed')
@@ -254,7 +258,7 @@ def _checked(where: str, given: Any, positive: bool) -> float:
 
 
 def _tighten(joint: ElementTree.Element, values: Mapping[str, float], where: str) -> list[str]:
-    """Tighten the limits of one joint; remarks."""
+    """Tighten the limits of one joint; return warnings."""
     kind, remarks = joint.get('type', ''), []
     if kind not in MOVABLE:
         return [f'{where} is {kind}: its limits are ignored']
@@ -288,6 +292,7 @@ def _narrow_positions(
     values: Mapping[str, float],
     where: str,
 ) -> list[str]:
+    """Intersect the position limits of a joint; return warnings. Raises UrdfError."""
     low, high = values.get('min_position', -math.inf), values.get('max_position', math.inf)
     if low > high:
         raise UrdfError(f'{where}: min_position {low:g} is above max_position {high:g}')
@@ -313,6 +318,7 @@ def _set_range(limit: ElementTree.Element, lower: float, upper: float) -> None:
 
 
 def _number(text: str | None) -> float | None:
+    """The number of a text; None if it is not one."""
     try:
         number = math.nan if text is None else float(text)
     except ValueError:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collision and visual elements of a URDF as shapes. The text may come from anybody.
+"""Read the collision and visual elements of a URDF as shapes, safely for untrusted text.
 
-It is read with the caution of `urdf_filter`: no DOCTYPE, and at most as many bytes, elements and
-levels as a robot description may have. Files are opened by `ik_core.meshes` alone.
+Like `urdf_filter`, the reader refuses a DOCTYPE and limits bytes, elements and depth. Mesh files
+are opened by `ik_core.meshes` alone.
 
 Format: http://wiki.ros.org/urdf/XML/link; a capsule is that of urdfdom 5, MuJoCo and Drake: its
-`length` is from centre to centre of its round ends.
+`length` is between the centres of its round ends.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ from .urdf_filter import (
 )
 
 MAX_SHAPES = 2000
-MAX_SIZE = 1e4
-"""[m] Larger numbers are mistakes, and would hide all else."""
+MAX_SIZE = 1e4  # [m] larger shapes are mistakes, and would hide everything else
 MAX_NAME = 1000
 
 Geometry = Literal['collision', 'visual']
 
-Colour = tuple[int, int, int]
-"""Red, green and blue, 0 to 255."""
+Colour = tuple[int, int, int]  # red, green and blue, 0 to 255
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     'robot': ('link', 'material'),
@@ -50,40 +48,41 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 
 
 class Box(NamedTuple):
-    """About its middle; `size` (3,) [m] along x, y and z."""
+    """A box, centred at the origin; `size` (3,) [m] along x, y and z."""
 
     size: tuple[float, float, float]
 
 
 class Cylinder(NamedTuple):
-    """About its middle, along z; [m]."""
+    """A cylinder along z, centred at the origin; radius and length [m]."""
 
     radius: float
     length: float
 
 
 class Capsule(NamedTuple):
-    """About its middle, along z; `length` is between the centres of its round ends; [m]."""
+    """A capsule along z, centred at the origin; `length` [m] is between the centres of its round
+    ends, `radius` in m."""
 
     radius: float
     length: float
 
 
 class Sphere(NamedTuple):
-    """About its middle; [m]."""
+    """A sphere, centred at the origin; radius [m]."""
 
     radius: float
 
 
 class MeshName(NamedTuple):
-    """A mesh as a URDF names it: the file, not opened yet, and its scale (3,)."""
+    """A mesh file as a URDF names it, not opened yet, and its scale (3,)."""
 
     filename: str
     scale: tuple[float, float, float]
 
 
 class LinkShape(NamedTuple):
-    """A shape of a link, at `origin` (4, 4) in its frame; `colour` is None if it has none."""
+    """A shape of a link, at `origin` (4, 4) in the link's frame; `colour` may be None."""
 
     link: str
     origin: Array
@@ -96,8 +95,8 @@ def read_shapes(
 ) -> tuple[list[LinkShape], dict[str, list[str]]]:
     """Read the collision or visual elements of the named links.
 
-    Returns the shapes in the order of the text, and the links of the elements that are invalid,
-    by reason. Raises UrdfError for text that `load_urdf` would refuse, too.
+    Returns the shapes in the order of the text, and by reason the names of links with invalid
+    elements. Raises UrdfError for text that `load_urdf` would refuse, too.
     """
     root = _filter(urdf, geometry)
     palette = {
@@ -121,7 +120,7 @@ def read_shapes(
 
 
 def _filter(urdf: str | bytes, geometry: Geometry) -> ElementTree.Element:
-    """Return the `<robot>` with nothing but the elements that count."""
+    """The `<robot>` element with only the elements of `_CHILDREN`. Raises UrdfError."""
     if len(urdf) > MAX_BYTES:
         raise UrdfError(f'the robot description is larger than {MAX_BYTES / 1e6:.0f} MB')
     handler, xml = _Filter(geometry), expat.ParserCreate()
@@ -133,7 +132,7 @@ def _filter(urdf: str | bytes, geometry: Geometry) -> ElementTree.Element:
 
 
 class _Filter:
-    """Handlers for expat that copy the elements of `_CHILDREN` and forget everything else."""
+    """Handlers for expat that keep the elements of `_CHILDREN` and drop all others."""
 
     def __init__(self, geometry: Geometry) -> None:
         self.robot = ElementTree.Element('robot')
@@ -169,7 +168,7 @@ def _shape(
     palette: dict[str, Colour | None],
     has_quaternions: bool,
 ) -> LinkShape:
-    """Read an element. Raises ValueError or UrdfError, with a reason."""
+    """Read one collision or visual element. Raises ValueError or UrdfError, with a reason."""
     geometry = element.find('geometry')
     if geometry is None or not len(geometry):
         raise ValueError('its geometry is not supported')
@@ -217,7 +216,7 @@ def _solid(element: ElementTree.Element) -> Box | Cylinder | Capsule | Sphere | 
 def _numbers(
     element: ElementTree.Element, name: str, count: int, default: str = ''
 ) -> tuple[float, ...]:
-    """Read finite numbers of a sensible size. Raises ValueError."""
+    """`count` finite numbers of an attribute, of magnitude up to MAX_SIZE. Raises ValueError."""
     words = element.get(name, default).split()
     try:
         numbers = tuple(map(float, words))
@@ -229,14 +228,14 @@ def _numbers(
 
 
 def _colour(material: ElementTree.Element) -> Colour | None:
-    """Return the colour of a <material> with a valid <color>, else None."""
+    """The colour of a <material> with a valid <color>, else None."""
     element = material.find('color')
     words = '' if element is None else element.get('rgba', '')
     try:
-        shares = [float(word) for word in words.split()]
+        parts = [float(word) for word in words.split()]
     except ValueError:
         return None
-    if len(shares) < 3 or not all(map(math.isfinite, shares)):
+    if len(parts) < 3 or not all(map(math.isfinite, parts)):
         return None
-    red, green, blue = (round(255 * min(max(share, 0.0), 1.0)) for share in shares[:3])
+    red, green, blue = (round(255 * min(max(part, 0.0), 1.0)) for part in parts[:3])
     return red, green, blue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as a URDF: what `load_urdf` reads back to the same joints, limits and links.
+"""Write a robot as a URDF that `load_urdf` reads back to the same joints, limits and links.
 
-Joints of several degrees of freedom are written as the simple joints that they are stacked of.
+Joints of several degrees of freedom are written as the simple joints that they consist of.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .mass import Inertial
 from .robot import Robot
 from .urdf import MAX_NUMBER
 
-NONE = 10.0 * MAX_NUMBER
-"""Written for a limit that is none: `load_urdf` takes it so."""
-
-WATER = 1000.0
-"""[kg/m^3]"""
+NONE = 10.0 * MAX_NUMBER  # written for an infinite limit; `load_urdf` reads it as infinite
+WATER = 1000.0  # [kg/m^3]
 
 
 class Solid(NamedTuple):
-    """A shape to be drawn: a box of three sizes [m], a cylinder along z of a radius and a length,
-    or a sphere of a radius; its centre (3,) [m] in the link's frame, and its colour (4,)."""
+    """A shape to draw: a box of three sizes [m], a cylinder along z of a radius and a length [m],
+    or a sphere of a radius [m].
+
+    `centre` (3,) [m] is in the link's frame; `colour` (4,) is RGBA, 0 to 1.
+    """
 
     kind: str
     size: Sequence[float]
@@ -37,20 +37,20 @@ class Solid(NamedTuple):
     colour: Sequence[float]
 
 
+# the attributes with the size of each kind of shape
 SIZES = {'box': ('size',), 'cylinder': ('radius', 'length'), 'sphere': ('radius',)}
-"""The attributes that hold the size of a kind of shape."""
 
 
 def urdf_text(
     robot: Robot, drawn: Mapping[str, Sequence[Solid]] | None = None, comment: str = ''
 ) -> str:
-    """The URDF of a robot: links, joints, limits, masses, and what is `drawn` by link.
+    """The URDF of a robot: links, joints, limits, masses, and the visual shapes `drawn` by link.
 
-    Robots have no moments of inertia: written are those of balls of water.
+    Robots have no moments of inertia; those of balls of water of the same mass are written.
     """
     root = ElementTree.Element('robot', name=robot.name)
     if np.isfinite([robot.acceleration, robot.jerk]).any():
-        root.set('version', '1.2')  # which has acceleration and jerk
+        root.set('version', '1.2')  # the version that has acceleration and jerk
     if comment:
         root.append(ElementTree.Comment(f' {comment} '))
     solids = drawn or {}
@@ -97,14 +97,14 @@ def _add_visual(link: ElementTree.Element, solid: Solid, material: str) -> None:
 
 
 def _in_order_of_q(robot: Robot) -> list[int]:
-    """The bodies whose joints are in q, in its order, then those of mimic joints."""
+    """Bodies in the order of q, then those of mimic joints."""
     index = {name: i for i, name in enumerate(robot.joint_names)}
     names = enumerate(robot.body_names)
     return [k for _, k in sorted((index.get(name, robot.n), k) for k, name in names)]
 
 
 def _main_links(robot: Robot) -> dict[int, str]:
-    """The link of each body (-1: the root's) that its joint moves; the others are fixed to it."""
+    """The link of each body (-1: the root's) at its joint; its other links are fixed to it."""
     main: dict[int, str] = {}
     for link, place in robot.places.items():
         if place.body not in main or place.depth < robot.places[main[place.body]].depth:
@@ -113,7 +113,7 @@ def _main_links(robot: Robot) -> dict[int, str]:
 
 
 def _add_moving(root: ElementTree.Element, robot: Robot, k: int, main: Mapping[int, str]) -> None:
-    """The joint of body k. Its axis is z in the body's frame, which may not be the link's."""
+    """Add the joint of body k. Its axis is z in the body's frame, which may not be the link's."""
     name, parent, child = robot.body_names[k], main[int(robot.tree[k, PARENT])], main[k]
     at_parent, at_child = (robot.places[link].transform for link in (parent, child))
     origin = np.linalg.inv(at_parent) @ transform_of(robot.geometry[k, :12]) @ at_child
@@ -138,7 +138,7 @@ def _add_moving(root: ElementTree.Element, robot: Robot, k: int, main: Mapping[i
 
 
 def _add_fixed(root: ElementTree.Element, robot: Robot, link: str, parent: str) -> None:
-    """The joint that fixes a link to the main one of its body."""
+    """Add a joint that fixes a link to the main link of its body."""
     origin = np.linalg.inv(robot.places[parent].transform) @ robot.places[link].transform
     name = f'{link}_fixed'
     while name in robot.body_names:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers by name. A new solver is one new file and one line here."""
+"""Solvers by name. A new solver is one new file, an import here and its name in `names`."""
 
 from __future__ import annotations
 
 import difflib
 import time
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.argument_types import TransformLike, VectorLike
@@ -48,21 +48,13 @@ __all__ = [
 
 Name = TypeVar('Name', bound=str)
 
-SOLVERS: dict[SolverName, type[Solver]] = {
-    'levenberg_marquardt': LevenbergMarquardt,
-    'closed_form': ClosedFormSolver,
-    'damped_least_squares': DampedLeastSquares,
-    'selectively_damped_least_squares': SelectivelyDampedLeastSquares,
-    'pseudoinverse': Pseudoinverse,
-    'jacobian_transpose': JacobianTranspose,
-    'cyclic_coordinate_descent': CyclicCoordinateDescent,
-    'bfgs': Bfgs,
-    'projected_gradient': ProjectedGradient,
-    'penalty': Penalty,
-    'augmented_lagrangian': AugmentedLagrangian,
-    'sqp': Sqp,
-    'trust_region': TrustRegion,
+_CLASSES = {
+    kind.name: kind
+    for kind in tuple(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver
 }
+"""The solvers that this file imports."""
+SOLVERS: dict[SolverName, type[Solver]] = {name: _CLASSES[name] for name in get_args(SolverName)}
 
 DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'
 
@@ -103,9 +95,9 @@ def make_solver(
 
 
 def _known(name: Any, names: Collection[Name], what: str, whose: str = '') -> Name:
-    """The name, if it is one of `names`; InvalidOption otherwise.
+    """Return the name if it is one of `names`; raise InvalidOption otherwise.
 
-    what, whose : words of its message
+    what, whose : words of the error's text
     """
     if name not in names:
         close = difflib.get_close_matches(str(name), names, n=1)
@@ -213,7 +205,7 @@ def solve(  # type: ignore[misc]  # where a problem is given, `pose` takes the s
 
 
 def _kept_solver(problem: IkProblem, name: SolverName) -> Solver:
-    """The solver without options that this thread keeps with the problem."""
+    """Return the solver without options that this thread keeps with the problem."""
     kept = problem.kept_solvers
     solver: Solver | None = kept.get(solver_name(name))
     if solver is None:
@@ -222,7 +214,7 @@ def _kept_solver(problem: IkProblem, name: SolverName) -> Solver:
 
 
 def _pose_problem(robot: Robot, pose: TransformLike | None, tip: str | None) -> IkProblem:
-    """One link of a robot at a pose."""
+    """Make the problem of one link of a robot at a pose."""
     if pose is None:
         raise InvalidGoal(
             'pose is None: solve(robot, pose) needs the pose of the tip, a transform (4, 4)'

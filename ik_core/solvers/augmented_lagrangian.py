@@ -8,14 +8,14 @@ constrain joints. The cost f = |r|^2 subject to l <= x <= u has the augmented La
     phi(x) = f(x) + mu |v(x + lambda / (2 mu))|^2 + const,    v(x) = x - P(x)
 
 (`limit_terms` derives it), with one multiplier per variable, positive at an upper and negative
-at a lower limit. Whenever phi is about least in x,
+at a lower limit. Whenever x about minimises phi,
 
     lambda <- 2 mu v(x + lambda / (2 mu))
 
-and mu grows where that did not bring x nearer to the limits. At the solution lambda is minus the
-gradient of f where a limit holds, so that, unlike with a penalty, the minimum of phi is inside
-the limits at a finite weight. Iterates may be outside; what the search sees is
-P(x + lambda / (2 mu)), inside and on the limits that have a multiplier.
+and mu grows if x came little nearer to the limits. At the solution lambda is minus the gradient of
+f at active limits, so that, unlike with a penalty, the minimum of phi is inside the limits at a
+finite weight. Iterates may be outside; the search's point is P(x + lambda / (2 mu)), inside and on
+the limits that have a multiplier.
 
 With secondary tasks the goals, once they are reached, become constraints too
 (`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The goals' terms are
@@ -24,7 +24,7 @@ like the limits', for multipliers eta of the goals,
     phi(x) = |s|^2 + kappa |r + eta / (2 kappa)|^2 + the limits' terms
 
 and eta <- eta + 2 kappa r after each minimisation over x, for which the limits' terms are treated
-as above. kappa grows where that did not bring r nearer to 0.
+as above. kappa grows if r came little nearer to 0.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ import numpy as np
 
 from ..kernels.jit import kernel, with_kernels
 from ..maths.argument_types import VectorLike
-from ..maths.boxed_step import clamped
+from ..maths.boxed_step import clamp
 from ..maths.rotations import Array
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.layouts import Record
-from ..optim.limit_terms import FREE, GROWTH, MULTIPLIERS, VIOLATION, WEIGHT, outside, step
+from ..optim.limit_terms import limit_terms_at, outside, step
 from ..optim.null_space import Descent
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..optim.search import Budget
@@ -51,20 +51,20 @@ from ..tasks.base import Task
 from .limit_method import LimitMethod
 
 NEARER = 0.25
-"""Share of the distance outside that an update of lambda must leave at most, or mu grows."""
+"""mu grows unless an update of lambda reduces the violation of the limits to this fraction."""
 
 LARGEST_WEIGHT = 1e9
-"""Largest weight: beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+"""[m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost."""
 
 
 GOAL_WEIGHT = 1e2
 """The first weight of the goals [1/m^2], for a secondary cost of 1."""
 
 HEAVIEST_START = 1e6
-"""The limits' terms begin with the goals' weight, or with this one."""
+"""The first weight of the limits' terms is that of the goals, but at most this."""
 
 SEARCHES = 50
-"""Line searches that one minimisation over x may take."""
+"""Most line searches in one minimisation over x."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +79,19 @@ class AugmentedLagrangianOptions(QuasiNewtonOptions):
 
 @kernel
 def next_multipliers(search: Record) -> None:
-    """The next multipliers, and more weight where they did too little."""
-    values, multipliers = search.own_values, search.own_vectors[MULTIPLIERS]
-    free, bounds = search.own_vectors[FREE], search.problem.bounds
-    violation = 0.0
-    for j in range(free.shape[0]):
-        multipliers[j] = 2.0 * values[WEIGHT] * outside(search, free, j)
-        inside = clamped(free[j], bounds[0, j], bounds[1, j])
-        violation = max(violation, abs(free[j] - inside))
-    if violation > NEARER * values[VIOLATION]:
-        values[WEIGHT] = min(values[WEIGHT] * search.own_options[GROWTH], LARGEST_WEIGHT)
-    values[VIOLATION] = violation
+    """lambda <- 2 mu v(x + lambda / (2 mu)); mu grows if x came little nearer to the limits."""
+    own, bounds = limit_terms_at(search.own), search.problem.bounds
+    x, violation = own.iterate, 0.0
+    for j in range(search.joints):
+        own.multipliers[j] = 2.0 * own.mu * outside(search, x, j)
+        violation = max(violation, abs(x[j] - clamp(x[j], bounds[0, j], bounds[1, j])))
+    if violation > NEARER * own.violation:
+        own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
+    own.violation = violation
 
 
 class AugmentedLagrangian(LimitMethod):
-    """See the module."""
+    """The augmented Lagrangian of the limits, minimised by BFGS."""
 
     name: ClassVar[str] = 'augmented_lagrangian'
     Options: ClassVar = AugmentedLagrangianOptions
@@ -107,7 +105,7 @@ class AugmentedLagrangian(LimitMethod):
 
 
 class GoalTerms(Task):
-    """kappa |r + eta / (2 kappa)|^2, for the residual r (m,) of a problem's goals."""
+    """Task with the cost kappa |r + eta / (2 kappa)|^2, for the residual r (m,) of goals."""
 
     def __init__(self, problem: IkProblem, weight: float, rows: int) -> None:
         self.problem = problem
@@ -116,17 +114,17 @@ class GoalTerms(Task):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """See Task: those of the goals."""
+        """The links of the goals."""
         return tuple(link for goal in self.problem.goals for link in goal.links)
 
     def residual(self, robot: Robot, q: VectorLike) -> Array:
-        """sqrt(kappa) (r + eta / (2 kappa)), (m,)."""
+        """Return sqrt(kappa) (r + eta / (2 kappa)), (m,)."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         result: Array = np.sqrt(self.weight) * (at.residual + self.shift)
         return result
 
     def jacobian(self, robot: Robot, q: VectorLike) -> Array:
-        """The derivative (m, n)."""
+        """Return the derivative (m, n) of the residual with respect to q."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         columns = np.zeros((len(self.shift), robot.n))
         columns[:, self.problem.variables] = np.sqrt(self.weight) * at.jacobian
@@ -134,10 +132,10 @@ class GoalTerms(Task):
 
 
 class GoalMultipliers(GoalEqualities):
-    """Successive minimisation over x, and multipliers of the goals in between.
+    """Successive minimisations over x, and updates of the goals' multipliers in between.
 
-    What is minimised is a problem of the secondary tasks and the goals' terms, inside the limits,
-    by this method.
+    Each minimises the cost of the secondary tasks and the goals' terms inside the limits, by this
+    method.
     """
 
     def __init__(self, problem: IkProblem, x: Array, options: AugmentedLagrangianOptions) -> None:
@@ -151,8 +149,8 @@ class GoalMultipliers(GoalEqualities):
         self.distance = np.inf
 
     def next_iterate(self) -> Evaluation:
-        """One minimisation, and the multipliers after it."""
-        start = self.problem.configuration(self.current.x)
+        """Minimise once, and update the multipliers."""
+        start = self.problem.task_rows.at(self.current.x).copy()
         found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
         self.evaluations += found.total_evaluations
         at = self.evaluate(found.q[self.problem.variables])

@@ -14,16 +14,15 @@ variables that are free, as in Rosen's gradient projection:
 
     p_F = -(B_FF)^-1 grad_F f,    p_H = 0
 
-A variable is held (H) at a limit that the negative gradient would have it cross, and, in a second
-look, one at a limit that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The
-step along p ends at the first limit on its way, where that variable may be held next; up to
-there it is found by Armijo back-tracking (`line_search`) from the full step. A variable is freed
-as soon as its gradient points inwards.
+A variable is held (H) at a limit that the negative gradient would have it cross, then also at one
+that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The step along p ends at
+the first limit it meets, where that variable may be held next; Armijo back-tracking
+(`line_search`) shortens it from there. A variable is freed as soon as its gradient points inwards.
 
 Linear constraints a'x = b and a'x <= b (Eq. 11-12), where a problem has `constraints`. Their
-normals are not at right angles to each other, as those of limits are, so what the gradient would
-have x cross need not be what holds it. Then p is the minimum of the model inside all constraints,
-by an exact quadratic program (`optim.constrained`), from which the active set comes.
+normals are not at right angles to each other, as those of limits are, so a constraint that the
+gradient would have x cross need not be active. Then p is the minimum of the model inside all
+constraints, by an exact quadratic program (`optim.constrained`), which finds the active set.
 
 Start. B is either 2 I, or the Hessian 2 (J'J + eps I) of the linear model; the 2007 paper prefers
 the latter, but prints grad f' grad f, a number. eps keeps J'J, singular for redundant arms,
@@ -40,16 +39,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..kernels.jit import kernel, with_kernels
-from ..optim.active_set import reduced_direction, share_inside
+from ..kernels.records import INT
+from ..optim.active_set import fraction_inside, reduced_direction
 from ..optim.constrained import constrained_step
 from ..optim.layouts import Record
-from ..optim.quasi_newton import QUASI_NEWTON_OPTIONS, QuasiNewtonOptions, begin_model, descend
+from ..optim.quasi_newton import QUASI_NEWTON, QuasiNewtonOptions, begin_model, descend
 from ..options import option
 from .base import KernelSolver
 from .names import PresetName
 
-IDENTITY = QUASI_NEWTON_OPTIONS
-"""Whether the first approximation is the identity's."""
+INITIAL_HESSIANS = 'gauss_newton', 'identity'
+IDENTITY = 1
 
 
 @dataclass(frozen=True)
@@ -59,27 +59,32 @@ class BfgsOptions(QuasiNewtonOptions):
     initial_hessian: str = option(
         'gauss_newton',
         'initial Hessian: that of the linear model, or the identity',
-        choices=('gauss_newton', 'identity'),
+        choices=INITIAL_HESSIANS,
     )
+
+
+BFGS = QUASI_NEWTON.extended('bfgs', initial_hessian=(INT,))
+own_at = BFGS.vector_view()
 
 
 @kernel
 def start(search: Record) -> None:
     """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
+    own = own_at(search.own)
     begin_model(search)
-    if search.own_options[IDENTITY] != 0.0:
-        for j in range(search.model.shape[0]):
+    if own.initial_hessian == IDENTITY:
+        for j in range(search.joints):
             for k in range(j):
-                search.model[j, k] = 0.0
-            search.model[j, j] = 1.0
+                own.model[j, k] = 0.0
+            own.model[j, j] = 1.0
 
 
 @kernel
 def reduced_step(search: Record) -> None:
-    """DX = the reduced direction, up to the first limit on its way."""
+    """dx = the reduced direction, up to the first limit that it meets."""
     x, dx = search.x, search.dx
     reduced_direction(
-        search.model,
+        own_at(search.own).model,
         search.gradient,
         x,
         search.problem.bounds,
@@ -88,24 +93,21 @@ def reduced_step(search: Record) -> None:
         search.normal,
         search.rhs,
     )
-    share = share_inside(x, dx, search.problem.bounds)
+    fraction = fraction_inside(x, dx, search.problem.bounds)
     for j in range(dx.shape[0]):
-        dx[j] *= share
+        dx[j] *= fraction
 
 
 class Bfgs(KernelSolver):
-    """See the module."""
+    """BFGS with an active set of limits."""
 
     name: ClassVar[str] = 'bfgs'
     avoids: ClassVar = True
     Options: ClassVar = BfgsOptions
+    layout: ClassVar = BFGS
     presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'state_of_the_art': {'initial_hessian': 'gauss_newton', 'relative_change': 1e-6}
     }
     start = start
     step = with_kernels(descend, 'step_bfgs', model_step=reduced_step)
     constrained_step = constrained_step
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        return (*self.options.numbers, self.options.initial_hessian == 'identity')

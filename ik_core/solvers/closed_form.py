@@ -19,7 +19,7 @@ followed from there.
 
 Where all solutions that are found collide (`avoid`), up to six joints the note says that this is
 certain. With seven the option `prove_collisions` tries to prove it for all values
-(`closed_form.covering`), or comes across a free solution.
+(`closed_form.infeasibility_proof`), or comes across a free solution.
 
 Secondary tasks use what freedom there is, from the solution on.
 
@@ -46,9 +46,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..closed_form.cached_form import CachedForm
-from ..closed_form.covering import Cover, can_cover
+from ..closed_form.closed_form import ClosedForm
 from ..closed_form.families import Strategy
-from ..closed_form.forms import ClosedForm
+from ..closed_form.infeasibility_proof import InfeasibilityProof, can_prove
 from ..display import joined
 from ..exceptions import UnsupportedProblem
 from ..maths.argument_types import VectorLike
@@ -98,7 +98,7 @@ class ClosedFormOptions(SearchOptions):
 
 
 class ClosedFormSolver(Solver):
-    """See the module."""
+    """Solutions in closed form, with another solver for problems without one."""
 
     name: ClassVar[str] = 'closed_form'
     Options: ClassVar = ClosedFormOptions
@@ -111,11 +111,10 @@ class ClosedFormSolver(Solver):
         self._known: _Known | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is known of a problem: a copy finds that out for its own."""
+        """Leave out the cached form of a problem: a copy makes its own."""
         return {**vars(self), '_known': None}
 
     def set_fallback(self, fallback: type[Solver]) -> None:
-        """See Solver."""
         shared = {f.name: getattr(self.options, f.name) for f in fields(SearchOptions)}
         self._next = fallback(clock=self.clock, closed_form=False, **shared)
 
@@ -147,12 +146,15 @@ class ClosedFormSolver(Solver):
         return None if q is None else self._judged(known, q, errors, started)
 
     def _judged(self, known: _Known, q: Array, errors: Array, started: float) -> IkResult | None:
-        """The result of a solution (n,); None if it misses the tolerances. errors (2, 1): room."""
+        """Return the result of a solution (n,); None if it misses the tolerances.
+
+        errors (2, 1) : scratch
+        """
         q = q.copy()
         code, cost = known.workspace.check_start(q, errors)
         if code != REACHED:
             return None
-        start = known.workspace.problem.start_at(q)[1]
+        start = known.workspace.problem.avoidance.start_at(q)[1]
         return IkResult(
             q, IkStatus.REACHED, errors[0], errors[1], cost, 1, 2, 0,
             self.clock() - started, (), joined(known.note, start),
@@ -161,7 +163,7 @@ class ClosedFormSolver(Solver):
     def solve_regular(
         self, problem: IkProblem, transforms: Array, starts: Array, threads: int
     ) -> Iterator[IkResult | None]:
-        """See Solver: those with a solution where the redundant joint keeps its value."""
+        """Yield results for problems with a solution at the redundant joint's start, else None."""
         known, packed = self._known_of(problem), problem.packed
         form, workspace = known.form, known.workspace
         if form is None or not workspace.is_plain or problem.levels:
@@ -217,7 +219,7 @@ class _Known(CachedForm):
 
 
 class ClosedFormSearch(Search):
-    """A look at the closed form; then, where that is no answer, the fallback's search."""
+    """Search of the closed form; if that gives no answer, the fallback's search."""
 
     def __init__(
         self,
@@ -243,11 +245,10 @@ class ClosedFormSearch(Search):
             self._looking, self._note = self._search_form(known.form), ''
 
     def stay_on_branch(self) -> None:
-        """See Search."""
         self._stays = True
 
     def iterate_until(self, deadline: float | None, iterations: int | None) -> None:
-        """See Search: where the closed form has a solution, that is the first iteration."""
+        """Iterate; a solution of the closed form counts as the first iteration."""
         if self._looking is not None:
             if not self._has_answered(deadline, iterations):
                 return
@@ -259,7 +260,7 @@ class ClosedFormSearch(Search):
             self.status, self.limited_by = self._search.status, self._search.limited_by
 
     def _has_answered(self, deadline: float | None, iterations: int | None) -> bool:
-        """Whether the closed form has said what it can; False where a budget ends first."""
+        """Return whether the closed form has been searched; False if a budget ends first."""
         self._search.iterate_until(None, 0)  # to see whether the start reaches the goals
         self.status = self._search.status
         if self.status is not None and not self._stays:
@@ -280,7 +281,7 @@ class ClosedFormSearch(Search):
         start = self.q0.copy()
         start[self.problem.variables] = self.x0
         try:
-            form.stand(start)
+            form.set_frozen_joints(start)
             slow = form.strategy.by_elimination
             if self._stays and (slow or not form.is_exact or form.redundant_joint is not None):
                 why = (
@@ -310,13 +311,13 @@ class ClosedFormSearch(Search):
         q = choice.of(form.solve_loaded(start))
         values = np.empty(0) if redundant is None else _outwards(form, float(start[redundant]))
         for first in range(0, len(values), LOOK):
-            if q is not None or self._is_settled():
+            if q is not None or self._goal_collision():
                 break
             yield
             q = form.solve_first(start, values[first : first + LOOK], choice.of)
         is_proved = redundant is None and form.is_certain
-        if q is None and choice.colliding and not self._is_settled() and self._may_prove(form):
-            cover = Cover(self.problem, form, start)
+        if q is None and choice.colliding and not self._goal_collision() and self._may_prove(form):
+            cover = InfeasibilityProof(self.problem, form, start)
             while not cover.is_over:
                 yield
                 cover.refine()
@@ -325,21 +326,23 @@ class ClosedFormSearch(Search):
             self._take(q)
         elif choice.colliding and is_proved:
             self._end_without_free(f'for certain, {choice.why_none(self.problem)}')
-        elif self._is_settled():
-            self._end_without_free(self.problem.why_settled(choice.colliding[0]))
+        elif why := self._goal_collision():
+            self._end_without_free(why)
         else:
             self._note = self._out_of_reach(form)
 
     def _may_prove(self, form: ClosedForm) -> bool:
-        return self._options.prove_collisions and can_cover(self.problem, form)
+        return self._options.prove_collisions and can_prove(self.problem, form)
 
-    def _is_settled(self) -> bool:
-        """Whether a solution collides for the goal alone, so that all do."""
-        colliding = self._choice.colliding
-        return bool(colliding) and self.problem.why_settled(colliding[0]) != ''
+    def _goal_collision(self) -> str:
+        """Name what collides for the goal alone, in a solution and so in all; '' if nothing."""
+        colliding, problem = self._choice.colliding, self.problem
+        if not colliding:
+            return ''
+        return problem.avoidance.goal_collision(colliding[0], problem.tolerances)
 
     def _end_without_free(self, why: str) -> None:
-        """End at the start, as all solutions that there are collide."""
+        """End at the start, since all solutions collide."""
         self._note = f'{self._known.note}; {why}'
         self.status = IkStatus.COLLISION
         self._found = self.finish(self.x0, 1, 2, 0)
@@ -384,28 +387,24 @@ class ClosedFormSearch(Search):
 
     @property
     def x(self) -> Array:
-        """See Search."""
         answer = self._answer
         return self._search.x if answer is None else answer.q[self.problem.variables]
 
     @property
     def cost(self) -> float:
-        """See Search."""
         answer = self._answer
         return self._search.cost if answer is None else answer.cost
 
     def memory(self) -> Any:
-        """See Search."""
         return self._search.memory()
 
     def resume(self, memory: Any) -> None:
-        """See Search."""
         self._search.resume(memory)
 
     def result(self) -> IkResult:
         """The best so far."""
         if self._answer is not None:
-            start = self.problem.start_at(self.q0)[1]
+            start = self.problem.avoidance.start_at(self.q0)[1]
             self._answer.solve_time, self._answer.note = self.solve_time, joined(self._note, start)
             return self._answer
         self._search.limited_by = self.limited_by
@@ -415,7 +414,7 @@ class ClosedFormSearch(Search):
             result.evaluations += self._found.evaluations
             result.history = self._found.history + result.history
         collides = result.status is IkStatus.COLLISION
-        why = result.note if collides else self.problem.start_at(self.q0)[1]
+        why = result.note if collides else self.problem.avoidance.start_at(self.q0)[1]
         note = self._note
         if note == NONE_EXACTLY:  # tolerances may hold what is in reach
             what = 'within the tolerances' if result.success else 'the closest point'
@@ -425,8 +424,10 @@ class ClosedFormSearch(Search):
 
 
 def _outwards(form: ClosedForm, here: float) -> Array:
-    """Values of the redundant joint at whole steps from here, the nearest first; inside the
-    limits, or within half a turn for a continuous joint."""
+    """Return values of the redundant joint at whole steps from here, the nearest first.
+
+    Inside the limits, or within half a turn for a continuous joint.
+    """
     low, high = form.redundancy_range
     step = (high - low) / VALUES
     if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
@@ -437,7 +438,7 @@ def _outwards(form: ClosedForm, here: float) -> Array:
 
 
 class _Choice:
-    """Chooses the first solution that may be an answer; keeps those before that collide."""
+    """Selection of the first solution that may be an answer; keeps colliding ones before it."""
 
     def __init__(self, problem: IkProblem) -> None:
         self._problem = problem
@@ -447,19 +448,21 @@ class _Choice:
         """Return the first of the solutions (k, n) that is free, or None."""
         if not self._problem.avoids or not len(found):
             return found[0] if len(found) else None
-        free = self._problem.are_free(found)
+        free = self._problem.avoidance.are_free(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
 
     def why_none(self, problem: IkProblem) -> str:
-        """Why none of the solutions may be used."""
-        return problem.why_not_free(np.array(self.colliding[:NAMED]), len(self.colliding))
+        """Return text: why none of the solutions may be used."""
+        return problem.avoidance.why_no_solution(
+            np.array(self.colliding[:NAMED]), len(self.colliding)
+        )
 
 
 def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
-    """The solutions of each of many problems, (k, n) each, that are free."""
+    """Return the free ones among the solutions (k, n) of each of many problems."""
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]
-    free = np.split(problem.are_free(np.concatenate(many)), ends)
+    free = np.split(problem.avoidance.are_free(np.concatenate(many)), ends)
     return [found[which] for found, which in zip(many, free, strict=True)]

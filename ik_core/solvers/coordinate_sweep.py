@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sweep of `cyclic_coordinate_descent`, whose module has the formulas: a kernel over the plan.
-
-The plan (K, GOALS + G) says in which order the bodies take their steps, and how each does.
-"""
+"""One sweep of `cyclic_coordinate_descent`, whose module has the formulas."""
 
 from __future__ import annotations
 
 import math
 
 from ..kernels.jit import kernel
-from ..maths.boxed_step import clamped
+from ..kernels.records import FLOAT, INT
+from ..maths.boxed_step import clamp
 from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
+from ..optim.layouts import METHOD, Record, goals_of
 from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
 from ..robot.limits import TURN
 from ..tasks.kernels import (
@@ -29,16 +28,26 @@ from ..tasks.kernels import (
     update,
 )
 
-# How a body takes its step
+# how a body takes its step
 SKIP, CLOSED_FORM, SEARCH = range(3)
-# Columns of the plan of a sweep; from GOALS on, one for each goal: whether the body moves it
-BODY, HOW, BALL, GOALS = 0, 1, 2, 5
+
+COORDINATE_DESCENT = METHOD.extended(
+    'coordinate_descent',
+    # the plan of a sweep, in its order:
+    body=(INT, 'bodies'),
+    how=(INT, 'bodies'),  # it takes its step
+    ball=(INT, 'bodies', 3),  # bodies of the ball joint that turns before it; -1: none does
+    carried=(INT, 'bodies', 'goals'),  # 1 for goals that it moves
+    # scratch:
+    aims=(FLOAT, 'goals', 9),  # matrices with columns h: cost = const - 2 sum h.e, e columns of R
+)
+own_at = COORDINATE_DESCENT.vector_view()
 
 FLAT = 1e-14
-"""B and C below this share of what they are sums of are rounding: no turn is better."""
+"""B and C below this, relative to the terms of their sums, are rounding: no turn is better."""
 
 NOISE = 1e-14
-"""A search that lowers the cost by a smaller share than this has found nothing."""
+"""A search has to lower the cost by at least this fraction."""
 
 SCAN = 32
 """Steps per turn of the scan that comes before a golden section."""
@@ -47,47 +56,44 @@ RESOLUTION = 1e-11
 """Width [rad or m] at which a golden section ends."""
 
 SPACING = 1e-15
-"""Width, relative to the variable, below which there may be no number between two others."""
+"""Width, relative to the variable, below which doubles may be adjacent."""
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 @kernel
-def sweep(
-    p: Packed, bounds: Array, plan: IntArray, residual: Array, aims: Array, x: Array
-) -> None:
-    """One iteration: x (variables,), inside its bounds, becomes better or stays.
-
-    `p` is that of x; aims (G, 9) and residual (m,) are scratch.
+def sweep(search: Record) -> None:
+    """Sweep once over the bodies: x, inside its bounds, becomes better or stays.
 
     The goals' frames move along with each step; a body's own frame is brought up to date when
     its turn comes, so a sweep costs about as much as one evaluation.
     """
-    _aim(p, aims)
-    for step in range(plan.shape[0]):
-        row, k = plan[step], plan[step, BODY]
+    own, p, x, bounds = own_at(search.own), goals_of(search), search.x, search.problem.bounds
+    _aim(p, own.aims)
+    for step in range(search.bodies):
+        k, carried = own.body[step], own.carried[step]
         place_body(p.tree, p.geometry, x, k, p.frames)
-        if row[BALL] >= 0:
-            _turn_ball(p, bounds, row, x)
+        if own.ball[step, 0] >= 0:
+            _turn_ball(p, bounds, own.ball[step], carried, x)
         j = p.tree[k, VARIABLE]
-        if row[HOW] == SEARCH:
-            _search(p, residual, x, j, bounds[0, j], bounds[1, j])
-        elif row[HOW] == CLOSED_FORM:
+        if own.how[step] == SEARCH:
+            _search(p, search.trial_residual, x, j, bounds[0, j], bounds[1, j])
+        elif own.how[step] == CLOSED_FORM:
             before, ratio, frame = x[j], p.geometry[k, MULTIPLIER], frame_at(p.frames, k)
             if p.tree[k, KIND] == PRISMATIC:
-                shift = _best_shift(p, row, frame)
-                x[j] = clamped(before + shift / ratio, bounds[0, j], bounds[1, j])
-                _shift_tips(row, frame, ratio * (x[j] - before), p.tips)
+                shift = _best_shift(p, carried, frame)
+                x[j] = clamp(before + shift / ratio, bounds[0, j], bounds[1, j])
+                _shift_tips(carried, frame, ratio * (x[j] - before), p.tips)
             else:
-                b, c = _turn_terms(p, aims, row, frame)
+                b, c = _turn_terms(p, own.aims, carried, frame)
                 x[j] = _turn_inside(before, ratio, b, c, bounds[0, j], bounds[1, j])
-                _turn_tips(row, frame, ratio * (x[j] - before), p.tips)
+                _turn_tips(carried, frame, ratio * (x[j] - before), p.tips)
             place_body(p.tree, p.geometry, x, k, p.frames)
 
 
 @kernel
 def chordal_cost(p: Packed) -> float:
-    """The cost that sweeps lower, from the goals' components, unscaled (`goal_residuals`)."""
+    """Return the cost that sweeps lower, from the goals' unscaled components."""
     cost = 0.0
     for i in range(p.table.shape[0]):
         chord = 1.0
@@ -104,7 +110,7 @@ def chordal_cost(p: Packed) -> float:
 
 @kernel
 def _aim(p: Packed, aims: Array) -> None:
-    """aims (G, 9): matrices with columns h so that cost = const - 2 sum h.e over columns e of R.
+    """Fill aims (G, 9): matrices of columns h; cost = const - 2 sum h.e over the columns e of R.
 
     For the components v = sin(t / 2) n of the quaternion of Rt'R = M, 4 v_x^2 = 1 + M_xx - M_yy
     - M_zz and so on: the sum of 4 w v^2 is linear in the diagonal of M, which is Rt's columns
@@ -127,12 +133,12 @@ def _aim(p: Packed, aims: Array) -> None:
 
 
 @kernel
-def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[float, float]:
-    """B and C of cost = const - 2 (B cos a + C sin a), both 0 where the turn does not matter."""
+def _turn_terms(p: Packed, aims: Array, carried: IntArray, frame: Frame) -> tuple[float, float]:
+    """Return B and C of cost = const - 2 (B cos a + C sin a); both 0 if no turn is better."""
     b = c = size = 0.0
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
     for i in range(p.table.shape[0]):
-        if row[GOALS + i] == 0:
+        if carried[i] == 0:
             continue
         tip, target, aim = frame_at(p.tips, i), frame_at(p.targets, i), aims[i]
         if p.table[i, POSITION] != NONE:
@@ -156,8 +162,8 @@ def _turn_terms(p: Packed, aims: Array, row: IntArray, frame: Frame) -> tuple[fl
 
 @kernel
 def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper: float) -> float:
-    """The variable that turns the joint best: the nearest such value inside the limits, or the
-    better limit. `ratio` is the joint's angle per unit of the variable."""
+    """Return the variable's best value: the nearest best turn inside the limits, or the better
+    limit. `ratio` is the joint's angle per unit of the variable."""
     if b == 0.0 and c == 0.0:
         return x
     best, turn = x + math.atan2(c, b) / ratio, TURN / abs(ratio)
@@ -176,14 +182,15 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
 
 
 @kernel
-def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
-    """The best shift [m] along the axis: sum w v d / sum w v^2 for the components v of the axis
-    and d of the error, in the axes in which the weights act.
+def _best_shift(p: Packed, carried: IntArray, frame: Frame) -> float:
+    """Return the best shift [m] along the axis, sum w v d / sum w v^2.
+
+    v and d are components of the axis and the error, in the axes of the weights w.
     """
     missing = size = 0.0
     axis = (frame[2], frame[5], frame[8])
     for i in range(p.table.shape[0]):
-        if row[GOALS + i] == 0 or p.table[i, POSITION] == NONE:
+        if carried[i] == 0 or p.table[i, POSITION] == NONE:
             continue
         tip, t = frame_at(p.tips, i), frame_at(p.targets, i)
         v, d = axis, (t[9] - tip[9], t[10] - tip[10], t[11] - tip[11])
@@ -197,14 +204,14 @@ def _best_shift(p: Packed, row: IntArray, frame: Frame) -> float:
 
 
 @kernel
-def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
+def _turn_tips(carried: IntArray, frame: Frame, angle: float, tips: Array) -> None:
     """Turn the goals' frames that the body moves about the z axis of its frame."""
     if angle == 0.0:
         return
     c, s = math.cos(angle), math.sin(angle)
     axis, centre = (frame[2], frame[5], frame[8]), (frame[9], frame[10], frame[11])
     for i in range(tips.shape[0]):
-        if row[GOALS + i] == 0:
+        if carried[i] == 0:
             continue
         tip = tips[i]
         for d in range(3):
@@ -215,23 +222,25 @@ def _turn_tips(row: IntArray, frame: Frame, angle: float, tips: Array) -> None:
 
 
 @kernel
-def _shift_tips(row: IntArray, frame: Frame, shift: float, tips: Array) -> None:
+def _shift_tips(carried: IntArray, frame: Frame, shift: float, tips: Array) -> None:
     """Shift the goals' frames that the body moves along the z axis of its frame."""
     for i in range(tips.shape[0]):
-        if row[GOALS + i] != 0:
+        if carried[i] != 0:
             for d in range(3):
                 tips[i, 9 + d] += shift * frame[3 * d + 2]
 
 
 @kernel
 def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: float) -> None:
-    """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side: a
-    scan outwards, then a golden section about the best. All frames are up to date afterwards."""
+    """Minimise the cost over x[j], inside its limits and a turn or 2 pi metres to each side.
+
+    A scan outwards, then a golden section about the best value. Updates all frames.
+    """
     before, step = x[j], TURN / SCAN
     best, least = before, _cost_at(p, residual, x, j, before)
     for i in range(1, SCAN + 1):
         for side in (-step, step):
-            value = clamped(before + i * side, lower, upper)
+            value = clamp(before + i * side, lower, upper)
             if abs(value - before) > (i - 1) * step:  # else the scan is past the limit
                 cost = _cost_at(p, residual, x, j, value)
                 if cost < least * (1.0 - NOISE):
@@ -245,7 +254,7 @@ def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: f
 def _golden_section(
     p: Packed, residual: Array, x: Array, j: int, low: float, high: float
 ) -> float:
-    """The x[j] between `low` and `high` with the least cost, if it has one minimum there."""
+    """Return the x[j] between `low` and `high` with the least cost, if it is unimodal there."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     left_cost, right_cost = _cost_at(p, residual, x, j, left), _cost_at(p, residual, x, j, right)
     resolution = max(RESOLUTION, SPACING * max(abs(low), abs(high)))
@@ -263,20 +272,20 @@ def _golden_section(
 
 @kernel
 def _cost_at(p: Packed, residual: Array, x: Array, j: int, value: float) -> float:
-    """The cost that sweeps lower with x[j] = value; brings all frames up to date."""
+    """Return the cost that sweeps lower, with x[j] = value; updates all frames."""
     x[j] = value
     update(p, x, residual)
     return chordal_cost(p)
 
 
 @kernel
-def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
+def _turn_ball(p: Packed, bounds: Array, ball: IntArray, carried: IntArray, x: Array) -> None:
     """Turn a ball joint about the axis across the directions to its one tip and to its goal."""
-    k1, k2, k3 = row[BALL], row[BALL + 1], row[BALL + 2]
+    k1, k2, k3 = ball[0], ball[1], ball[2]
     for k in (k1, k2, k3):
         place_body(p.tree, p.geometry, x, k, p.frames)
     i = 0
-    while row[GOALS + i] == 0:
+    while carried[i] == 0:
         i += 1
     f1, f2, f3 = frame_at(p.frames, k1), frame_at(p.frames, k2), frame_at(p.frames, k3)
     tip, target = frame_at(p.tips, i), frame_at(p.targets, i)
@@ -303,10 +312,10 @@ def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
         y3 = _step_inside(x3, dc, bounds[0, j3], bounds[1, j3])
         reached = _turned_by(_turned_by(_turned_by(e, u3, y3 - x3), u2, y2 - x2), u1, y1 - x1)
         missing = minus(reached, h)
-        cost, way = dot(missing, missing), abs(y1 - x1) + abs(y2 - x2) + abs(y3 - x3)
+        cost, moved = dot(missing, missing), abs(y1 - x1) + abs(y2 - x2) + abs(y3 - x3)
         alike = abs(cost - least) <= FLAT * size
-        if (alike and way < shortest) or (cost < least and not alike):
-            least, shortest = cost, way
+        if (alike and moved < shortest) or (cost < least and not alike):
+            least, shortest = cost, moved
             x[j1], x[j2], x[j3] = y1, y2, y3
             for d in range(3):
                 p.tips[i, 9 + d] = centre[d] + reached[d]
@@ -318,7 +327,7 @@ def _turn_ball(p: Packed, bounds: Array, row: IntArray, x: Array) -> None:
 def _split_turn(
     u1: Vector, u2: Vector, u3: Vector, axis: Vector, angle: float, sign: float
 ) -> Vector:
-    """The turns (da, db, dc) about a ball joint's axes that are a turn W: one of two ways.
+    """Return turns (da, db, dc) about a ball joint's axes that make a turn W: one of two ways.
 
     For the axes as they stand, u2 at right angles to both others, W = R(u1, da) R(u2, db)
     R(u3, dc). W u3 = R(u1, da) R(u2, db) u3 gives db, up to a sign, by its part along u1, which
@@ -335,7 +344,7 @@ def _split_turn(
 
 @kernel
 def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
-    """The turn about `axis` from `start` to `end`; 0 where one is parallel to the axis."""
+    """Return the turn about `axis` from `start` to `end`; 0 if one is parallel to the axis."""
     sine = dot(axis, cross(start, end))
     cosine = dot(start, end) - dot(start, axis) * dot(end, axis)
     return math.atan2(sine, cosine) if math.sqrt(sine * sine + cosine * cosine) > FLAT else 0.0
@@ -343,7 +352,7 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
 
 @kernel
 def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
-    """x + step or whole turns from there, inside the limits, else the limit next to it."""
+    """Return x + step, or that plus whole turns, inside the limits; else the nearest limit."""
     turn = TURN
     best = x + step - turn * round(step / turn)
     if best < lower and best + turn <= upper:
@@ -359,14 +368,14 @@ def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
 
 @kernel
 def _turned_by(v: Vector, axis: Vector, angle: float) -> Vector:
-    """A vector turned about a unit axis by an angle."""
+    """Return a vector turned about a unit axis by an angle."""
     return _turned(v, axis, math.cos(angle), math.sin(angle))
 
 
 @kernel
 def _turned(v: Vector, axis: Vector, c: float, s: float) -> Vector:
-    """A vector turned about a unit axis (Rodrigues; Eq. 5 does it with quaternions), by an angle
-    with the cosine c and the sine s."""
+    """Return a vector turned about a unit axis, by an angle with cosine c and sine s (Rodrigues;
+    Eq. 5 does it with quaternions)."""
     along = (1.0 - c) * dot(axis, v)
     w = cross(axis, v)
     return (

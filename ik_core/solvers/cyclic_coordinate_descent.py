@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cyclic coordinate descent: each joint in turn brings the goals as near as it alone can.
+"""Cyclic coordinate descent: each joint in turn minimises the cost alone.
 
 After [WangChen1991] and [Engell2007] section 2.2. An iteration is one sweep over the joints, by
 default from the tips to the base.
 
-What a sweep lowers is the problem's cost with each rotation vector r, of an angle t, shortened
-to its chord: to the length 2 sin(t / 2). That is the sum of
+A sweep lowers the problem's cost with each rotation vector r, of an angle t, shortened to its
+chord: to the length 2 sin(t / 2). That is the sum of
 
     w |p - pt|^2                                   for a position p and its target pt,
     w l^2 |R - Rt|^2 / 2                           for a rotation matrix R (Frobenius norm),
@@ -16,8 +16,8 @@ components and masks act on the components of the shortened vector. No step of a
 this cost, and for positions it is the problem's own. With orientations out of reach its least
 point is another one than the problem's: the search then ends as STALLED.
 
-All of it is a sum of squared distances |e - h|^2 between vectors e that the joint turns (tips
-seen from the joint, columns of R) and vectors h that stand still, so for a turn by a about u
+It is a sum of squared distances |e - h|^2 between vectors e that the joint turns (tips seen from
+the joint, columns of R) and fixed vectors h, so for a turn by a about u
 
     cost = const - 2 (B cos a + C sin a),  B = sum (h.e - h.u e.u),  C = sum u.(e x h)
 
@@ -46,7 +46,7 @@ from ..exceptions import UnsupportedProblem
 from ..kernels.jit import kernel
 from ..maths.rotations import IntArray
 from ..optim.evaluation import evaluate_here
-from ..optim.layouts import Record, goals_of
+from ..optim.layouts import Record
 from ..optim.search import SearchOptions
 from ..optim.workspace import MethodWorkspace
 from ..options import option
@@ -54,7 +54,7 @@ from ..problem import IkProblem
 from ..robot.kinematics import MULTIPLIER, PRISMATIC, VARIABLE
 from ..tasks.kernels import NONE, SCALE
 from .base import KernelSolver
-from .coordinate_sweep import BALL, BODY, CLOSED_FORM, GOALS, HOW, SEARCH, SKIP, sweep
+from .coordinate_sweep import CLOSED_FORM, COORDINATE_DESCENT, SEARCH, SKIP, sweep
 
 
 @dataclass(frozen=True)
@@ -71,32 +71,27 @@ class CyclicCoordinateDescentOptions(SearchOptions):
 
 
 @kernel
-def start(search: Record) -> None:
-    """A sweep remembers nothing of the one before."""
-
-
-@kernel
 def step(search: Record) -> bool:
-    """One sweep, by the plan in `own_integers`."""
-    bodies = search.problem.tree.shape[0]
-    plan = search.own_integers.reshape(bodies, GOALS + search.of_goals.shape[0])
-    goals, bounds = goals_of(search), search.problem.bounds
-    sweep(goals, bounds, plan, search.trial_residual, search.of_goals, search.x)
+    """Sweep once."""
+    sweep(search)
     search.evaluations += 1
     evaluate_here(search)
     return True
 
 
 class CyclicCoordinateDescent(KernelSolver):
-    """See the module."""
+    """Cyclic coordinate descent, for positions and orientations inside limits."""
 
     name: ClassVar[str] = 'cyclic_coordinate_descent'
     Options: ClassVar = CyclicCoordinateDescentOptions
-    start: ClassVar = staticmethod(start)
+    layout: ClassVar = COORDINATE_DESCENT
     step: ClassVar = staticmethod(step)
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        """See LoopSolver; UnsupportedProblem for tasks that are no goals, and for regions."""
+        """Make the records and plan the sweep.
+
+        Raises UnsupportedProblem for tasks that are no goals, and for regions.
+        """
         if problem.other_tasks:
             names = ', '.join(type(task).__name__ for task in problem.other_tasks)
             raise UnsupportedProblem(
@@ -107,43 +102,34 @@ class CyclicCoordinateDescent(KernelSolver):
                 raise UnsupportedProblem(
                     f'{self.name} has no closed form for a region; {task.link!r} needs one target'
                 )
-        return super().workspace(problem)
-
-    def integers(self, problem: IkProblem) -> IntArray:
-        """See KernelSolver: the plan."""
-        return sweep_plan(problem, self.options)
+        workspace = super().workspace(problem)
+        plan_sweep(workspace, self.options)
+        return workspace
 
 
-def sweep_plan(problem: IkProblem, options: CyclicCoordinateDescentOptions) -> IntArray:
-    """The bodies (K, GOALS + G) int in the order of a sweep, and how each takes its step.
-
-    The columns from BALL on name the three bodies of the ball joint whose turn comes there.
-    """
-    packed = problem.packed
+def plan_sweep(workspace: MethodWorkspace, options: CyclicCoordinateDescentOptions) -> None:
+    """Fill the plan of a sweep: the bodies in its order, and how each takes its step."""
+    problem, own, packed = workspace.problem, workspace.own, workspace.problem.packed
     below = _goals_below(packed.tree, packed.table)
     moving = (packed.geometry[:, MULTIPLIER] != 0.0) & below.any(axis=1)
-    plan = np.full((len(packed.tree), GOALS + len(packed.table)), -1, np.int64)
-    plan[:, BODY] = np.arange(len(plan))
-    plan[:, HOW] = SKIP
-    plan[:, GOALS:] = below
-    if options.order == 'tip_to_base':
-        plan = plan[::-1].copy()
+    order = np.arange(len(packed.tree))
+    own['body'] = body = order[::-1] if options.order == 'tip_to_base' else order
+    own['how'], own['ball'], own['carried'] = SKIP, -1, below[body]
     uneven = np.ptp(packed.tools[:, SCALE : SCALE + 3], axis=1) > 0.0
     for j in range(len(problem.variables)):
         bodies = np.flatnonzero(moving & (packed.tree[:, 2] == j))
         if not bodies.size:
             continue  # only secondary tasks see it
-        row = np.flatnonzero(np.isin(plan[:, BODY], bodies))[0]
+        step = np.flatnonzero(np.isin(body, bodies))[0]
         turns = packed.tree[bodies[0], 1] != PRISMATIC
         simple = len(bodies) == 1 and not (turns and (uneven & below[bodies[0]]).any())
-        plan[row, HOW] = CLOSED_FORM if simple else SEARCH
+        own['how'][step] = CLOSED_FORM if simple else SEARCH
     if options.free_axis:
-        _plan_balls(problem, plan)
-    return plan
+        _plan_balls(workspace)
 
 
 def _goals_below(tree: IntArray, goals: IntArray) -> np.ndarray:
-    """(K, G) bool: which goals each body carries."""
+    """Mask (K, G) bool of the goals that each body carries."""
     below = np.zeros((len(tree), len(goals)), bool)
     for i, k in enumerate(goals[:, 0]):
         while k >= 0:
@@ -152,19 +138,20 @@ def _goals_below(tree: IntArray, goals: IntArray) -> np.ndarray:
     return below
 
 
-def _plan_balls(problem: IkProblem, plan: IntArray) -> None:
-    """Note the ball joints that may turn about a free axis: those with one position to bring."""
-    packed = problem.packed
+def _plan_balls(workspace: MethodWorkspace) -> None:
+    """Plan turns of ball joints about a free axis: of those that carry one goal, a position."""
+    problem, own, packed = workspace.problem, workspace.own, workspace.problem.packed
+    body = own['body']
     for group in problem.robot.joint_groups:
         variables = np.searchsorted(problem.variables, group.ball)
         if not variables.size or not np.isin(group.ball, problem.variables).all():
             continue
         # On the way up to a link that a goal is relative to, the three turn in reverse.
-        forwards = packed.geometry[plan[:, BODY], MULTIPLIER] > 0.0
-        closed = forwards & (plan[:, HOW] == CLOSED_FORM)
-        rows = np.flatnonzero(closed & np.isin(packed.tree[plan[:, BODY], VARIABLE], variables))
-        if len(rows) < 3:
+        forwards = packed.geometry[body, MULTIPLIER] > 0.0
+        closed = forwards & (own['how'] == CLOSED_FORM)
+        steps = np.flatnonzero(closed & np.isin(packed.tree[body, VARIABLE], variables))
+        if len(steps) < 3:
             continue
-        carried = np.flatnonzero(plan[rows[0], GOALS:])
+        carried = np.flatnonzero(own['carried'][steps[0]])
         if len(carried) == 1 and packed.table[carried[0], 2] == NONE:
-            plan[rows[0], BALL:GOALS] = np.sort(plan[rows, BODY])
+            own['ball'][steps[0]] = np.sort(body[steps])

@@ -15,9 +15,9 @@ Damping may be fixed or adaptive:
 - 'manipulability' [NakamuraHanafusa1986]: d = damping (1 - w/threshold)^2 for
   w = sqrt(det J J') below `threshold`, else 0;
 - 'numerical_filtering' [MaciejewskiKlein1988]: d as by 'singular_value', but along the direction u
-  of the smallest singular value alone: dq = J' (J J' + d^2 u u')^-1 e. What the arm can do well it
-  does undamped.
-Where damping is 0 and the step fails to be unique, the shortest one is taken.
+  of the smallest singular value alone: dq = J' (J J' + d^2 u u')^-1 e. Motions along the others
+  are undamped.
+If damping is 0 and the step is not unique, the shortest one is taken.
 
 Buss gives no damping constant: it depends on the figure and has to be found (section 5). The
 presets are his two versions of section 8: `buss_pure` is DLS, `buss_clamped` DLS'.
@@ -33,14 +33,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.linalg import damped_solve, is_above
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, nth_largest, shortest_step
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
-    ERROR,
-    METHOD_OPTIONS,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     method_step,
@@ -48,6 +48,9 @@ from .jacobian_method import (
 from .names import PresetName
 
 ROUNDING = 2.220446049250313e-16
+
+RULES = 'fixed', 'singular_value', 'manipulability', 'numerical_filtering'
+FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(len(RULES))
 
 
 @dataclass(frozen=True)
@@ -60,41 +63,32 @@ class DampedLeastSquaresOptions(JacobianMethodOptions):
     adaptive: str = option(
         'singular_value',
         'rule that adapts the damping near singularities',
-        choices=('fixed', 'singular_value', 'manipulability', 'numerical_filtering'),
+        choices=RULES,
     )
     threshold: float = option(
         0.05, 'measure below which adaptive damping sets in', bounds=(1e-12, 1e6)
     )
 
 
-DAMPING, ADAPTIVE, THRESHOLD = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
-FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(4)
-RULES = {
-    'fixed': FIXED,
-    'singular_value': SINGULAR_VALUE,
-    'manipulability': MANIPULABILITY,
-    'numerical_filtering': NUMERICAL_FILTERING,
-}
+DAMPED_LEAST_SQUARES = JACOBIAN_METHOD.extended(
+    'damped_least_squares', damping=(FLOAT,), adaptive=(INT,), threshold=(FLOAT,)
+)
+own_at = DAMPED_LEAST_SQUARES.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = J'(JJ' + d^2 I)^-1 e."""
-    columns, dx, squares = search.own_columns, search.dx, search.rhs
-    damping = search.own_options[DAMPING]
-    rule, threshold = search.own_options[ADAPTIVE], search.own_options[THRESHOLD]
+    own, dx, normal, squares = own_at(search.own), search.dx, search.normal, search.rhs
+    columns, error, damping, rule = own.columns, own.error, own.damping, own.adaptive
     solved = False
     if rule == FIXED:
-        solved = damped_solve(
-            columns, search.own_rows[ERROR], damping * damping, True, search.normal, search.rhs, dx
-        )
-    elif rule != MANIPULABILITY and is_above(columns, threshold, search.normal, search.rhs):
-        solved = damped_solve(
-            columns, search.own_rows[ERROR], 0.0, False, search.normal, search.rhs, dx
-        )
+        solved = damped_solve(columns, error, damping * damping, True, normal, squares, dx)
+    elif rule != MANIPULABILITY and is_above(columns, own.threshold, normal, squares):
+        solved = damped_solve(columns, error, 0.0, False, normal, squares, dx)
     if not solved:
         decompose(columns, search.basis, search.work, squares)
-        damping *= damping_share(search, squares)
+        damping *= damping_fraction(search, squares)
         square = damping * damping
         if rule == NUMERICAL_FILTERING:
             damp_smallest(search, square)
@@ -103,37 +97,35 @@ def update(search: Record) -> None:
 
 
 @kernel
-def damping_share(search: Record, squares: Array) -> float:
-    """How much of the damping there is, for the squares (m,) of the singular values."""
-    m, n = search.work.shape
-    threshold = search.own_options[THRESHOLD]
+def damping_fraction(search: Record, squares: Array) -> float:
+    """Return the fraction of the damping that applies, for squares (m,) of singular values."""
+    own, (m, n) = own_at(search.own), search.work.shape
     smallest, manipulability = np.inf, 1.0
     for place in range(min(m, n)):
-        smallest = math.sqrt(falling(squares, m, place))
+        smallest = math.sqrt(nth_largest(squares, m, place))
         manipulability *= smallest
-    rule = search.own_options[ADAPTIVE]
-    if rule == MANIPULABILITY:
-        return max(0.0, 1.0 - manipulability / threshold) ** 2
-    if rule != FIXED:
-        return math.sqrt(max(0.0, 1.0 - (smallest / threshold) ** 2))
+    if own.adaptive == MANIPULABILITY:
+        return float(max(0.0, 1.0 - manipulability / own.threshold) ** 2)
+    if own.adaptive != FIXED:
+        return math.sqrt(max(0.0, 1.0 - (smallest / own.threshold) ** 2))
     return 1.0
 
 
 @kernel
 def step_by_singular_values(search: Record, square: float) -> None:
-    """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); what rounding made of s counts as 0.
+    """dx = sum s / (s^2 + d^2) v u'e ([Buss2009] section 6); an s within rounding counts as 0.
 
     So without damping it is the shortest of the least-squares steps.
     """
-    dx, squares, error = search.dx, search.rhs, search.own_rows[ERROR]
+    dx, squares, error = search.dx, search.rhs, own_at(search.own).error
     shortest_step(search.basis, search.work, squares, error, _rounding(search), square, dx)
 
 
 @kernel
 def _rounding(search: Record) -> float:
-    """The largest square of a singular value that counts as 0."""
+    """Return the largest square of a singular value that counts as 0."""
     m, n = search.work.shape
-    return float((ROUNDING * max(m, n)) ** 2 * falling(search.rhs, m, 0))
+    return float((ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0))
 
 
 @kernel
@@ -141,7 +133,7 @@ def damp_smallest(search: Record, square: float) -> None:
     """Add d^2 to the square of the smallest singular value, unless that counts as 0."""
     squares = search.rhs
     m, n = search.work.shape
-    smallest, least = falling(squares, m, min(m, n) - 1), _rounding(search)
+    smallest, least = nth_largest(squares, m, min(m, n) - 1), _rounding(search)
     for i in range(m):
         if squares[i] == smallest and smallest > least:
             squares[i] += square
@@ -149,17 +141,13 @@ def damp_smallest(search: Record, square: float) -> None:
 
 
 class DampedLeastSquares(JacobianMethod):
-    """See the module."""
+    """Damped least squares, with fixed or adaptive damping."""
 
     name: ClassVar[str] = 'damped_least_squares'
     Options: ClassVar = DampedLeastSquaresOptions
+    layout: ClassVar = DAMPED_LEAST_SQUARES
     presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'adaptive': 'fixed', 'max_error': np.inf, 'max_step': np.inf},
         'buss_clamped': {'adaptive': 'fixed', 'max_step': np.inf},
     }
     step: ClassVar = staticmethod(method_step(name, update))
-
-    def method_numbers(self) -> tuple[float, ...]:
-        """See JacobianMethod."""
-        o = self.options
-        return (o.damping, RULES[o.adaptive], o.threshold)

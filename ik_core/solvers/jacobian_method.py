@@ -2,9 +2,9 @@
 """Parts shared by the Jacobian methods: the linear model, its clamps, columns and weights.
 
 Near a configuration q the goals' error e, target minus current, changes by -J dq, with J the
-Jacobian ([Buss2009] Eq. 2-5). Each method is a way to choose dq such that J dq is about e; all
-else is the same for all of them, in this order (1 and 2 are about goals; what else a problem
-weighs against them is taken as it is):
+Jacobian ([Buss2009] Eq. 2-5). Each method chooses dq such that J dq is about e; all else is the
+same for all of them, in this order (1 and 2 concern goals only; rows of other tasks stay as they
+are):
 
 1. J: 'analytic'; by 'central_difference', (f(q + h) - f(q - h)) / 2h for each joint ([Dorta2014]
    Eq. 3.6), the same up to O(h^2); or of the 'target', Buss's alternate Jacobian
@@ -16,7 +16,7 @@ weighs against them is taken as it is):
    well (`max_error_in_links`). Where `max_error_rule` is 'resetting', it is Dmax,i: infinite at
    the start, so that the first step goes all the way, then d_i + Dmax with d_i what the step
    before moved the end effector i closer. The text leaves open what a step away does; its
-   author's program takes d_i = 0 there, and so does this.
+   author's program takes d_i = 0 then, and so does this.
 3. Joint weights: dq = K^1/2 y, with y the method's step for the Jacobian J K^1/2. So the
    transpose method gives K J'e [Welman1993], the others the step that is shortest in
    dq' K^-1 dq: joints with a large K_i do more of the work. K_i = 1 / (w_i alpha_i) ([Dorta2014]
@@ -26,17 +26,16 @@ weighs against them is taken as it is):
    Where `slow_distance` is d > 0, K_i(t) is K_i times min(1, distance of joint i from the nearest
    goal / d), as the coursework proposes for a K that varies in time (3.1.1). With
    `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
-4. The coursework's angle steps (section 3.2): where `step_norm` is finite, every step is given
-   that length, less at the beginning and at the end of the way: in proportion to the share of it
-   that is behind, or left, by the error's length, over `slow_fraction` of it (slow-in, slow-out).
+4. The coursework's angle steps (section 3.2): if `step_norm` is finite, every step has that
+   length, less at the beginning and the end of the path: over `slow_fraction` of the error's
+   length it is proportional to the fraction that is done, or left (slow-in, slow-out).
    A step that is longer than `max_step_norm` is scaled to it, as rate control does
    ([EngellErleben2011] section 5.2). Then ClampMaxAbs [BussKim2005]: the step is scaled so that no
    joint moves further than `max_step`.
 5. Limits: joints that a step takes out of their limits are put on them at once ([Dorta2014]
-   Eq. 3.13), or, where `limits` is 'at_the_end', only in the answer, as Blender does: the method
-   then runs as if there were no limits, and each of its points is judged by its projection. It
-   is not part of the methods: at a limit they may stop short of the closest point, and then
-   report STALLED.
+   Eq. 3.13), or, if `limits` is 'at_the_end', only in the answer, as Blender does: the method
+   then ignores the limits, and the projections of its points count. Limits are no part of the
+   methods: at a limit they may stop short of the closest point, and then report STALLED.
 """
 
 from __future__ import annotations
@@ -50,12 +49,13 @@ import numpy as np
 
 from ..exceptions import InvalidOption
 from ..kernels.jit import kernel, placeholder, with_kernels
-from ..maths.boxed_step import cap_step, clamped
+from ..kernels.records import FLOAT, INT
+from ..maths.boxed_step import cap_step, clamp
 from ..maths.rotations import Array, IntArray
 from ..maths.svd import identity, product
 from ..maths.vectors import copy_to, differ
 from ..optim.evaluation import differentiate, evaluate, evaluate_here
-from ..optim.layouts import Record
+from ..optim.layouts import METHOD, Record
 from ..optim.loop import Kernel
 from ..optim.search import SearchOptions
 from ..optim.workspace import MethodWorkspace
@@ -65,11 +65,18 @@ from ..robot.kinematics import MULTIPLIER, VARIABLE
 from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS
 from .base import KernelSolver
 
-LEAST_SHARE = 0.01
-"""Least share of `step_norm`: the first step starts from rest, and the last one has to arrive."""
+LEAST_FRACTION = 0.01
+"""Least fraction of `step_norm`: the first step starts from rest, the last one has to arrive."""
 
 SHORTEST_LINK = 0.05
 """The least length of a link, relative to its chain, that counts for joint weights."""
+
+MAX_ERROR_RULES = 'fixed', 'resetting'
+FIXED, RESETTING = range(len(MAX_ERROR_RULES))
+JACOBIANS = 'analytic', 'central_difference', 'target'
+ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(len(JACOBIANS))
+WHEN_LIMITED = 'every_step', 'at_the_end'
+EVERY_STEP, AT_THE_END = range(len(WHEN_LIMITED))
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class JacobianMethodOptions(SearchOptions):
     max_error_rule: str = option(
         'fixed',
         'constant Dmax, or one that adapts to the progress',
-        choices=('fixed', 'resetting'),
+        choices=MAX_ERROR_RULES,
     )
     max_step: float = option(
         0.7,
@@ -101,7 +108,7 @@ class JacobianMethodOptions(SearchOptions):
     jacobian: str = option(
         'analytic',
         'how the columns of the Jacobian are computed',
-        choices=('analytic', 'central_difference', 'target'),
+        choices=JACOBIANS,
     )
     difference_step: float = option(
         1e-5, 'h of the central differences', unit='rad or m', bounds=(1e-12, 1.0)
@@ -113,7 +120,7 @@ class JacobianMethodOptions(SearchOptions):
     limits: str = option(
         'every_step',
         'when joints are projected into their limits',
-        choices=('every_step', 'at_the_end'),
+        choices=WHEN_LIMITED,
     )
     normalised_columns: bool = option(False, 'normalise the columns of the Jacobian')
     step_norm: float = option(
@@ -148,86 +155,98 @@ class JacobianMethodOptions(SearchOptions):
         parse_stiffness(self.joint_stiffness)
 
 
-# Indices into `own_vectors`: the current point, perhaps outside the limits; the square roots of K;
-# the factors of a step. Into `own_rows`: the error; each goal's distance before the step.
-# `of_goals` has each goal's Dmax.
-HERE, GAINS, SCALE = 0, 1, 2
-ERROR, DISTANCES = 0, 1
-FIRST_ERROR = 0
-"""Index into `own_values`: the length of the error where the attempt began."""
-MAX_ERROR, RESETTING, MAX_STEP, JACOBIAN, DIFFERENCE_STEP, AT_THE_END = range(6)
-NORMALISED, STEP_NORM, MAX_STEP_NORM, SLOW_SHARE, SLOW_DISTANCE = range(6, 11)
-METHOD_OPTIONS = 11
-
-ANALYTIC, CENTRAL_DIFFERENCE, TARGET = range(3)
-JACOBIANS = {'analytic': ANALYTIC, 'central_difference': CENTRAL_DIFFERENCE, 'target': TARGET}
+JACOBIAN_METHOD = METHOD.extended(
+    'jacobian_method',
+    max_error=(FLOAT,),
+    max_error_rule=(INT,),
+    max_step=(FLOAT,),
+    jacobian=(INT,),
+    difference_step=(FLOAT,),
+    limits=(INT,),
+    normalised_columns=(INT,),
+    step_norm=(FLOAT,),
+    max_step_norm=(FLOAT,),
+    slow_fraction=(FLOAT,),
+    slow_distance=(FLOAT,),
+    here=(FLOAT, 'joints'),  # the current point, perhaps outside the limits
+    error=(FLOAT, 'rows'),  # e there, clamped
+    columns=(FLOAT, 'joints', 'rows'),  # those of J there, scaled
+    gains=(FLOAT, 'joints'),  # the square roots of K
+    scale=(FLOAT, 'joints'),  # of the columns: the square roots of K(t), over lengths if asked
+    first_error=(FLOAT,),  # length of the error at the start of the attempt
+    largest_errors=(FLOAT, 'goals'),  # Dmax,i
+    distances=(FLOAT, 'goals'),  # length of each goal's error before the step
+)
+jacobian_method_at = JACOBIAN_METHOD.vector_view()
 
 
 @kernel
 def begin_jacobian(search: Record) -> None:
-    """Begin at x. Where Dmax is reset, the first step goes all the way."""
-    copy_to(search.x, search.own_vectors[HERE])
+    """Begin at x. If Dmax adapts, the first step is not clamped."""
+    own = jacobian_method_at(search.own)
+    copy_to(search.x, own.here)
     identity(search.basis)
-    search.own_values[FIRST_ERROR] = math.sqrt(search.cost)
+    own.first_error = math.sqrt(search.cost)
     if search.resumed == 0:
-        largest = np.inf if search.own_options[RESETTING] > 0.0 else search.own_options[MAX_ERROR]
-        for i in range(search.of_goals.shape[0]):
-            search.of_goals[i, 0] = largest
+        largest = np.inf if own.max_error_rule == RESETTING else own.max_error
+        for i in range(search.goals):
+            own.largest_errors[i] = largest
 
 
 def method_step(name: str, update: Kernel) -> Kernel:
-    """The step of a Jacobian method, for its `update`."""
+    """Return the step of a Jacobian method with this `update`."""
     made: Kernel = with_kernels(_step, f'step_{name}', update=update)
     return made
 
 
 update = placeholder
-"""The method's, in its copy of the kernel below."""
+"""Placeholder for the method's kernel in its copy of `_step`."""
 
 
 def _step(search: Record) -> bool:
-    """One step, in the order above."""
-    dx, scale, error = search.dx, search.own_vectors[SCALE], search.own_rows[ERROR]
-    table, largest = search.problem.table, search.of_goals
+    """Take one step, in the order of the module's docstring."""
+    own, dx, table = jacobian_method_at(search.own), search.dx, search.problem.table
     _linear_model(search)
     for i in range(table.shape[0]):
-        distance = goal_magnitude(table, error, i)
-        search.own_rows[DISTANCES, i] = distance
-        if distance > largest[i, 0]:  # ClampMag
-            scale_goal(table, error, i, largest[i, 0] / distance)
+        distance, largest = goal_magnitude(table, own.error, i), own.largest_errors[i]
+        own.distances[i] = distance
+        if distance > largest:  # ClampMag
+            scale_goal(table, own.error, i, largest / distance)
     _scale_columns(search)
     update(search)
     for j in range(dx.shape[0]):
-        dx[j] *= scale[j]
-    if search.own_options[STEP_NORM] < np.inf:
+        dx[j] *= own.scale[j]
+    if own.step_norm < np.inf:
         _set_length(search)
-    if search.own_options[MAX_STEP_NORM] < np.inf:
-        _cap_length(dx, search.own_options[MAX_STEP_NORM])
-    cap_step(dx, search.own_options[MAX_STEP])
+    if own.max_step_norm < np.inf:
+        _cap_length(dx, own.max_step_norm)
+    cap_step(dx, own.max_step)
     _move(search)
     return True
 
 
 @kernel
 def _scale_columns(search: Record) -> None:
-    """The Jacobian's columns times SCALE: the square roots of K(t), over the lengths if asked."""
-    columns, scale = search.own_columns, search.own_vectors[SCALE]
-    copy_to(search.own_vectors[GAINS], scale)
-    if search.own_options[SLOW_DISTANCE] > 0.0:
+    """Scale the Jacobian's columns by the square roots of K(t), over the lengths if asked."""
+    own = jacobian_method_at(search.own)
+    columns, scale = own.columns, own.scale
+    copy_to(own.gains, scale)
+    if own.slow_distance > 0.0:
         _slow_near_goals(search)
     for j in range(columns.shape[0]):
         length = 0.0
         for i in range(columns.shape[1]):
             columns[j, i] *= scale[j]
             length += columns[j, i] * columns[j, i]
-        if search.own_options[NORMALISED] > 0.0 and length > 0.0:
+        if own.normalised_columns > 0 and length > 0.0:
             for i in range(columns.shape[1]):
                 columns[j, i] /= math.sqrt(length)
 
 
 @kernel
 def _slow_near_goals(search: Record) -> None:
-    """K(t): joints whose axis is near a goal's position move less."""
+    """Apply K(t): joints whose axis is near a goal's position move less."""
+    own = jacobian_method_at(search.own)
     tree, table = search.problem.tree, search.problem.table
     frames, target = search.frames, search.target
     for k in range(tree.shape[0]):
@@ -238,26 +257,24 @@ def _slow_near_goals(search: Record) -> None:
                 y = frames[k, 10] - target[i, 10]
                 z = frames[k, 11] - target[i, 11]
                 nearest = min(nearest, math.sqrt(x * x + y * y + z * z))
-        share = min(1.0, nearest / search.own_options[SLOW_DISTANCE])
-        search.own_vectors[SCALE, tree[k, VARIABLE]] *= math.sqrt(share)
+        own.scale[tree[k, VARIABLE]] *= math.sqrt(min(1.0, nearest / own.slow_distance))
 
 
 @kernel
 def _set_length(search: Record) -> None:
-    """Give the step the length that belongs to the share of the way that is behind."""
-    dx, slow = search.dx, search.own_options[SLOW_SHARE]
-    length = math.sqrt(product(dx, dx))
-    norm = search.own_options[STEP_NORM]
-    if slow > 0.0 and search.own_values[FIRST_ERROR] > 0.0:
-        left = math.sqrt(search.cost) / search.own_values[FIRST_ERROR]
-        norm *= min(1.0, max(LEAST_SHARE, min(1.0 - left, left) / slow))
+    """Set the step's length for the fraction of the error that is left."""
+    own, dx = jacobian_method_at(search.own), search.dx
+    length, norm, slow = math.sqrt(product(dx, dx)), own.step_norm, own.slow_fraction
+    if slow > 0.0 and own.first_error > 0.0:
+        left = math.sqrt(search.cost) / own.first_error
+        norm *= min(1.0, max(LEAST_FRACTION, min(1.0 - left, left) / slow))
     for j in range(dx.shape[0]):
         dx[j] *= norm / length if length > 0.0 else 0.0
 
 
 @kernel
 def _cap_length(dx: Array, most: float) -> None:
-    """Scale a step (n,) that is longer than this."""
+    """Scale a step (n,) to this length if it is longer."""
     length = math.sqrt(product(dx, dx))
     if length > most:
         for j in range(dx.shape[0]):
@@ -266,9 +283,10 @@ def _cap_length(dx: Array, most: float) -> None:
 
 @kernel
 def _linear_model(search: Record) -> None:
-    """ERROR = e, target minus current, and `own_columns` = the Jacobian's, both at HERE."""
-    here, error, columns = search.own_vectors[HERE], search.own_rows[ERROR], search.own_columns
-    kind, outside = search.own_options[JACOBIAN], differ(here, search.x)
+    """error = e, target minus current, and columns = the Jacobian's, both at `here`."""
+    own = jacobian_method_at(search.own)
+    here, error, columns = own.here, own.error, own.columns
+    kind, outside = own.jacobian, differ(here, search.x)
     copy_to(search.residual, error)
     if outside:
         evaluate(search, here, error)
@@ -295,56 +313,58 @@ def _attach_targets(search: Record) -> None:
 
 @kernel
 def _central_differences(search: Record) -> None:
-    """The goals' rows of the Jacobian at HERE, by (f(q + h) - f(q - h)) / 2h."""
-    trial, residual = search.trial, search.trial_residual
-    copy_to(search.own_vectors[HERE], trial)
+    """Set the goals' rows of the Jacobian at `here` to (f(q + h) - f(q - h)) / 2h."""
+    own, trial, residual = jacobian_method_at(search.own), search.trial, search.trial_residual
+    copy_to(own.here, trial)
     for j in range(trial.shape[0]):
         here = trial[j]
-        above = here + search.own_options[DIFFERENCE_STEP]
-        below = here - search.own_options[DIFFERENCE_STEP]
+        above = here + own.difference_step
+        below = here - own.difference_step
         for value in (above, below):
             trial[j] = value
             evaluate(search, trial, residual)
             for i in range(search.problem.goal_rows):
-                before = search.own_columns[j, i] if value == below else 0.0
+                before = own.columns[j, i] if value == below else 0.0
                 change = residual[i] / (above - below)
-                search.own_columns[j, i] = before - change if value == below else change
+                own.columns[j, i] = before - change if value == below else change
         trial[j] = here
 
 
 @kernel
 def _move(search: Record) -> None:
-    """Move from HERE by DX, to the nearest point inside the limits."""
-    here, x, dx = search.own_vectors[HERE], search.x, search.dx
-    finite = True
+    """Move from `here` by dx, to the nearest point inside the limits."""
+    own, x, dx = jacobian_method_at(search.own), search.x, search.dx
+    here, finite = own.here, True
     for j in range(here.shape[0]):
         finite = finite and abs(here[j] + dx[j]) < np.inf
     for j in range(here.shape[0]):
         if finite:  # else too far for numbers: the search sees that nothing moves
             here[j] += dx[j]
-        x[j] = clamped(here[j], search.problem.bounds[0, j], search.problem.bounds[1, j])
-    if search.own_options[AT_THE_END] == 0.0:
+        x[j] = clamp(here[j], search.problem.bounds[0, j], search.problem.bounds[1, j])
+    if own.limits == EVERY_STEP:
         copy_to(x, here)
     outside = differ(here, x)
-    if outside and search.own_options[RESETTING] > 0.0:
-        evaluate(search, here, search.own_rows[ERROR])
-        _reset_largest_errors(search, search.own_rows[ERROR])
+    resets = own.max_error_rule == RESETTING
+    if outside and resets:
+        evaluate(search, here, own.error)
+        _reset_largest_errors(search, own.error)
     evaluate_here(search)
-    if search.own_options[RESETTING] > 0.0 and not outside:
+    if resets and not outside:
         _reset_largest_errors(search, search.residual)
 
 
 @kernel
 def _reset_largest_errors(search: Record, residual: Array) -> None:
-    """Dmax of each goal, for how much closer the step brought it."""
-    for i in range(search.of_goals.shape[0]):
-        closer = search.own_rows[DISTANCES, i] - goal_magnitude(search.problem.table, residual, i)
-        search.of_goals[i, 0] = search.own_options[MAX_ERROR] + max(closer, 0.0)
+    """Reset Dmax of each goal by how much closer the step brought it."""
+    own = jacobian_method_at(search.own)
+    for i in range(search.goals):
+        closer = own.distances[i] - goal_magnitude(search.problem.table, residual, i)
+        own.largest_errors[i] = own.max_error + max(closer, 0.0)
 
 
 @kernel
 def goal_magnitude(table: IntArray, rows: Array, i: int) -> float:
-    """The length of goal i's part of `rows` (m,)."""
+    """Return the length of goal i's part of `rows` (m,)."""
     square = 0.0
     for c in range(COMPONENTS):
         row = table[i, ROWS + c]
@@ -376,9 +396,9 @@ def image(columns: Array, step: Array, rows: Array) -> None:
 def halve_error(search: Record, tolerance: float, rank_tolerance: float) -> None:
     """Halve the error until |(I - JJ+) e| is within a tolerance ([Dorta2014] 3.1, 4 and 5).
 
-    That is what no step can mend of it. The singular values are those of `decompose`.
+    No step can reduce that part of it. The singular values are those of `decompose`.
     """
-    error, squares = search.own_rows[ERROR], search.rhs
+    error, squares = jacobian_method_at(search.own).error, search.rhs
     largest, beyond = 0.0, 0.0
     for i in range(error.shape[0]):
         largest = max(largest, squares[i])
@@ -396,47 +416,26 @@ def halve_error(search: Record, tolerance: float, rank_tolerance: float) -> None
 class JacobianMethod(KernelSolver):
     """A solver that follows the linear model.
 
-    A method is an `update(search)`: `dx` = its step for the Jacobian whose columns are
-    `own_columns`, and the error `own_rows[ERROR]`; `method_step` makes the step of it. Its options
-    follow those of all Jacobian methods, from METHOD_OPTIONS on.
+    A method is an `update(search)`: dx = its step for the Jacobian's `columns` and the `error` in
+    its own record, whose layout extends `JACOBIAN_METHOD`; `method_step` makes the step of it.
     """
 
     Options: ClassVar = JacobianMethodOptions
+    layout: ClassVar = JACOBIAN_METHOD
+    remembered: ClassVar = ('largest_errors',)
     start: ClassVar = staticmethod(begin_jacobian)
 
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        o = self.options
-        return (
-            o.max_error,
-            o.max_error_rule == 'resetting',
-            o.max_step,
-            JACOBIANS[o.jacobian],
-            o.difference_step,
-            o.limits == 'at_the_end',
-            o.normalised_columns,
-            o.step_norm,
-            o.max_step_norm,
-            o.slow_fraction,
-            o.slow_distance,
-            *self.method_numbers(),
-        )
-
-    def method_numbers(self) -> tuple[float, ...]:
-        """The numbers from METHOD_OPTIONS on."""
-        return ()
-
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """See KernelSolver."""
-        problem, search = workspace.problem, workspace.search
-        x = problem.limits.project(search['start'])
-        search['own_vectors'][GAINS] = np.sqrt(self.joint_gains(problem, x))
+        """Set joint weights and Dmax for the search's start."""
+        problem, own = workspace.problem, workspace.own
+        x = problem.limits.project(workspace.search['start'])
+        own['gains'] = np.sqrt(self.joint_gains(problem, x))
         if self.options.max_error_in_links > 0.0:
             link = float(np.median(link_lengths(problem, x)))
-            search['own_options'][MAX_ERROR] = self.options.max_error_in_links * link
+            own['max_error'] = self.options.max_error_in_links * link
 
     def joint_gains(self, problem: IkProblem, x: Array) -> Array:
-        """K (variables,), the joint weights; FrameNotFound where they name an unknown joint."""
+        """Return K (variables,), the joint weights; FrameNotFound for an unknown joint."""
         alpha = np.ones(problem.robot.n)
         for name, value in parse_stiffness(self.options.joint_stiffness).items():
             alpha[problem.robot.joint_index(name)] = value
@@ -448,9 +447,9 @@ class JacobianMethod(KernelSolver):
 
 
 def link_lengths(problem: IkProblem, x: Array) -> Array:
-    """How far (variables,) each joint is from the next joint or tip [m], the farthest of them.
+    """Return the distance (variables,) of each joint from the farthest next joint or tip [m].
 
-    At least SHORTEST_LINK of the longest chain; all 1 where all joints are at one point.
+    At least SHORTEST_LINK of the longest chain; all 1 if all joints are at one point.
     """
     packed = problem.packed
     packed.update(x)
@@ -459,7 +458,7 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
     lengths, reach = np.zeros(len(x)), np.zeros(len(packed.tree))
 
     def measure(body: int, point: Array) -> float:
-        """Note the link that ends at a point beyond a body; return how far out it ends."""
+        """Store the length of the link that ends at a point; return how far out it ends."""
         while body >= 0 and not moving[body]:
             body = int(packed.tree[body, 0])
         if body < 0:
@@ -477,7 +476,7 @@ def link_lengths(problem: IkProblem, x: Array) -> Array:
 
 
 def parse_stiffness(text: str) -> dict[str, float]:
-    """The numbers of 'joint=number, ...' by joint; InvalidOption for anything else."""
+    """Return the numbers of 'joint=number, ...' by joint; InvalidOption for other text."""
     result = {}
     for part in filter(None, (piece.strip() for piece in text.split(','))):
         name, _, number = part.rpartition('=')

@@ -12,20 +12,20 @@ residual is corrected by what they did move, and the remaining joints are solved
 (`boxed_step`). Of the two equivalent systems ([Buss2009] Eq. 10 and 11) the smaller is factored:
 (J J' + mu I) with as many rows as the goals, or (J'J + mu I) with as many as there are joints.
 
-Where the chain has a closed form, or nearly has one, or all but one of its joints have one, the
-first attempt begins at the nearest solution, judged as any other point (`closed_form.beginning`);
-of seven joints one is then held, so starts near their goal stay; where such an attempt leads
-nowhere, the first restart begins at that solution. What can't be reached, and all other chains,
+If the chain has a closed form, or nearly has one, or all but one of its joints have one, the
+first attempt begins at the nearest solution (`closed_form.initial_guess`), which is checked as any
+other point. For seven joints one of them is fixed then, so a start near its goal is kept; if that
+attempt fails, the first restart begins at the solution. Goals out of reach, and all other chains,
 begin at the start itself.
 
-An attempt that stops improving is left for a random configuration. When none reaches the
-goals, the best of them are followed to their stationary points, with the exact Hessian in the
-place of J'J: Gauss-Newton converges slowly where the residual stays large.
+An attempt that stops improving is left for a random configuration. If none reaches the goals, the
+best of them are followed to their stationary points, with the exact Hessian in place of J'J:
+Gauss-Newton converges slowly if the residual stays large.
 
 Tasks about the joints themselves (`JointTask`) and the positions of an example motion
-(`EndEffectorPatternTask`) are in the model as they are; being a compromise, a problem with such
-tasks is solved to its stationary point from the start alone. So is one with tasks that no kernel
-knows, which are called back at every point; an iteration is one such point, kept or not.
+(`EndEffectorPatternTask`) are rows of the model; being a compromise, a problem with such tasks is
+solved to its stationary point from the start alone. So is one with tasks that have no kernel,
+which are called back at every point; an iteration is one such point, kept or not.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class LevenbergMarquardtOptions(SearchOptions):
 
 
 class LevenbergMarquardt(LoopSolver):
-    """See the module. The default solver everywhere."""
+    """Levenberg-Marquardt with restarts: the default solver everywhere."""
 
     name: ClassVar[str] = 'levenberg_marquardt'
     Options: ClassVar = LevenbergMarquardtOptions
@@ -92,7 +92,7 @@ class LevenbergMarquardt(LoopSolver):
         return super().solve(problem, q0, budget)
 
     def _solve_whole(self, problem: IkProblem, q0: VectorLike | None) -> IkResult:
-        """Solve by one call of the kernel, with the goals weighed as they are."""
+        """Solve by one call of the kernel, with the problem's own weights."""
         workspace: Any = self._workspace
         if workspace is None or workspace.problem is not problem:
             workspace = self._workspace_for(problem)
@@ -100,8 +100,8 @@ class LevenbergMarquardt(LoopSolver):
         return result
 
     def _solve_position_first(self, problem: IkProblem, q0: VectorLike | None) -> IkResult:
-        """Solve as `PositionFirstSearch` does, but the first stage, which reaches most poses that
-        can be reached, by one call of the kernel."""
+        """Solve as `PositionFirstSearch` does, with the first stage by one call of the kernel: it
+        reaches most poses that can be reached."""
         started = self.clock()
         alike_once, _, alike = cast('Any', self._helpers)
         known: dict[Stage, IkResult] = {}
@@ -123,5 +123,4 @@ class LevenbergMarquardt(LoopSolver):
         return problem.explain(result)
 
     def workspace(self, problem: IkProblem) -> DampedWorkspace:
-        """See LoopSolver."""
         return DampedWorkspace(problem, self.options)

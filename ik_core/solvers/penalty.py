@@ -7,13 +7,12 @@ joint that breaks its limit and leaves the others alone:
     phi(x) = |r(x)|^2 + mu sum_i v_i(x)^2,    v(x) = x - P(x)
 
 where P puts a joint on the limit that it breaks. The coursework adds its terms to the distance;
-here they are added to the squared distance, which is smooth. phi is minimised as it is, over all
-x (`limit_terms`), and its iterates may be outside the limits: what counts, and what the search
-sees, is the cost at P(x).
+here they are added to the squared distance, which is smooth. phi is minimised over all x
+(`limit_terms`), and its iterates may be outside the limits: the search's point is P(x).
 
-Where a limit holds the solution back, the minimum of phi is outside by grad f / (2 mu), so only
-mu -> infinity gives the closest point. Whenever phi is about least, mu grows by `growth`;
-`growth` 1 keeps the coursework's fixed weight, and a solution that is pushed back, not the best.
+If a limit is active at the solution, the minimum of phi is outside by grad f / (2 mu), so only
+mu -> infinity gives the closest point. Whenever x about minimises phi, mu grows by `growth`; with
+`growth` 1 the weight is fixed, as in the coursework, and the answer is not the closest point.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from typing import ClassVar
 
 from ..kernels.jit import kernel, with_kernels
 from ..optim.layouts import Record
-from ..optim.limit_terms import GROWTH, WEIGHT, step
+from ..optim.limit_terms import limit_terms_at, step
 from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
 from .limit_method import LimitMethod
 
 LARGEST_WEIGHT = 1e12
-"""Largest weight: beyond, the terms would drown the cost in rounding [m^2/rad^2]."""
+"""[m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,13 @@ class PenaltyOptions(QuasiNewtonOptions):
 
 @kernel
 def next_weight(search: Record) -> None:
-    """The next weight; there are no multipliers."""
-    weight = search.own_values[WEIGHT] * search.own_options[GROWTH]
-    search.own_values[WEIGHT] = min(weight, LARGEST_WEIGHT)
+    """Let mu grow; there are no multipliers."""
+    own = limit_terms_at(search.own)
+    own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
 
 
 class Penalty(LimitMethod):
-    """See the module."""
+    """Quadratic penalties for the limits, minimised by BFGS."""
 
     name: ClassVar[str] = 'penalty'
     Options: ClassVar = PenaltyOptions

@@ -35,24 +35,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT, INT
 from ..maths.vectors import copy_to
 from ..optim.layouts import Record
-from ..optim.line_search import METHOD_OPTIONS, LineSearchOptions, armijo
+from ..optim.line_search import LINE_SEARCH, LineSearchOptions, armijo
 from ..options import option
 from .base import KernelSolver
 from .names import PresetName
 
 SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
-"""Bounds of the first tau, where a curvature is close to 0 or its estimate is off."""
+"""Bounds of the first tau, for curvatures close to 0."""
 
-SPECTRAL = METHOD_OPTIONS
-"""Whether the step of Barzilai and Borwein is tried first."""
-
-MOVED = 0
-"""Index into `own_values`: 1 if the last step moved x, else 0; 0 before the first step."""
-
-LAST, LAST_GRADIENT = 0, 1
-"""Indices into `own_vectors`: x_(k-1), and half the gradient there."""
+FIRST_STEPS = 'one', 'barzilai_borwein'
+BARZILAI_BORWEIN = 1
 
 
 @dataclass(frozen=True)
@@ -63,39 +58,49 @@ class ProjectedGradientOptions(LineSearchOptions):
     first_step: str = option(
         'barzilai_borwein',
         'initial step of a line search',
-        choices=('one', 'barzilai_borwein'),
+        choices=FIRST_STEPS,
     )
+
+
+PROJECTED_GRADIENT = LINE_SEARCH.extended(
+    'projected_gradient',
+    first_step=(INT,),
+    moved=(INT,),  # 1 if the last step moved x; 0 before the first step
+    last=(FLOAT, 'joints'),  # x_(k-1)
+    last_gradient=(FLOAT, 'joints'),  # half the gradient there
+)
+own_at = PROJECTED_GRADIENT.vector_view()
 
 
 @kernel
 def start(search: Record) -> None:
-    """Do nothing: there is no last step to compare with."""
-    search.own_values[MOVED] = 0.0
+    """Begin without a last step to compare with."""
+    own_at(search.own).moved = 0
 
 
 @kernel
 def step(search: Record) -> bool:
-    """One projected line search along -grad f = -2 J'r; False where it finds nothing better."""
-    tau = 1.0
-    if search.own_options[SPECTRAL] != 0.0 and search.own_values[MOVED] != 0.0:
+    """Line-search along -grad f = -2 J'r, projected; return False if nothing is better."""
+    own, tau = own_at(search.own), 1.0
+    if own.first_step == BARZILAI_BORWEIN and own.moved > 0:
         tau = spectral_step(search)
     gradient, direction = search.gradient, search.dx
-    copy_to(search.x, search.own_vectors[LAST])
-    copy_to(gradient, search.own_vectors[LAST_GRADIENT])
+    copy_to(search.x, own.last)
+    copy_to(gradient, own.last_gradient)
     for j in range(direction.shape[0]):
         direction[j] = -2.0 * gradient[j]
     moved = armijo(search, direction, tau)
-    search.own_values[MOVED] = 1.0 if moved else 0.0
+    own.moved = 1 if moved else 0
     return moved
 
 
 @kernel
 def spectral_step(search: Record) -> float:
-    """s's / s'y, the longest step allowed where the cost curves downwards along s."""
-    squares = curvature = 0.0
+    """Return s's / s'y; the longest step allowed if the cost curves downwards along s."""
+    own, squares, curvature = own_at(search.own), 0.0, 0.0
     for j in range(search.joints):
-        s = search.x[j] - search.own_vectors[LAST, j]
-        y = 2.0 * (search.gradient[j] - search.own_vectors[LAST_GRADIENT, j])
+        s = search.x[j] - own.last[j]
+        y = 2.0 * (search.gradient[j] - own.last_gradient[j])
         squares += s * s
         curvature += s * y
     if curvature <= 0.0:
@@ -104,14 +109,10 @@ def spectral_step(search: Record) -> float:
 
 
 class ProjectedGradient(KernelSolver):
-    """See the module."""
+    """Projected gradient descent with a line search."""
 
     name: ClassVar[str] = 'projected_gradient'
     Options: ClassVar = ProjectedGradientOptions
+    layout: ClassVar = PROJECTED_GRADIENT
     presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {'tau_one': {'first_step': 'one'}}
     start, step = start, step
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        options = self.options
-        return (options.alpha, options.beta, options.first_step == 'barzilai_borwein')

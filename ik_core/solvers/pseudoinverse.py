@@ -12,13 +12,12 @@ make the method swing; Buss recommends it only with the step clamped severely.
 
 (I - J+J) projects onto the null space of J: it lets through as much of a motion phi as moves no
 goal, to first order. Where the problem has secondary tasks, with the residual r and its Jacobian
-R, phi is the motion of the null space that mends them best [BaerlocherBoulic1998],
+R, phi is the motion of the null space that reduces it most [BaerlocherBoulic1998],
 
     phi = argmin |r + R phi| over phi = (I - J+J) phi
 
 so for a rest posture it is (I - J+J)(rest - q), Liegeois's use of it [Liegeois1977]. Here they
-shape the way to the goals; what of them is left there is for the search to finish, as with all
-solvers.
+shape the path to the goals; after that the search completes them, as with all solvers.
 
 With `null_space: extended` phi is that of the extended Jacobian [Baillieul1985], which Buss
 section 4 names: where n are columns that span the null space, the secondary cost's H = |r|^2 / 2
@@ -32,7 +31,7 @@ with the multipliers l of J'l = grad H, by which n turns as q moves. So a minimu
 the targets move, where `projected` finds it anew from wherever J+ e has led.
 
 `halving_tolerance` and `time_step` make it the algorithm of [Dorta2014] (section 3.1): e is
-halved until |(I - JJ+) e|, what no step can mend of it, is within the tolerance (steps 4 and 5),
+halved until |(I - JJ+) e|, the part that no step can reduce, is within the tolerance (steps 4, 5),
 then q += dt J+ e (Eq. 3.12) and limits are kept by capping (Eq. 3.13, where dt is left out, and
 x stands for that sum). With `limits: at_the_end` it is the inverse-Jacobian method of Blender
 that [EngellErleben2011] compares its own with.
@@ -47,20 +46,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import call_back, kernel
+from ..kernels.records import FLOAT
 from ..maths import safe
 from ..maths.linalg import damped_step
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, shortest_step
+from ..maths.svd import decompose, nth_largest, shortest_step
 from ..optim.layouts import Record
 from ..optim.workspace import MethodWorkspace
 from ..options import option
 from ..problem import IkProblem
 from ..rules import FAILED
 from .jacobian_method import (
-    ERROR,
-    HERE,
-    METHOD_OPTIONS,
-    SCALE,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     halve_error,
@@ -69,9 +66,9 @@ from .jacobian_method import (
 from .names import PresetName
 
 SECONDARY_DAMPING = 1e-3
-"""Damping of phi, for what the null space can hardly do."""
+"""Damping of phi, for motions that the null space can hardly make."""
 DIFFERENCE = 1e-5
-"""Half of the way [rad or m] over which the extended Jacobian's rows are taken as differences."""
+"""[rad or m] Step of the central differences for the extended Jacobian's rows."""
 SMALLEST = 1e-300
 LEAST_CURVATURE = 1e-6
 """Curvatures of the secondary cost count as at least this fraction of the largest."""
@@ -102,29 +99,33 @@ class PseudoinverseOptions(JacobianMethodOptions):
     )
 
 
-RANK, TIME_STEP, HALVING_TOLERANCE = range(METHOD_OPTIONS, METHOD_OPTIONS + 3)
+PSEUDOINVERSE = JACOBIAN_METHOD.extended(
+    'pseudoinverse', rank_tolerance=(FLOAT,), time_step=(FLOAT,), halving_tolerance=(FLOAT,)
+)
+own_at = PSEUDOINVERSE.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = dt J+ e + (I - J+J) phi; phi comes from the secondary tasks, if there are any."""
-    dx, squares = search.dx, search.rhs
-    decompose(search.own_columns, search.basis, search.work, squares)
-    if search.own_options[HALVING_TOLERANCE] < np.inf:
-        halve_error(search, search.own_options[HALVING_TOLERANCE], search.own_options[RANK])
-    least = search.own_options[RANK] ** 2 * falling(squares, search.work.shape[0], 0)
-    shortest_step(search.basis, search.work, squares, search.own_rows[ERROR], least, 0.0, dx)
+    own, dx, squares = own_at(search.own), search.dx, search.rhs
+    decompose(own.columns, search.basis, search.work, squares)
+    if own.halving_tolerance < np.inf:
+        halve_error(search, own.halving_tolerance, own.rank_tolerance)
+    least = own.rank_tolerance**2 * nth_largest(squares, search.work.shape[0], 0)
+    shortest_step(search.basis, search.work, squares, own.error, least, 0.0, dx)
     for j in range(dx.shape[0]):
-        dx[j] *= search.own_options[TIME_STEP]
+        dx[j] *= own.time_step
     if search.method != 0 and call_back(search.method) != 0:
         search.status = FAILED
 
 
 class Pseudoinverse(JacobianMethod):
-    """See the module."""
+    """The pseudoinverse method, with secondary tasks in the null space."""
 
     name: ClassVar[str] = 'pseudoinverse'
     Options: ClassVar = PseudoinverseOptions
+    layout: ClassVar = PSEUDOINVERSE
     presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'max_error': np.inf, 'max_step': np.inf},
         'engell_erleben': {'max_error': np.inf, 'max_step': np.inf, 'limits': 'at_the_end'},
@@ -138,26 +139,21 @@ class Pseudoinverse(JacobianMethod):
     }
     step: ClassVar = staticmethod(method_step(name, update))
 
-    def method_numbers(self) -> tuple[float, ...]:
-        """See JacobianMethod."""
-        o = self.options
-        return (o.rank_tolerance, o.time_step, o.halving_tolerance)
-
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """See KernelSolver."""
+        """Also have secondary tasks called back in every step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))
 
     def _add_null_space_step(self, workspace: MethodWorkspace) -> None:
-        """Add phi to the step, for the tasks that no kernel knows."""
+        """Add phi to the step; the kernel calls this back."""
         search = workspace.search
-        work, vectors = search['work'], search['own_vectors']
+        work = search['work']
         lengths = np.linalg.norm(work, axis=1)
         kept = lengths > self.options.rank_tolerance * lengths.max()
         v = (work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, bool(search['iterations'] == 1)
-        x, scale = vectors[HERE], vectors[SCALE]
+        x, scale = workspace.own['here'], workspace.own['scale']
         residual, jacobian = problem.secondary_at(x, begins)
         if self.options.null_space == 'extended':
             slope = scale * (jacobian.T @ residual)
@@ -172,7 +168,7 @@ class Pseudoinverse(JacobianMethod):
 def extended_step(
     problem: IkProblem, x: Array, scale: Array, v: Array, step: Array, slope: Array
 ) -> Array:
-    """The null-space part (n,) of a step of the extended Jacobian from variables x (n,).
+    """Return the null-space part (n,) of a step of the extended Jacobian from variables x (n,).
 
     scale (n,) : x = scale y; steps are of y
     v (n, k) : columns that span the range of the goals' J'
@@ -190,8 +186,8 @@ def extended_step(
 
     rows = np.empty((null.shape[1], len(x)))
     for row, direction in zip(rows, null.T, strict=True):
-        way = DIFFERENCE * scale * direction
-        row[:] = (lagrangian_gradient(x + way) - lagrangian_gradient(x - way)) / (2 * DIFFERENCE)
+        move = DIFFERENCE * scale * direction
+        row[:] = (lagrangian_gradient(x + move) - lagrangian_gradient(x - move)) / (2 * DIFFERENCE)
     wanted = -(slope @ null + rows @ step)
     curvature, axes = np.linalg.eigh(0.5 * (rows @ null + (rows @ null).T))
     size = np.abs(curvature)  # down also where the cost is no valley

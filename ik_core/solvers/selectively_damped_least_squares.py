@@ -9,7 +9,7 @@ and where s_i is small the joints move much and the end effectors little. So the
 move joints by at most gamma_i:
 
     N_i     = sum_l |u_l,i|                      how far it should move the end effectors l
-    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far the joints j could move them on the way
+    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far joints j could move them in between
     gamma_i = min(1, N_i / M_i) gamma_max
     dq_i    = ClampMaxAbs(v_i (u_i'e) / s_i, gamma_i)
     dq      = ClampMaxAbs(sum dq_i, gamma_max)
@@ -35,13 +35,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.jit import kernel
+from ..kernels.records import FLOAT
 from ..maths.rotations import Array
-from ..maths.svd import decompose, falling, product
+from ..maths.svd import decompose, nth_largest, product
 from ..optim.layouts import Record
 from ..options import option
 from .jacobian_method import (
-    ERROR,
-    MAX_STEP,
+    JACOBIAN_METHOD,
     JacobianMethod,
     JacobianMethodOptions,
     goal_magnitude,
@@ -65,50 +65,51 @@ class SelectivelyDampedLeastSquaresOptions(JacobianMethodOptions):
     )
 
 
-RHO = 3
-"""Index into `own_vectors`, after those of all Jacobian methods: the distance that a unit step of
-each joint alone moves the end effectors, summed over them."""
+SELECTIVELY_DAMPED = JACOBIAN_METHOD.extended(
+    'selectively_damped_least_squares',
+    rho=(FLOAT, 'joints'),  # how far a unit step of a joint alone moves all end effectors, summed
+)
+own_at = SELECTIVELY_DAMPED.vector_view()
 
 
 @kernel
 def update(search: Record) -> None:
     """dx = the sum of the singular values' steps, each clamped; the sum is clamped by the rest."""
-    dx, squares = search.dx, search.rhs
-    m, n = search.work.shape
-    decompose(search.own_columns, search.basis, search.work, squares)
-    largest_step = search.own_options[MAX_STEP]
+    own, dx, squares = own_at(search.own), search.dx, search.rhs
+    columns, error, rho, (m, n) = own.columns, own.error, own.rho, search.work.shape
+    decompose(columns, search.basis, search.work, squares)
     for j in range(n):
         dx[j] = 0.0
-        search.own_vectors[RHO, j] = over_end_effectors(search, search.own_columns[j])
-    least = RANK_TOLERANCE**2 * falling(squares, m, 0)
+        rho[j] = over_end_effectors(search, columns[j])
+    least = RANK_TOLERANCE**2 * nth_largest(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
-            share = product(search.basis[i], search.own_rows[ERROR]) / squares[i]
-            gamma = largest_step * allowed_share(search, i, squares[i])
+            factor = product(search.basis[i], error) / squares[i]
+            gamma = own.max_step * allowed_fraction(search, i, squares[i])
             largest = 0.0
             for j in range(n):
-                largest = max(largest, abs(share * search.work[i, j]))
+                largest = max(largest, abs(factor * search.work[i, j]))
             if largest > gamma:
-                share *= gamma / largest
+                factor *= gamma / largest
             for j in range(n):
-                dx[j] += share * search.work[i, j]
+                dx[j] += factor * search.work[i, j]
 
 
 @kernel
-def allowed_share(search: Record, i: int, square: float) -> float:
-    """min(1, N_i / M_i) for a singular value with this square."""
-    way = 0.0
+def allowed_fraction(search: Record, i: int, square: float) -> float:
+    """Return min(1, N_i / M_i) for a singular value with this square."""
+    rho, path = own_at(search.own).rho, 0.0
     for j in range(search.work.shape[1]):
-        way += abs(search.work[i, j]) * search.own_vectors[RHO, j]
+        path += abs(search.work[i, j]) * rho[j]
     goal = over_end_effectors(search, search.basis[i])
-    return min(1.0, goal * square / way) if way > 0.0 else 1.0
+    return min(1.0, goal * square / path) if path > 0.0 else 1.0
 
 
 @kernel
 def over_end_effectors(search: Record, rows: Array) -> float:
-    """The sum of the lengths of each end effector's part of `rows` (m,)."""
+    """Return the sum of the lengths of all end effectors' parts of `rows` (m,)."""
     total, others = 0.0, 0.0
-    for i in range(search.of_goals.shape[0]):
+    for i in range(search.goals):
         total += goal_magnitude(search.problem.table, rows, i)
     for i in range(search.problem.goal_rows, rows.shape[0]):
         others += rows[i] * rows[i]
@@ -116,10 +117,11 @@ def over_end_effectors(search: Record, rows: Array) -> float:
 
 
 class SelectivelyDampedLeastSquares(JacobianMethod):
-    """See the module."""
+    """Selectively damped least squares."""
 
     name: ClassVar[str] = 'selectively_damped_least_squares'
     Options: ClassVar = SelectivelyDampedLeastSquaresOptions
+    layout: ClassVar = SELECTIVELY_DAMPED
     presets: ClassVar[Mapping[PresetName, Mapping[str, Any]]] = {
         'buss_pure': {'max_error': np.inf}
     }

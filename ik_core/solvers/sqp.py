@@ -11,13 +11,13 @@ solves
 
     minimise grad f'p + p'Bp / 2   subject to   l - x <= p <= u - x
 
-and goes along p, which descends and stays inside, as far as Armijo back-tracking finds good
+and moves along p, which descends and stays inside, as far as Armijo back-tracking allows
 (`line_search`). B approximates the Hessian of f, which is that of the Lagrangian, the constraints
 being linear: BFGS with Powell's damping [Powell1978], made for SQP, from 2 (J'J + eps I).
 
-The program is solved exactly (`maths.dual_active_set`). So the active set comes out of the
-program, many variables at a time; that is what differs from `bfgs`. With linear constraints beside
-the limits nothing does: their program (`optim.constrained`) is that of both.
+The program is solved exactly (`maths.dual_active_set`), which finds the active set, many variables
+at a time: the difference from `bfgs`. With linear constraints beside the limits both solve the
+same program (`optim.constrained`).
 
 With secondary tasks the goals, once they are reached, become constraints too
 (`goal_constraints`): minimise |s(x)|^2 subject to r(x) = 0 and the limits. The program is then
@@ -45,34 +45,35 @@ from ..maths.rotations import Array
 from ..optim.constrained import constrained_step
 from ..optim.goal_constraints import GoalEqualities
 from ..optim.null_space import Descent
-from ..optim.quasi_newton import QuasiNewtonOptions, begin_model, bfgs_update
+from ..optim.quasi_newton import (
+    QUASI_NEWTON,
+    QuasiNewtonOptions,
+    begin_model,
+    bfgs_update,
+)
 from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import KernelSolver
 
 EQUALITY = 1e5
-"""Weight of the equalities, relative to the Hessian, while their multipliers are sought."""
+"""Weight of the equalities, relative to the Hessian, in the method of multipliers."""
 
 PROGRAMS = 10
-"""Programs inside the limits for one with equalities."""
+"""Most programs inside the limits for one with equalities."""
 
 MET = 1e-12
-"""Equalities are met where what is left of them is below this share of what it was."""
+"""Equalities count as met once their residual has fallen by this factor."""
 
 
 class Sqp(KernelSolver):
-    """See the module."""
+    """Sequential quadratic programming inside limits and linear constraints."""
 
     name: ClassVar[str] = 'sqp'
     avoids: ClassVar = True
     Options: ClassVar = QuasiNewtonOptions
+    layout: ClassVar = QUASI_NEWTON
     start = begin_model
     step = constrained_step = constrained_step
-
-    def numbers(self) -> tuple[float, ...]:
-        """See KernelSolver."""
-        numbers: tuple[float, ...] = self.options.numbers
-        return numbers
 
     def descent(self, problem: IkProblem, x: Array, reached: bool) -> Descent:
         """Descend with the goals as constraints, if a point fulfils them."""
@@ -92,7 +93,7 @@ class ConstrainedPrograms(GoalEqualities):
         self.penalty = 0.0  # nu
 
     def next_iterate(self) -> Evaluation:
-        """One program and one line search on the merit."""
+        """Solve one program, and line-search on the merit."""
         at, limits = self.current, self.problem.limits
         gradient = self.gradient(at)
         step = program_with_equalities(
@@ -110,17 +111,17 @@ class ConstrainedPrograms(GoalEqualities):
         return new
 
     def gradient(self, at: Evaluation) -> Array:
-        """The gradient 2 Js's (n,) of the secondary cost."""
+        """Return the gradient 2 Js's (n,) of the secondary cost."""
         residual, jacobian = self.problem.secondary_at(at.x)
         result: Array = 2.0 * (jacobian.T @ residual)
         return result
 
     def merit(self, at: Evaluation) -> float:
-        """|s|^2 + nu |r|."""
+        """Return |s|^2 + nu |r|."""
         return self.secondary_cost(at.x) + self.penalty * float(np.sqrt(at.cost))
 
     def search(self, at: Evaluation, step: Array, slope: float) -> Evaluation:
-        """The first point that lowers the merit enough; `at` where none does."""
+        """Return the first point that lowers the merit enough; `at` if none does."""
         project, merit = self.problem.limits.project, self.merit(at)
         slope = min(0.0, slope - self.penalty * float(np.sqrt(at.cost)))
         size = 1.0
@@ -142,10 +143,10 @@ def program_with_equalities(
     jacobian: Array,
     residual: Array,
 ) -> Array:
-    """The p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits and J p = -r.
+    """Return the p (n,) that minimises g'p + p'Bp / 2 with x + p inside the limits and J p = -r.
 
-    B (n, n) is positive definite, x (n,) is inside, J (m, n), r (m,). Where p can't fulfil the
-    equalities it does so as nearly as it can. 0 where rounding has left B no longer definite.
+    B (n, n) is positive definite, x (n,) is inside, J (m, n), r (m,). If the equalities can't be
+    fulfilled, p comes as near as it can. 0 if B is not definite, by rounding.
 
     Multipliers: with the terms w |J p + r + lambda / w|^2 / 2 instead of the equalities, lambda
     grows by w (J p + r) until that is 0.

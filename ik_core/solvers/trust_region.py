@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gauss-Newton steps inside a trust region and the limits; and scipy's, as a reference.
 
-A trust region is where the linear model r + J dx of the residual is believed. It grows and shrinks
-with how well the model predicts the decrease of the cost. [EngellErleben2011] section 7 names
-trust regions as worth trying on their formulation. There are three:
+A trust region is the set of steps for which the linear model r + J dx of the residual is trusted.
+It grows and shrinks with the accuracy of the predicted decrease of the cost. [EngellErleben2011]
+section 7 names trust regions as worth trying on their formulation. There are three:
 - 'dogbox' [VoglisLagaris2004], the default (`optim.dogbox`), takes a rectangular region, so that a
   step inside region and limits is a step inside a box, and holds variables that are on a limit.
   Its Gauss-Newton step is the shortest one, as suits a redundant arm;
@@ -12,12 +12,12 @@ trust regions as worth trying on their formulation. There are three:
   gradient leads to. It needs fewer steps where a goal is out of reach, but where an arm is
   redundant its steps wander about the null space: ten times as many to follow a goal.
 
-One iteration of the first is one step. One of scipy's is one run of some evaluations, from where
-the last one ended; the size of the region starts again each time. What scipy does not do itself:
-- it wants lower < upper: variables that their limits pin are left out;
-- the iterates of 'trf' are strictly inside, and come to a limit only in the limit: a variable
-  that the gradient presses against a limit and that is nearer than 1e-6 is put on it, and
-  left out until the gradient points inwards.
+One iteration of the first is one step. One of scipy's is a run of some evaluations, from the end
+of the last one; the region's size is reset each time. Additions to scipy:
+- it requires lower < upper: variables with one value are left out;
+- iterates of 'trf' are strictly inside, and only converge to a limit: a variable that the gradient
+  presses against a limit, and that is nearer than 1e-6, is put on it and left out until the
+  gradient points inwards.
 scipy is imported by the first step that needs it.
 """
 
@@ -39,10 +39,10 @@ from ..robot.limits import JointLimits
 from .base import IterativeSolver
 
 NEAR = 1e-6
-"""How near to a limit a variable that is pressed against it is put on it, relative."""
+"""A variable nearer to a limit that it is pressed against, relative to |x| + 1, is put on it."""
 
 TOLERANCE = 1e-15
-"""scipy's own stop rules are all but off: those of the search decide."""
+"""Tolerance of scipy's own stop rules: next to none, as those of the search decide."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TrustRegionOptions(SearchOptions):
 
 
 class Reached(Exception):
-    """Ends an optimiser that would go on where all goals are within their tolerances."""
+    """Raised to stop scipy once all goals are within tolerance."""
 
     def __init__(self, at: Evaluation) -> None:
         super().__init__('all goals are reached')
@@ -69,11 +69,11 @@ class Reached(Exception):
 
 
 class Objective:
-    """Residual, cost and derivatives over x[free], the other variables standing still.
+    """Residual, cost and derivatives over x[free], with the other variables fixed.
 
-    Every function takes the free part (k,) of x, brings it inside the limits, and raises
-    Reached where the goals are reached there. The last point is kept: asking for the cost and
-    then for its gradient evaluates once. `evaluations` counts.
+    Every function takes the free part (k,) of x, moves it inside the limits, and raises Reached if
+    the goals are reached there. The last point is kept, so cost and gradient at one point take one
+    evaluation. `evaluations` counts.
     """
 
     def __init__(self, problem: IkProblem, at: Evaluation, free: NDArray[np.bool_]) -> None:
@@ -89,7 +89,7 @@ class Objective:
         return limits.lower[self.free], limits.upper[self.free]
 
     def at(self, part: Array) -> Evaluation:
-        """The problem at these values of the free variables."""
+        """Evaluate the problem at these values of the free variables."""
         x = self._last.x.copy()
         x[self.free] = part
         x = self.problem.limits.project(x)
@@ -102,16 +102,16 @@ class Objective:
         return self._last
 
     def residual(self, part: Array) -> Array:
-        """r (m,)."""
+        """Return r (m,)."""
         return self.at(part).residual
 
     def jacobian(self, part: Array) -> Array:
-        """The columns (m, k) of J."""
+        """Return the columns (m, k) of J."""
         return self.at(part).jacobian[:, self.free]
 
 
 class TrustRegion(IterativeSolver[State]):
-    """See the module."""
+    """Gauss-Newton steps inside a trust region."""
 
     name: ClassVar[str] = 'trust_region'
     Options: ClassVar = TrustRegionOptions
@@ -122,17 +122,17 @@ class TrustRegion(IterativeSolver[State]):
             import scipy.optimize  # noqa: F401 (in `step` a tick would wait for it)
 
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
-        """See LoopSolver: a method of kernels, or of Python that calls scipy."""
+        """Make the records of a method of kernels, or of Python that calls scipy."""
         if self.options.method == 'dogbox':
-            return MethodWorkspace(problem, self.options, self.name, dogbox.start, dogbox.step)
+            loop, layout = dogbox.run_trust_region, dogbox.DOGBOX
+            return MethodWorkspace(problem, self.options, loop, layout)
         return super().workspace(problem)
 
     def start(self, problem: IkProblem, at: Evaluation) -> State:
-        """See IterativeSolver."""
         return State(at)
 
     def step(self, problem: IkProblem, state: State) -> State:
-        """One run over the variables that no limit holds; longer where it needs to be."""
+        """Run scipy once over the free variables; longer if it finds nothing."""
         at = state.at
         free = ~pressed(problem, at) & (problem.limits.lower < problem.limits.upper)
         if not free.any():
@@ -148,7 +148,7 @@ class TrustRegion(IterativeSolver[State]):
         return State(new if new.cost < at.cost else at, objective.evaluations + 2)
 
     def run(self, objective: Objective, x: Array) -> Array:
-        """scipy's answer from x; x itself where nothing better is near."""
+        """Return scipy's answer from x; x itself if it finds nothing better."""
         from scipy.optimize import least_squares
 
         limit = self.options.evaluations_per_step
@@ -172,19 +172,19 @@ class TrustRegion(IterativeSolver[State]):
 
 
 def pressed(problem: IkProblem, at: Evaluation) -> NDArray[np.bool_]:
-    """Mask of variables that the gradient presses against the limit that they are at."""
+    """Return a mask of variables that the gradient presses against the limit they are at."""
     return problem.limits.active(at.x, -(at.jacobian.T @ at.residual))
 
 
 def onto_pressed_limits(problem: IkProblem, at: Evaluation) -> Array:
-    """x with variables that are pressed against a near limit put on it."""
+    """Return x with variables that are pressed against a near limit put on it."""
     near = onto_near_limits(problem.limits, at.x, NEAR)
     held = problem.limits.active(near, -(at.jacobian.T @ at.residual))
     return np.where(held, near, at.x)
 
 
 def onto_near_limits(limits: JointLimits, x: Array, distance: float) -> Array:
-    """x (n,) in the limits, with variables nearer to one than distance (|x| + 1) put on it."""
+    """Return x (n,) inside, with variables nearer to a limit than distance (|x| + 1) put on it."""
     nearest = np.where(x - limits.lower < limits.upper - x, limits.lower, limits.upper)
     near = np.abs(x - nearest) <= distance * (1.0 + np.abs(x))
     return limits.project(np.where(near, nearest, x))

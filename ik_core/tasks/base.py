@@ -15,33 +15,33 @@ from ..robot.robot import Robot
 class Task(ABC):
     """A weighted residual r(q), zero where the task is fulfilled, and its Jacobian.
 
-    A weight multiplies the squared residual (the W of [EngellErleben2011] Eq. 17), so a row is
-    scaled by the weight's square root; rows with weight 0 are left out.
+    A weight multiplies a squared component of the residual (the W of [EngellErleben2011] Eq. 17),
+    so a row is scaled by the weight's square root; rows with weight 0 are left out.
     """
 
     def __repr__(self) -> str:
         return f'{type(self).__name__}({", ".join(self._shown())})'
 
     def _shown(self) -> list[str]:
-        """The parts of a `repr`."""
+        """The arguments shown in a `repr`."""
         return [repr(link) for link in self.links]
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that the task is about; empty for a task on joints.
+        """The links that the task depends on; empty for a task on joints.
 
-        The joints that move them are the problem's variables.
+        The joints that move them become the problem's variables.
         """
         return ()
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
-        """Pairs (link, base link) between which joints move the task; None is the root."""
+        """Pairs (link, base link): the task depends on the joints between them; None: the root."""
         return tuple((link, None) for link in self.links)
 
     @property
     def moves_all_joints(self) -> bool:
-        """Whether all joints become variables, not only those that move the task's links."""
+        """True if all joints become variables, not only those that move the task's links."""
         return False
 
     @abstractmethod
@@ -56,12 +56,12 @@ class Task(ABC):
 class JointTask(Task):
     """A task with linear rows, one joint each: scale * (q - rest).
 
-    Solvers sum any number of them into n rows.
+    Solvers add the rows of all such tasks up to n rows.
     """
 
     @property
     def couples_joints(self) -> bool:
-        """Whether rows couple several joints, in which case `joint_rows` is empty."""
+        """True if rows couple several joints; `joint_rows` is then not used."""
         return False
 
     @abstractmethod

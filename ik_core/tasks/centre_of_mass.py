@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The centre of mass of the robot: balance, or loads that stay near a point."""
+"""A task for the robot's centre of mass: balance, or loads that stay near a point."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class CentreOfMassTask(Task):
     """Bring the robot's centre of mass to a position: sqrt(weights) (c(q) - position).
 
     `position` (3,) [m] is in the root link's frame; with a floating base that is the world.
-    `weights`: one number or (3,); 0 leaves a component free, as (1, 1, 0) does with the height.
-    Masses are those of the description's <inertial>; raises UnsupportedProblem for a robot without
-    any.
+    `weights`: one number or (3,); 0 leaves a component free, so (1, 1, 0) leaves the height free.
+    Masses are those of the description's <inertial>; a robot without any raises
+    UnsupportedProblem.
     """
 
     def __init__(self, position: PointLike | None = None, *, weights: WeightsLike = 1.0) -> None:
@@ -39,10 +39,10 @@ class CentreOfMassTask(Task):
         self.position = point(position)
 
     def _shown(self) -> list[str]:
-        place = (
+        position = (
             'no position yet' if self.position is None else f'position={numbers(self.position)}'
         )
-        return [place, f'weights={numbers(self.weights)}']
+        return [position, f'weights={numbers(self.weights)}']
 
     @property
     def moves_all_joints(self) -> bool:

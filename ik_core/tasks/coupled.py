@@ -16,15 +16,15 @@ from .weights import principal_axes
 
 
 class CoupledTask(Task):
-    """Weigh the residuals of several tasks by one matrix: r'W r, cross terms included.
+    """Weight the residuals of several tasks by one matrix: r'W r, including cross terms.
 
-    tasks : their residuals, one after the other, are r (rows,); two PositionTasks give
+    tasks : r (rows,) is their residuals, one after the other; two PositionTasks give
         (x, y, z, x, y, z) [m]
     weights (rows, rows) : W, symmetric and positive semidefinite
 
-    An entry between two end effectors weighs the product of their errors, so W can weigh, say, the
-    difference of two hands' errors far more than their sum. With blocks on the diagonal alone it
-    is the sum of the tasks, each with its block as `weights`.
+    An entry between two end effectors is a weight of the product of their errors; so W can, for
+    example, weight the difference of two hands' errors far more than their sum. If W has blocks on
+    its diagonal only, this is the sum of the tasks, each with its block as `weights`.
 
     It has no tolerances: a problem without other goals ends as LEAST. Raises InvalidOption.
     """
@@ -40,8 +40,8 @@ class CoupledTask(Task):
         if not values.any():
             raise InvalidOption('weights: not all may be 0')
         kept = values > 0.0
+        # A (k, rows) with A'A = W
         self.factor: Array = np.sqrt(values[kept])[:, np.newaxis] * axes[:, kept].T
-        """A (k, rows) with A'A = W."""
 
     def _shown(self) -> list[str]:
         return [repr(task) for task in self.tasks]
@@ -53,11 +53,11 @@ class CoupledTask(Task):
 
     @property
     def moves_all_joints(self) -> bool:
-        """True if one of the tasks moves all joints, or is about no link."""
+        """True if one of the tasks moves all joints, or depends on no link."""
         return any(task.moves_all_joints or not task.chains for task in self.tasks)
 
     def residual(self, robot: Robot, q: Array) -> Array:
-        """A r (k,) at q (n,)."""
+        """The weighted residual A r (k,) at q (n,), where A'A = W."""
         residual = np.concatenate([task.residual(robot, q) for task in self.tasks])
         if len(residual) != self.factor.shape[1]:
             raise UnsupportedProblem(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed parts of tasks: goals, their halves if weights are matrices, examples for links."""
+"""Parts of tasks for kernels: goals, their halves if weights are matrices, examples for links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import kernels
 
 
 class Goal(Protocol):
-    """The packed part of a goal: see `goals.GoalTask`."""
+    """The attributes of a goal that are packed, see `goals.GoalTask`."""
 
     link: str
     relative_to: str | None
@@ -37,7 +37,7 @@ class Goal(Protocol):
 
 
 class Pattern(Protocol):
-    """The packed part of an example for a link: see `reference_motion`."""
+    """The attributes of an example for a link that are packed, see `reference_motion`."""
 
     link: str
     is_orientation: bool
@@ -51,11 +51,11 @@ class Pattern(Protocol):
 
 
 class Part:
-    """The position, or the orientation, of a goal: in the principal axes of its weights.
+    """The position or the orientation of a goal, in the principal axes of its weights.
 
-    A position's axes are those of the part's target, so the target is turned. A rotation vector in
-    turned axes is that of a tool and a target that are both turned:
-    V' log(Rt'R) = log((Rt V)'R V).
+    For the position, these axes become the orientation of the part's target. For the orientation,
+    tool and target are both rotated, since a rotation vector in rotated axes is V' log(Rt'R) =
+    log((Rt V)'R V).
     """
 
     position_box = orientation_box = np.zeros(3)
@@ -78,20 +78,20 @@ class Part:
 
     @property
     def has_geometric_columns(self) -> bool:
-        """See GoalTask."""
+        """True if the rotation rows have one weight, see `GoalTask.has_geometric_columns`."""
         return bool((self.rotation_weights == self.rotation_weights[0]).all())
 
     @property
     def target(self) -> Array:
-        """The target (12,)."""
+        """The target (12,) of this part."""
         return self.turned(self._goal.target)
 
     def check_target(self, root: str = '') -> None:
-        """See GoalTask."""
+        """Raise InvalidGoal if the goal's target is not set, or is in another frame."""
         self._goal.check_target(root)
 
     def turned(self, targets: Array) -> Array:
-        """The part's targets (..., 12) for those of the goal."""
+        """Rotate targets (..., 12) of the goal into the principal axes of this part's weights."""
         if self._axes is None:
             return targets
         turned = targets.copy()
@@ -102,7 +102,7 @@ class Part:
 
 
 def parts_of(goal: Goal) -> list[Goal | Part]:
-    """The goal itself, or its halves where a full matrix weighs one of them."""
+    """The goal itself, or its two halves if one of them has a matrix of weights."""
     if goal.position_turn is None and goal.rotation_turn is None:
         return [goal]
     halves = ((True, goal.position_weights), (False, goal.rotation_weights))
@@ -110,10 +110,10 @@ def parts_of(goal: Goal) -> list[Goal | Part]:
 
 
 class PatternPart:
-    """The position or orientation in an example: like a goal, but none to be reached.
+    """The position or orientation of a link in an example, packed like a goal without tolerances.
 
-    Its blocks f_b (y - c_b) cost |f (y - c)|^2 and a constant, for f^2 = sum f_b^2 and c the mean
-    of the c_b, weighed by f_b^2.
+    Its blocks f_b (y - c_b) have the cost |f (y - c)|^2 plus a constant, for f^2 = sum f_b^2 and c
+    the mean of the c_b with the weights f_b^2.
     """
 
     tool, relative_to = np.eye(4), None
@@ -130,15 +130,15 @@ class PatternPart:
         self.target = np.eye(4)[:3].ravel()
 
     def turned(self, targets: Array) -> Array:
-        """See GoalTask."""
+        """Return targets (..., 12) unchanged: the weights are along x, y and z."""
         return targets
 
     def check_target(self, root: str = '') -> None:
-        """Raise InvalidGoal where there is no example yet."""
+        """Raise InvalidGoal if there is no example yet."""
         self._pattern.blocks()
 
     def update(self) -> tuple[Array, float]:
-        """Take over the frame as it is; the scales (3,) and the constant of its cost."""
+        """Set the target from the current frame; return the scales (3,) and the constant cost."""
         blocks = self._pattern.blocks()
         squares = np.array([factor * factor for factor, _ in blocks])
         centres = np.array([offset for _, offset in blocks])

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals: where a link should be. Position, orientation, both, or the direction of one axis.
+"""Goals: the desired position and orientation of a link, or the direction of one of its axes.
 
-The link, the masks and the weights are fixed when a goal is made; `set_target` moves it. A
-goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's
-frame, or in that of the link that a goal is `relative_to`, in metres; quaternions are (x, y, z,
-w), of any length but zero. `maths.transforms` reads them, and tools, in all the forms that
-scipy, pinocchio, spatialmath and ROS have for them.
+The link, the masks and the weights are fixed when a goal is made; `set_target` moves its target. A
+goal's frame is the link's own, or one fixed to it (`tool`). Targets are in the root link's frame,
+or in that of the link that a goal is `relative_to`, in metres; quaternions are (x, y, z, w), of
+any length but zero. `maths.transforms` converts targets and tools from the types of scipy,
+pinocchio, spatialmath and ROS.
 
 A goal can be a region: a box about the target for the position or the rotation vector, given by
-its half widths, or a cone about a direction. All of it is as good as the target itself: residuals
-and errors count from its edge.
+its half widths, or a cone about a direction. All poses in it are as good as the target itself:
+residuals and errors count from its boundary.
 """
 
 from __future__ import annotations
@@ -45,21 +45,20 @@ from .base import Task
 from .packing import PackedGoals
 from .weights import is_matrix, principal_axes
 
-POSE_FREEDOMS, AXIS_FREEDOMS = 6, 5
-"""Degrees of freedom that a pose fixes, and a position with an axis."""
+POSE_FREEDOMS, AXIS_FREEDOMS = 6, 5  # degrees of freedom fixed by a pose; by position and axis
+# orientation weight, relative to position weights of 1, at which an arm of too few joints reaches
+# a position within its tolerance, and then the nearest orientation
 POSITION_FIRST = 1e-6
-"""Orientation weight, where positions weigh 1, at which an arm of too few joints comes within its
-tolerance of a position, and turns as far as it then can."""
 
+# quaternion of the axes of a position goal without an orientation
 AS_THE_ROOT = (0.0, 0.0, 0.0, 1.0)
-"""The quaternion of the axes of a position goal, where no orientation is given."""
 
 
 PositionAxes = Literal['root', 'goal']
 
 
 class Words(NamedTuple):
-    """Phrases that advise to ask for less than a whole pose; by default with names of Python."""
+    """Phrases of advice to constrain less than a whole pose; by default with names of Python."""
 
     axis: str = 'ask for position and axis (PositionAxisTask)'
     first: str = 'put the position first: PoseTask.for_joints({joints}, {link}, ...)'
@@ -73,10 +72,10 @@ IN_PYTHON = Words()
 class GoalTask(Task):
     """Base of all goals. `position_weights`, `rotation_weights`: a weight of 0 masks a component.
 
-    `relative_to` names a link whose frame takes the place of the root link's: the target moves
-    with it, and the joints between both links reach the goal.
+    `relative_to` names a link whose frame replaces the root link's: the target moves with it, and
+    the joints between both links reach the goal.
 
-    Weights given as matrices ([EngellErleben2011] Eq. 17) are kept as the weights along their
+    Weights given as matrices ([EngellErleben2011] Eq. 17) are stored as the weights along their
     principal axes, the columns of `position_turn` and `rotation_turn`; the rows of the residual
     are along these axes.
     """
@@ -140,8 +139,8 @@ class GoalTask(Task):
         The orientation is `quaternion` (4,), `rpy` (3,) [rad] or `rotation`. `ik_core.transform`
         lists the types of scipy, pinocchio, spatialmath and ROS that are accepted, and describes
         `normalise`. Parts that are not given stay. Raises InvalidGoal, and changes nothing, for
-        numbers that are not finite, a zero quaternion, a matrix that is no rigid transform, a part
-        together with a whole transform, or no argument at all.
+        numbers that are not finite, a zero quaternion, a matrix that is not rigid, a part together
+        with a whole transform, or no argument at all.
         """
         if transform is None:
             turn = rotation_matrix(quaternion, rpy, rotation, normalise=normalise)
@@ -163,12 +162,12 @@ class GoalTask(Task):
         self._note_what_is_set()
 
     def _set_given(self, normalise: bool = False, **given: Any) -> None:
-        """Set the target that a goal is made with, or none yet."""
+        """Set the target if the constructor is given one."""
         if any(part is not None for part in given.values()):
             self.set_target(normalise=normalise, **given)
 
     def _shown(self) -> list[str]:
-        """The link, what is asked for of it, and what of the rest is not as by default."""
+        """The link, the constrained components, and arguments that differ from their defaults."""
         parts = [repr(self.link)]
         if self.relative_to is not None:
             parts.append(f'relative_to={self.relative_to!r}')
@@ -193,6 +192,7 @@ class GoalTask(Task):
         return parts
 
     def _note_what_is_set(self) -> None:
+        """Remove the parts of the target that are set from `_missing`."""
         if self._missing:
             parts = {'orientation': self.target[:9], 'position': self.target[9:]}
             self._missing = {name for name in self._missing if np.isnan(parts[name]).any()}
@@ -204,29 +204,30 @@ class GoalTask(Task):
 
     @property
     def chains(self) -> tuple[tuple[str, str | None], ...]:
+        """The link with the link that it is relative to (None: the root)."""
         return ((self.link, self.relative_to),)
 
     def frame_at(self, robot: Robot, frames: Array) -> Array:
-        """Frame (12,) of the link's tool, to be brought to the target, from `robot.frames(q)`."""
-        place = robot.link_transform(frames, self.link) @ self.tool
+        """Frame (12,) of the tool, which the target is for, from `robot.frames(q)`."""
+        pose = robot.link_transform(frames, self.link) @ self.tool
         if self.relative_to is not None:
             base = robot.link_transform(frames, self.relative_to)
-            return frame_of(np.linalg.inv(base) @ place)
-        return frame_of(place)
+            return frame_of(np.linalg.inv(base) @ pose)
+        return frame_of(pose)
 
     @property
     def has_geometric_columns(self) -> bool:
-        """Whether the rotation rows share one weight and have no box.
+        """True if the rotation rows have one weight and no box.
 
         Angular velocities in the target's axes then give the exact gradient of the squared
-        rotation.
+        rotation error.
         """
         weights = self.rotation_weights
         return bool((weights == weights[0]).all()) and not self.orientation_box.any()
 
     @property
     def fixed_freedoms(self) -> int:
-        """Number of degrees of freedom that the goal leaves no range for: 6 of a whole pose."""
+        """The number of degrees of freedom that the goal fixes to a value: 6 for a whole pose."""
         position = (self.position_weights > 0.0) & (self.position_box == 0.0)
         rotation = (self.rotation_weights[:3] > 0.0) & (self.orientation_box == 0.0)
         turns = int(rotation.sum())
@@ -236,49 +237,48 @@ class GoalTask(Task):
 
     @property
     def puts_position_first(self) -> bool:
-        """Whether the orientation weighs next to nothing beside the position (POSITION_FIRST)."""
+        """True if the orientation has a negligible weight, at most POSITION_FIRST."""
         rotation = self.rotation_weights.max()
         return bool(0.0 < rotation <= 1.001 * POSITION_FIRST * self.position_weights.min())
 
     def weighed_alike(self) -> GoalTask:
-        """A goal with the same target, also when that moves, whose position does not come first.
+        """A copy, with the same target array, whose orientation is weighted like the position.
 
-        Itself where it does not.
+        It is the goal itself if the position does not come first.
         """
         if not self.puts_position_first:
             return self
         other = copy.copy(self)
-        other._missing = set()  # of the target, this one is asked
+        other._missing = set()  # this goal checks the target
         other.rotation_weights = self.rotation_weights / POSITION_FIRST
         return other
 
     @property
     def is_region(self) -> bool:
-        """Whether more than one pose fulfils the constrained components exactly."""
+        """True if more than one pose fulfils the constrained components exactly."""
         return bool(self.position_box.any() or self.orientation_box.any() or self.cone > 0.0)
 
     @property
     def transform(self) -> Array:
-        """The target (4, 4); NaN where it is not set."""
+        """The target (4, 4); NaN for parts that are not set."""
         return transform_of(self.target)
 
     def turned(self, targets: Array) -> Array:
-        """The targets (..., 12) turned into the principal axes of the weights."""
+        """Rotate targets (..., 12) into the principal axes of the weights."""
         return targets
 
     def _less(self) -> str:
-        """A hint at the task that needs no more than is given."""
+        """A hint at a goal without the missing part, appended to an error."""
         return ''
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Text: which goals ask for less, if this many joints are too few for this one."""
+        """Advice on goals that constrain less, if `joints` joints are too few for this one."""
         return words.free
 
     def check_target(self, root: str = '') -> None:
-        """Raise InvalidGoal if a component of the target that counts is not set.
+        """Raise InvalidGoal if a part of the target with a weight is not set.
 
-        Also if the target was a message in another frame than that of `relative_to`, by default
-        `root`.
+        Also if the target was a message in another frame than `relative_to`'s, by default `root`.
         """
         if self._missing:
             raise InvalidGoal(
@@ -294,7 +294,7 @@ class GoalTask(Task):
             )
 
     def residual(self, robot: Robot, q: VectorLike) -> Array:
-        """The weighted residual (rows,) [m, rad] at q (n,); see `tasks.kernels`."""
+        """The weighted residual (rows,) [m, rad] at q (n,), as defined in `tasks.kernels`."""
         return self._evaluated(robot, q).residual
 
     def jacobian(self, robot: Robot, q: VectorLike) -> Array:
@@ -302,6 +302,7 @@ class GoalTask(Task):
         return self._evaluated(robot, q).jacobian()
 
     def _evaluated(self, robot: Robot, q: VectorLike) -> PackedGoals:
+        """The goal, packed alone, evaluated at q (n,)."""
         vector = robot.checked(q)
         goals = PackedGoals(robot, [self])
         goals.load(vector)
@@ -319,17 +320,17 @@ class PoseTask(GoalTask):
     position : (3,) floats, or a message of ROS, optional
         Position [m] in the root link's frame, or in that of `relative_to`.
     quaternion : (4,) floats, optional
-        Orientation, x, y, z, w; `rpy` (3,) [rad] or `rotation` are other ways to give it.
+        Orientation, x, y, z, w; alternatively `rpy` (3,) [rad] or `rotation`.
     transform : (4, 4) floats, or a type that `ik_core.transform` accepts, optional
-        Both in one.
+        Position and orientation together.
     position_weights, orientation_weights : float, (3,) or (3, 3) floats
         Weights; 0 leaves a component free.
     position_box, orientation_box : float or (3,) floats
         Half widths [m], [rad] of a region about the target in which the error is zero.
     tool : (4, 4) floats, optional
-        Frame in the link's frame that is to reach the target, in place of the link's own.
+        Frame, in the link's frame, that should reach the target, instead of the link's own.
     relative_to : str, optional
-        Link whose frame the target is in.
+        Link in whose frame the target is given.
 
     Examples
     --------
@@ -396,11 +397,11 @@ class PoseTask(GoalTask):
         normalise: bool = False,
         relative_to: str | None = None,
     ) -> PoseTask:
-        """Make a goal for a link that this many joints move.
+        """Make a goal for a link that is moved by a number of joints.
 
-        With fewer than six, the position comes first, and the orientation as near as it can then
-        (weight `POSITION_FIRST`). The other arguments are those of `PoseTask`; without a target
-        `set_target` gives one later.
+        With fewer than six joints the position has priority, and the orientation comes as near as
+        is then possible (weight `POSITION_FIRST`). The other arguments are those of `PoseTask`;
+        a target can be given later, by `set_target`.
         """
         count = exact_number(joints, int)
         if count is None or count < 0:
@@ -422,12 +423,12 @@ class PoseTask(GoalTask):
         )
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Text: which goals ask for less than a whole pose, if this many joints are too few."""
+        """Advice on goals that constrain less than a whole pose, for too few joints."""
         if not (self.position_weights.all() and self.rotation_weights.all()):
             return words.free
-        ways = [words.axis] if joints >= AXIS_FREEDOMS else []
+        options = [words.axis] if joints >= AXIS_FREEDOMS else []
         first = words.first.format(joints=joints, link=repr(self.link))
-        return ', or '.join([*ways, words.point if self.puts_position_first else first])
+        return ', or '.join([*options, words.point if self.puts_position_first else first])
 
     def _less(self) -> str:
         if self._missing == {'orientation'}:
@@ -465,7 +466,7 @@ class PositionTask(GoalTask):
 
 
 class OrientationTask(GoalTask):
-    """Give the link an orientation; `weights`, one number, (3,) or (3, 3), act in the link's axes.
+    """Bring the link to an orientation; `weights`, one number, (3,) or (3, 3), act in its axes.
 
     The target is one of `quaternion`, `rpy` and `rotation`, as in `set_target`. `box` [rad]: half
     widths, one number or (3,), of a region about the target, in rotation vectors along its axes,
@@ -489,11 +490,11 @@ class OrientationTask(GoalTask):
 
 
 class TwoAxisTask(GoalTask):
-    """Give the link an orientation, measured by two of its axes ([EngellErleben2011] A.1).
+    """Bring the link to an orientation, measured by two of its axes ([EngellErleben2011] A.1).
 
     The residual is the difference of the x axes and of the y axes, six rows: smooth everywhere,
     even at 180 degrees, where the residual of OrientationTask jumps. The reported error is the
-    same angle.
+    same angle as that of OrientationTask.
     """
 
     def __init__(
@@ -515,10 +516,10 @@ class TwoAxisTask(GoalTask):
 
 
 class AxisGoal(GoalTask):
-    """Base of the goals for the direction of one axis, the z axis of `tool`."""
+    """Base of goals for the direction of one axis, the z axis of `tool`."""
 
     def set_direction(self, direction: VectorLike) -> None:
-        """Point the axis along `direction` (3,), in the root link's frame."""
+        """Set the direction (3,) of the axis, in the frame of the target."""
         self.target[:9] = matrix_onto_axis(_unit(direction, 'direction')).ravel()
         self._note_what_is_set()
 
@@ -528,7 +529,7 @@ class AxisTask(AxisGoal):
 
     `axis` (3,) is in the link's frame, `direction` (3,) in the root link's frame, or in that of
     `relative_to`; both have any length but zero. Directions within `cone` [rad] count as reached.
-    With a PositionTask for the same link this is a 5-dof goal.
+    Together with a PositionTask for the same link this is a 5-dof goal.
     """
 
     def __init__(
@@ -566,15 +567,15 @@ class PositionAxisTask(AxisGoal):
     direction : (3,) floats, optional
         Direction of the axis, in the frame of the position; of any length but zero.
     transform : (4, 4) floats, or a type that `ik_core.transform` accepts, optional
-        Position and direction in one: its origin and its z axis.
+        Position and direction together: its origin and its z axis.
     position_weight, axis_weight : float
         Weights of the two parts.
     cone : float
         Angle [rad] from the direction within which the axis counts as reached.
     tool : (4, 4) floats, optional
-        Frame in the link's frame whose origin and axis count, in place of the link's own.
+        Frame, in the link's frame, whose origin and axes are used instead of the link's own.
     relative_to : str, optional
-        Link whose frame the target is in.
+        Link in whose frame the target is given.
 
     Examples
     --------
@@ -618,7 +619,7 @@ class PositionAxisTask(AxisGoal):
             self.set_direction(direction)
 
     def asking_less(self, joints: int, words: Words) -> str:
-        """Text: which goal asks for less than a position and an axis."""
+        """Advice on a goal that constrains less than a position and an axis."""
         return words.point
 
     def _less(self) -> str:
@@ -634,7 +635,7 @@ def _name(link: Any, name: str) -> str:
 
 
 def _refuse_twice(**parts: Any) -> NoReturn:
-    """Raise InvalidGoal: a part of a target is given beside a transform, which has both."""
+    """Raise InvalidGoal for a part of a target that is given together with a transform."""
     name = next(name for name, part in parts.items() if part is not None)
     what = 'a position' if name == 'position' else 'an orientation'
     raise InvalidGoal(
@@ -648,7 +649,7 @@ def _shown(name: str, values: Array) -> str:
 
 
 def _weights(values: WeightsLike, name: str) -> tuple[Array, Array | None]:
-    """The weights (3,), and the principal axes (3, 3) that they are for; None: x, y and z."""
+    """The weights (3,) and their principal axes (3, 3); None for the axes x, y and z."""
     if not is_matrix(values):
         return _not_negative(values, name), None
     if np.shape(values) != (3, 3):
@@ -657,6 +658,7 @@ def _weights(values: WeightsLike, name: str) -> tuple[Array, Array | None]:
 
 
 def _not_negative(values: WeightsLike, name: str) -> Array:
+    """Numbers (3,), finite and not negative, from one number or three. Raises InvalidOption."""
     try:
         vector = np.broadcast_to(np.asarray(values, float), (3,)).copy()
     except (TypeError, ValueError) as error:
@@ -667,6 +669,7 @@ def _not_negative(values: WeightsLike, name: str) -> Array:
 
 
 def _axes(name: str) -> int:
+    """The constant for the axes of a position's components. Raises InvalidOption."""
     known = {'root': kernels.ROOT_AXES, 'goal': kernels.GOAL_AXES}
     if name not in known:
         raise InvalidOption(f"position_axes {name!r}: 'root' or 'goal'")
@@ -674,6 +677,7 @@ def _axes(name: str) -> int:
 
 
 def _unit(vector: VectorLike, name: str) -> Array:
+    """A vector (3,) scaled to length 1. Raises InvalidGoal."""
     v = finite_vector(plain_vector(vector, name), 3, name)
     largest = np.max(np.abs(v))
     if largest == 0.0:

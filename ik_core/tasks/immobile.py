@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directions in which joints can't move a goal's point, as a planar arm out of its plane."""
+"""Directions in which joints can't move a goal's point, as across a planar arm's plane."""
 
 from __future__ import annotations
 
@@ -13,24 +13,20 @@ from ..robot.robot import Robot
 from . import kernels
 from .goals import GoalTask
 
+# random configurations: positions are analytic in the joints, so a coordinate that is equal at all
+# of these is equal everywhere
 SAMPLES = 8
-"""Random configurations: positions are analytic in the joints, so a direction along which they are
-equal at all of these is one along which they are equal everywhere."""
+# smaller motions, relative to the largest one, come from rounded axes, as 1.5708 for pi / 2
 NO_MOTION = 1e-5
-"""Motions below this share of the largest are those of rounded axes, as 1.5708 for pi / 2, not of
-a joint that moves the point."""
-ROUNDING = 1e-9
-"""[m] Smaller motions are rounding errors."""
-NO_LIMITS = 1e4
-"""[rad or m] Limits that are farther apart than this, as 1e6, count as none."""
-SPREADS = 4.0
-"""Distances along a direction count if they exceed this many times the spread of the samples."""
+ROUNDING = 1e-9  # [m] smaller motions are rounding errors
+NO_LIMITS = 1e4  # [rad or m] a joint with a larger range, as 1e6, has no limits
+SPREADS = 4.0  # distances along a direction count if they exceed the samples' spread this often
 
 
 class Immobile(NamedTuple):
-    """Directions (k, 3) in the axes of a goal's target along which its point does not move.
+    """Directions (k, 3), in the axes of a goal's target, along which its point does not move.
 
-    heights (k,) : mean coordinate of the point along each, of all samples [m]
+    heights (k,) : mean coordinate [m] of the point along each direction, over all samples
     spreads (k,) : difference of the largest and the least of these coordinates [m]
     """
 
@@ -45,10 +41,10 @@ class Immobile(NamedTuple):
 
 
 def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immobile:
-    """Find the directions in which these joints, as indices into q, never move a goal's point.
+    """Find the directions in which the joints, given by indices into q, never move a goal's point.
 
-    The joints move over their whole ranges. Only directions that the goal asks for, with a weight
-    and without a box, count.
+    The joints move over their whole ranges. Only directions that the goal constrains, with a
+    weight and without a box, count.
 
     q (n,) : values of all other joints
     """
@@ -66,9 +62,10 @@ def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immob
 
 
 def random_configurations(robot: Robot, joints: ArrayLike, q: Array, count: int) -> Array:
-    """Copies (count, n) of q (n,) with random values of joints, as indices, in their ranges.
+    """Copies (count, n) of q (n,) with random values of some joints, given by their indices.
 
-    A joint with equal limits, or without limits, has a range of 2 pi [rad or m].
+    Values are inside the limits. A joint with equal limits, or without limits, has a range of 2 pi
+    [rad or m].
     """
     columns = np.array(joints, int)
     low, high = robot.lower[columns], robot.upper[columns]
@@ -81,9 +78,9 @@ def random_configurations(robot: Robot, joints: ArrayLike, q: Array, count: int)
 
 
 def asked_components(goal: GoalTask) -> IntArray:
-    """Indices of the root's axes along which a goal asks for an exact position.
+    """Indices of the root's axes along which a goal fixes the position.
 
-    All three or none if its components are along other axes.
+    They are all three or none if the components of the position are along other axes.
     """
     weights = goal.position_weights
     if goal.position_turn is not None or goal.position_axes != kernels.ROOT_AXES:
@@ -93,11 +90,11 @@ def asked_components(goal: GoalTask) -> IntArray:
 
 
 def named_directions(directions: Array) -> str:
-    """Directions (k, 3) in words, as 'z', 'x or y', '(0.6, 0, 0.8)', 'any direction'."""
+    """Names of directions (k, 3): 'z', 'x or y', '(0.6, 0, 0.8)', 'any direction'."""
     if len(directions) == 3:
         return 'any direction'
-    shares = np.linalg.norm(directions, axis=0)
-    axes = [name for name, share in zip('xyz', shares, strict=True) if share > 1.0 - NO_MOTION]
+    lengths = np.linalg.norm(directions, axis=0)
+    axes = [name for name, part in zip('xyz', lengths, strict=True) if part > 1.0 - NO_MOTION]
     if len(axes) == len(directions):
         return ' or '.join(axes)
     return ' or '.join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task's Jacobian compared with central differences of its residual, for authors of tasks."""
+"""Check of a task's Jacobian against central differences of its residual, for authors of tasks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import Task
 
-STEP = 1e-6
-"""[rad or m] Half of the way over which differences are taken."""
-TOLERANCE = 1e-5
-"""How far an entry may be off, as a share of the largest one, which counts as at least 1."""
+STEP = 1e-6  # [rad or m] step of the central differences, in either direction
+TOLERANCE = 1e-5  # largest error of an entry, relative to the largest entry, or to 1 if it is less
 TRIALS = 3
-FAR = 3.0
-"""[rad or m] Where joints without limits are tried."""
+FAR = 3.0  # [rad or m] range of joints without limits, in either direction
 
 
 def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's residual (rows,) at q (n,). Raises UnsupportedProblem where it is none."""
+    """A task's residual (rows,) at q (n,). Raises UnsupportedProblem if it is not one."""
     residual = _numbers(task, 'residual', task.residual(robot, q))
     if residual.ndim != 1:
         raise UnsupportedProblem(
@@ -32,14 +29,14 @@ def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
 
 
 def jacobian_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem where it is none."""
+    """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem if it is not one."""
     return _numbers(task, 'Jacobian', task.jacobian(robot, q))
 
 
 def rows_of_task(task: Task, robot: Robot, q: Array) -> tuple[Array, Array]:
     """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
 
-    Raises UnsupportedProblem where they are not made of numbers, or do not fit together.
+    Raises UnsupportedProblem if they are not made of numbers, or their shapes do not match.
     """
     residual, jacobian = residual_of_task(task, robot, q), jacobian_of_task(task, robot, q)
     if jacobian.shape != (len(residual), robot.n):
@@ -51,9 +48,9 @@ def rows_of_task(task: Task, robot: Robot, q: Array) -> tuple[Array, Array]:
 
 
 def check_finite(task: Task, robot: Robot, q: Array, residual: Array, jacobian: Array) -> None:
-    """UnsupportedProblem where a task's rows are not finite at q (n,), where a search begins.
+    """Raise UnsupportedProblem if a task's rows are not finite at q (n,), the start of a search.
 
-    From there nothing is better, so it would be taken for the closest point.
+    Every other point would look worse than such a start, which would be returned as the closest.
     """
     wrong = np.argwhere(~np.isfinite(residual))
     if len(wrong):
@@ -67,6 +64,7 @@ def check_finite(task: Task, robot: Robot, q: Array, residual: Array, jacobian: 
 
 
 def _refuse_start(task: Task, q: Array, said: str) -> None:
+    """Raise UnsupportedProblem for a start at which a task is not finite."""
     raise UnsupportedProblem(
         f'{task!r}: its {said}, at q = {numbers(q)}, where the search begins; finite numbers are '
         'needed there'
@@ -74,7 +72,7 @@ def _refuse_start(task: Task, q: Array, said: str) -> None:
 
 
 def _numbers(task: Task, what: str, given: object) -> Array:
-    """The answer of a task as an array. Raises UnsupportedProblem if it is not made of numbers."""
+    """The result of a task as an array. Raises UnsupportedProblem if it is not made of numbers."""
     try:
         if given is not None:
             return np.asarray(given, float)
@@ -103,14 +101,14 @@ def check_task(
 
 
 def _inside(robot: Robot) -> list[Array]:
-    """Configurations inside the limits, the same ones each time."""
+    """Random configurations inside the limits, always the same ones."""
     rng = np.random.default_rng(0)
     lower, upper = np.maximum(robot.lower, -FAR), np.minimum(robot.upper, FAR)
     return [rng.uniform(np.minimum(lower, upper), upper) for _ in range(TRIALS)]
 
 
 def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
-    """Column j (rows,) by central differences."""
+    """Column j (rows,) of the Jacobian by central differences."""
     ends = []
     for sign in (1.0, -1.0):
         moved = q.copy()
@@ -127,6 +125,7 @@ def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
 def _compare(
     task: Task, robot: Robot, jacobian: Array, differences: Array, tolerance: float
 ) -> None:
+    """Raise UnsupportedProblem for the entry with the largest error beyond the tolerance."""
     if not jacobian.size:
         return
     off = np.abs(jacobian - differences)

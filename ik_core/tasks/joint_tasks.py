@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks about the joints themselves: a rest posture, distance from the limits, smoothness.
+"""Tasks on the joints themselves: a rest posture, distance from the limits, smoothness.
 
-Each residual is linear in q. Weights give what a squared radian (or metre of a prismatic
-joint) is worth beside a squared metre of a goal [m^2/rad^2].
+Each residual is linear in q. A weight is the cost of a squared radian (or metre, of a prismatic
+joint), relative to a squared metre of a goal [m^2/rad^2].
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PostureTask(JointTask):
 class SmoothnessTask(JointTask):
     """Stay near the previous frame: x'Mx for x = q - previous ([TakKo] Eq. 4 and 5).
 
-    `stiffness`: the diagonal of M, one number or (n,), or, to couple joints, the whole M (n, n),
+    `stiffness`: the diagonal of M, one number or (n,), or to couple joints the whole M (n, n),
     symmetric and positive semidefinite. `length` [m/rad], the total link length L, converts to the
     units of the E-error ([TakKo] section 4.3): the cost is L^2 x'Mx.
     """
@@ -70,7 +70,7 @@ class SmoothnessTask(JointTask):
 
     @property
     def couples_joints(self) -> bool:
-        """Whether `stiffness` is a whole matrix M."""
+        """True if `stiffness` is a whole matrix M."""
         return self._rows is not None
 
     def set_previous(self, previous: VectorLike) -> None:
@@ -100,8 +100,8 @@ class SmoothnessTask(JointTask):
 class LimitAvoidanceTask(JointTask):
     """Stay away from the joint limits [Liegeois1977].
 
-    The cost is weight / n * sum ((q - middle) / (half the range))^2 over the joints that have
-    two limits; the others do not count.
+    The cost is weight / n * sum ((q - middle) / (half the range))^2 over the joints with two
+    finite limits; the others do not count.
     """
 
     def __init__(self, *, weight: float = 1.0) -> None:
@@ -121,7 +121,7 @@ class LimitAvoidanceTask(JointTask):
 
 
 def _posture(given: VectorLike, name: str) -> Array:
-    """Numbers in a row, as many as there are: a robot is yet to come."""
+    """Numbers (n,), n not yet checked against a robot. Raises InvalidConfiguration."""
     try:
         row = np.array(given, float)
     except (TypeError, ValueError):
@@ -135,7 +135,7 @@ def _posture(given: VectorLike, name: str) -> Array:
 
 
 def per_joint(weights: Array, robot: Robot) -> Array:
-    """The scales (n,) of rows with these weights, one number or (n,). Raises InvalidOption."""
+    """The scales (n,) of rows with weights of one number or (n,). Raises InvalidOption."""
     if weights.shape not in ((), (robot.n,)):
         raise InvalidOption(
             f'weights have shape {weights.shape}; one number or {robot.n} are needed'

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals and Jacobians of goals, for all goals of a problem at once.
+"""Kernels for the residuals and Jacobians of all goals of a problem at once.
 
-Residuals are "where it is" minus "where it should be", before scaling:
+Residuals are the actual minus the desired value, before scaling:
 - position: the difference of the origins [m], in the root's axes or in the target's;
 - rotation vector: log(Rt' R) [rad], in the target's axes;
 - axis: the rotation vector that turns the target's z axis onto the tip's [rad], in the root's
-  axes; of length pi where they are opposite;
+  axes; of length pi if they are opposite;
 - two axes: the differences of the x and of the y axes, in the root's axes
   ([EngellErleben2011] A.1).
-Where a goal is a region, a residual counts from its edge: components of a position or a
-rotation vector from the walls of a box, an axis from the surface of a cone.
+If a goal is a region, a residual counts from its boundary: components of a position or a rotation
+vector from the walls of a box, an axis from the surface of a cone.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 from ..kernels.jit import inline_kernel, kernel
+from ..kernels.signatures import Array1, Array2, IntArray2
 from ..maths.lanes import angle_of, least, most, root, select
 from ..maths.rotations import (
     Array,
     Frame,
-    IntArray,
     compose,
     frame_at,
     from_axes,
@@ -43,75 +43,75 @@ from ..robot.kinematics import (
     joint_origin,
 )
 
-# columns of `table`; from ROWS on, the rows of the stacked residual that the three position and
-# up to six rotation components go to (-1: masked or not there); CHAIN: 1 where the goal asks for
-# all six components of a pose, in the root's axes, at the end of a chain; its variables are joints
+# columns of `table`; from ROWS on, the rows of the stacked residual for the three position and up
+# to six rotation components (-1: masked, or no such component); CHAIN: 1 if the goal is a whole
+# pose, in the root's axes, at the end of a chain whose joints are the variables, one each
 BODY, POSITION, ROTATION, ROWS, GEOMETRIC, CHAIN = 0, 1, 2, 3, 12, 13
-# how a position is asked for: not, or by components in these axes
+# kinds of position: none, or components in these axes
 NONE, ROOT_AXES, GOAL_AXES = 0, 1, 2
-# how a rotation is asked for, if it is
+# kinds of rotation, besides NONE
 VECTOR, AXIS, TWO_AXES = 1, 2, 3
 # columns of `tools` after the goal's frame in the body's: the scale of each component, the half
-# width of the box that it may stay in, the angle of the cone
+# width of its box, the angle of the cone
 SCALE, SLACK, CONE = 12, 21, 30
 COMPONENTS = 9
+# axes count as parallel below these sines of their angle: for the residual, and for its rates
 SHORT, BLUNT = 1e-12, 1e-6
-"""Sines of angles below which axes count as parallel: for the residual, and for its rates."""
 
 
 class Packed(NamedTuple):
-    """The goals of a problem: what is given, and what `goal_residuals` fills in.
+    """The goals of a problem, and the results that `goal_residuals` writes.
 
-    tree (K, 3), geometry (K, 14): the bodies that carry goals; see `kinematics`
+    tree (K, 3), geometry (K, 14): the bodies that carry goals, as in `kinematics`
     table (G, 14) int: body (-1: fixed to the root), kinds of position and rotation, rows,
-        whether the rotation may have geometric columns, whether it is the pose of a chain
+        1 if the rotation may have geometric columns, 1 if it is the pose of a chain
     tools (G, 31): the goal's frame in the body's frame, scales, slack, cone
-    targets (G, 12): the frames that the goals' frames should reach, in the root link's
-    frames (K, 12), tips (G, 12): of the bodies and the goals, in the root's
-    raw (G, 9): all components, unscaled, from the target itself
-    scales (G, 9): of the components that are asked for; 0 for those inside their box
-    errors (G, 2): the norms of the unmasked components [m, rad]; for two axes the angle
+    targets (G, 12): desired frames of the goals, in the root link's frame
+    frames (K, 12), tips (G, 12): result: frames of the bodies and of the goals, likewise
+    raw (G, 9): result: all components relative to the target itself, unscaled
+    scales (G, 9): result: scales of the components; 0 for those inside their box
+    errors (G, 2): result: norms of the unmasked components [m, rad]; for two axes the angle
     """
 
-    tree: IntArray
-    geometry: Array
-    table: IntArray
-    tools: Array
-    targets: Array
-    frames: Array
-    tips: Array
-    raw: Array
-    scales: Array
-    errors: Array
+    tree: IntArray2
+    geometry: Array2
+    table: IntArray2
+    tools: Array2
+    targets: Array2
+    frames: Array2
+    tips: Array2
+    raw: Array2
+    scales: Array2
+    errors: Array2
 
 
 @inline_kernel
-def packed_of(problem: Any, place: Any) -> Packed:
-    """The goals of a record PROBLEM, at a place that has target, frames and what follows."""
+def packed_of(problem: Any, point: Any) -> Packed:
+    """The goals of a record PROBLEM, at a point with target, frames and the results after them."""
     return Packed(
         problem.tree,
         problem.geometry,
         problem.table,
         problem.tools,
-        place.target,
-        place.frames,
-        place.tips,
-        place.raw,
-        place.scales,
-        place.errors,
+        point.target,
+        point.frames,
+        point.tips,
+        point.raw,
+        point.scales,
+        point.errors,
     )
 
 
-@kernel
-def update(p: Packed, x: Array, residual: Array) -> float:
-    """Fill in everything at variables x; return the cost, the residual's squared norm."""
+@kernel(entry='ik_goals_update')
+def update(p: Packed, x: Array1, residual: Array1) -> float:
+    """Compute all results at variables x; return the cost, the residual's squared norm."""
     body_frames(p.tree, p.geometry, x, p.frames)
     return goal_residuals(p, residual)
 
 
 @kernel
 def goal_residuals(p: Packed, residual: Array) -> float:
-    """Fill the stacked residual (m,), and tips, raw and errors; return its squared norm."""
+    """Compute the stacked residual (m,), tips, raw and errors; return its squared norm."""
     cost = 0.0
     for i in range(p.table.shape[0]):
         tip = frame_at(p.tools, i)
@@ -139,9 +139,10 @@ def goal_residuals(p: Packed, residual: Array) -> float:
 
 @inline_kernel
 def _stack(p: Packed, i: int, residual: Array) -> tuple[float, float]:
-    """Put the components into their rows; return the sums of their squares, unscaled.
+    """Write the components to their rows; return the sums of their squares, unscaled, of position
+    and rotation.
 
-    Fills `scales`: a component inside its box has none.
+    Also writes `scales`, which are 0 for components inside their box.
     """
     outside = _outside_cone(p, i)
     position = rotation = 0.0
@@ -170,7 +171,7 @@ def _beyond(value: float, slack: float) -> float:
 
 @inline_kernel
 def _outside_cone(p: Packed, i: int) -> float:
-    """The share of an axis goal's residual that is outside its cone; 1 without a cone."""
+    """The fraction of an axis goal's residual that is outside its cone; 1 without a cone."""
     cone = p.tools[i, CONE]
     if cone == 0.0:
         return 1.0
@@ -180,6 +181,7 @@ def _outside_cone(p: Packed, i: int) -> float:
 
 @inline_kernel
 def _position_residual(axes: int, tip: Frame, target: Frame) -> Vector:
+    """The three position components."""
     missing = (tip[9] - target[9], tip[10] - target[10], tip[11] - target[11])
     return in_axes(target, missing) if axes == GOAL_AXES else missing
 
@@ -196,11 +198,12 @@ def _rotation_residual(kind: int, tip: Frame, target: Frame) -> Vector:
 
 @inline_kernel
 def _axis_residual(tip: Frame, target: Frame) -> Vector:
+    """The rotation vector from the target's z axis to the tip's, in the root's axes."""
     a, b = (tip[2], tip[5], tip[8]), (target[2], target[5], target[8])
     n = cross(b, a)
     sine, cosine = norm(n), dot(a, b)
     scale = select(sine > SHORT, angle_of(cosine, sine) / most(sine, SHORT), 1.0)
-    opposite = (sine < SHORT) & (cosine < 0.0)  # any axis across will do, take the target's x
+    opposite = (sine < SHORT) & (cosine < 0.0)  # any perpendicular axis: the target's x
     return (
         select(opposite, math.pi * target[0], scale * n[0]),
         select(opposite, math.pi * target[3], scale * n[1]),
@@ -208,14 +211,14 @@ def _axis_residual(tip: Frame, target: Frame) -> Vector:
     )
 
 
-@kernel
-def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
-    """columns (variables, m): the transposed Jacobian of the stacked residual.
+@kernel(entry='ik_goal_jacobian')
+def goal_jacobian(p: Packed, geometric: int, columns: Array2) -> None:
+    """Write the transposed Jacobian of the stacked residual to columns (variables, m).
 
-    Call after `goal_residuals` at the same frames. Where `geometric` is not 0, rotation
-    vectors whose three rows share a weight get the angular velocity in the target's axes
-    instead of their exact derivative: the same gradient, and a Gauss-Newton step that is exact
-    for a free rotation.
+    Call it after `goal_residuals` at the same frames. If `geometric` is not 0, rotation vectors
+    whose three rows have one weight get the angular velocity in the target's axes instead of their
+    exact derivative: the gradient is the same, and a Gauss-Newton step becomes exact for a free
+    rotation.
     """
     if p.table.shape[0] == 1 and p.table[0, CHAIN] > 0:
         _chain_jacobian(p, geometric, columns)
@@ -252,7 +255,7 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array) -> None:
 
 @inline_kernel
 def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
-    """`goal_jacobian` of a chain's pose: each variable's column is that of one joint."""
+    """Compute `goal_jacobian` for the pose of a chain: each variable moves one joint."""
     tip = frame_at(p.tips, 0)
     point = (tip[9], tip[10], tip[11])
     s0, s1, s2 = p.scales[0, 0], p.scales[0, 1], p.scales[0, 2]
@@ -273,7 +276,7 @@ def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
 
 @inline_kernel
 def _add(p: Packed, i: int, j: int, c: int, rates: Vector, columns: Array) -> None:
-    """Add the rates of the components c, c + 1 and c + 2 to their rows of column j."""
+    """Add the rates of components c, c + 1 and c + 2 to their rows of column j."""
     x, y, z = p.table[i, ROWS + c], p.table[i, ROWS + c + 1], p.table[i, ROWS + c + 2]
     if x >= 0:
         columns[j, x] += p.scales[i, c] * rates[0]
@@ -311,7 +314,7 @@ def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, V
     n = cross(b, a)
     cosine, sine = dot(a, b), norm(n)
     f, square = _outside_cone(p, i), most(sine * sine, BLUNT * BLUNT)
-    # aligned: the limit; opposite: no derivative exists, the same finite one
+    # aligned: the limit; opposite: no derivative exists, use the same finite value
     small = sine < BLUNT
     ratio = select(small, 1.0, angle_of(cosine, sine) / most(sine, BLUNT))
     growth = select(small, 1.0 / 3.0, (1.0 - ratio * cosine) / square)
@@ -331,29 +334,28 @@ def _axis_rates(p: Packed, i: int, tip: Frame, target: Frame) -> tuple[Vector, V
 def add_curvature(p: Packed, hessian: Array) -> None:
     """Add sum_i r_i r_i'' to the lower triangle of J'J, with J from geometric columns.
 
-    hessian (variables, variables) is then half the exact Hessian of the cost, with which
-    Newton's method converges fast where the residual stays large: at goals out of reach. Axis
-    goals and rotation vectors with unequal weights keep the Gauss-Newton approximation.
+    hessian (variables, variables) is then half the exact Hessian of the cost. With it Newton's
+    method converges fast even if the residual stays large, at goals out of reach. Axis goals and
+    rotation vectors with unequal weights keep the Gauss-Newton approximation.
 
-    For a joint with axis b that moves a goal with velocity v, and one above it that turns
-    about a: v' = a x v, and for the rotation vector r in the root's axes
-    (r.b)' = a.b + k ((r.a)(r.b) - r.r a.b) + r.(a x b) / 2, k as in `inverse_left_jacobian`;
-    the term a.b is J'J's.
+    For a joint with axis b that moves a goal with velocity v, and one above it that turns about a:
+    v' = a x v, and for the rotation vector r in the root's axes (r.b)' = a.b + k ((r.a)(r.b) - r.r
+    a.b) + r.(a x b) / 2, k as in `inverse_left_jacobian`; the term a.b is part of J'J.
     """
     for i in range(p.table.shape[0]):
         tip = frame_at(p.tips, i)
-        pull = _position_pull(p, i)
-        r, weight, k = _rotation_pull(p, i)
+        slope = _position_gradient(p, i)
+        r, weight, k = _rotation_terms(p, i)
         square = dot(r, r)
         below = p.table[i, BODY]
         while below >= 0:
             b = joint_axis(p.geometry, p.frames, below)
             if p.tree[below, KIND] == PRISMATIC:
-                g = cross(b, pull)
+                g = cross(b, slope)
             else:
                 v = cross(b, minus((tip[9], tip[10], tip[11]), joint_origin(p.frames, below)))
-                # pull.(a x v) = a.(v x pull), and the same for the rotation's part: a.g in all
-                linear, angular = cross(v, pull), cross(b, r)
+                # slope.(a x v) = a.(v x slope), and likewise for the rotation: a.g in total
+                linear, angular = cross(v, slope), cross(b, r)
                 along = dot(r, b)
                 g = (
                     linear[0] + weight * (k * (r[0] * along - square * b[0]) + 0.5 * angular[0]),
@@ -366,20 +368,20 @@ def add_curvature(p: Packed, hessian: Array) -> None:
 
 @inline_kernel
 def _add_pairs(p: Packed, below: int, g: Vector, hessian: Array) -> None:
-    """Add a.g for the axes a of all joints from `below` up."""
+    """Add a.g for the axes a of all joints from `below` upwards."""
     above = below
     while above >= 0:
         if p.tree[above, KIND] != PRISMATIC:
             term = dot(joint_axis(p.geometry, p.frames, above), g)
             row, column = p.tree[below, VARIABLE], p.tree[above, VARIABLE]
             if row == column and above != below:
-                term *= 2.0  # two joints of one variable: the pair counts both ways
+                term *= 2.0  # two joints of one variable: the pair occurs in both orders
             hessian[max(row, column), min(row, column)] += term
         above = p.tree[above, PARENT]
 
 
 @inline_kernel
-def _position_pull(p: Packed, i: int) -> Vector:
+def _position_gradient(p: Packed, i: int) -> Vector:
     """The gradient of half the squared position residual, in the root's axes."""
     x = p.scales[i, 0] * p.scales[i, 0] * _beyond(p.raw[i, 0], p.tools[i, SLACK])
     y = p.scales[i, 1] * p.scales[i, 1] * _beyond(p.raw[i, 1], p.tools[i, SLACK + 1])
@@ -390,8 +392,8 @@ def _position_pull(p: Packed, i: int) -> Vector:
 
 
 @inline_kernel
-def _rotation_pull(p: Packed, i: int) -> tuple[Vector, float, float]:
-    """The rotation vector in the root's axes, its weight, and k; weight 0 where not covered."""
+def _rotation_terms(p: Packed, i: int) -> tuple[Vector, float, float]:
+    """The rotation vector in the root's axes, its weight, and k; zeros for other rotations."""
     if p.table[i, ROTATION] != VECTOR or p.table[i, GEOMETRIC] == 0:
         return (0.0, 0.0, 0.0), 0.0, 0.0
     r = from_axes(frame_at(p.targets, i), (p.raw[i, 3], p.raw[i, 4], p.raw[i, 5]))

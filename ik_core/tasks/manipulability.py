@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manipulability: stay away from singularities [Yoshikawa1985]."""
+"""A task that keeps a link away from singularities [Yoshikawa1985]."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ManipulabilityTask(Task):
     """Keep the manipulability w = sqrt(det(J J')) of a link large.
 
     The residual is sqrt(weight) reference / (reference + w): sqrt(weight) at a singularity, half
-    of it where w = `reference`, towards 0 beyond. `rows`: the part of the geometric Jacobian that
-    counts, 'pose', 'position' or 'orientation'; `length` [m/rad] scales its rotations.
+    of it if w = `reference`, tending to 0 for larger w. `rows`: the rows of the geometric Jacobian
+    in J, 'pose', 'position' or 'orientation'; `length` [m/rad] scales the orientation rows.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class ManipulabilityTask(Task):
         return (self.link,)
 
     def measure(self, robot: Robot, q: VectorLike) -> float:
-        """w = sqrt(det(J J')) at q (n,), the product of the singular values; 0 if m > n."""
+        """w = sqrt(det(J J')) at q (n,), the product of the singular values; 0 if J has more rows
+        than joints."""
         jacobian = self._jacobian(robot, q)
         if jacobian.shape[0] > len(robot.chain(self.link)):
             return 0.0
@@ -62,17 +63,17 @@ class ManipulabilityTask(Task):
 
     def residual(self, robot: Robot, q: VectorLike) -> Array:
         """The weighted residual (1,) at q (n,)."""
-        share = self.reference / (self.reference + self.measure(robot, q))
-        return np.array([np.sqrt(self.weight) * share])
+        fraction = self.reference / (self.reference + self.measure(robot, q))
+        return np.array([np.sqrt(self.weight) * fraction])
 
     def jacobian(self, robot: Robot, q: VectorLike) -> Array:
         """The derivative (1, n) of `residual`; 0 at singularities, where w has a kink."""
         w, gradient = self.measure(robot, q), self.gradient(robot, q)
-        share = self.reference / (self.reference + w)
-        return (-np.sqrt(self.weight) * share / (self.reference + w) * gradient)[np.newaxis]
+        fraction = self.reference / (self.reference + w)
+        return (-np.sqrt(self.weight) * fraction / (self.reference + w) * gradient)[np.newaxis]
 
     def gradient(self, robot: Robot, q: VectorLike) -> Array:
-        """Gradient dw/dq (n,): w trace(J+ dJ/dq_i) = w sum (J+' * dJ/dq_i)."""
+        """The gradient dw/dq (n,): w trace(J+ dJ/dq_i) = w sum (J+' * dJ/dq_i)."""
         jacobian = self._jacobian(robot, q)
         w = self.measure(robot, q)
         if w < 1e-12:
@@ -86,10 +87,10 @@ class ManipulabilityTask(Task):
 
 
 def link_hessian(robot: Robot, q: VectorLike, link: str) -> Array:
-    """H (6, n, n): H[:, j, i] = d J[:, j] / d q_i of the geometric Jacobian of a link.
+    """H (6, n, n), the derivative of a link's geometric Jacobian: H[:, j, i] = d J[:, j] / d q_i.
 
-    A column (v, w) turns with every joint above it, its own included: (w_i x v, w_i x w); a
-    joint below moves the point it acts on: (w x v_i, 0). [Hourtash2005] section 3.
+    A column (v, w) rotates with every joint above it, and its own: (w_i x v, w_i x w); a joint
+    below moves the point: (w x v_i, 0). [Hourtash2005] section 3.
     """
     frames = robot.frames(q)
     point = robot.link_transform(frames, link)[:3, 3]

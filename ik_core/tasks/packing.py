@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals and the part of a robot that they need, as flat arrays for the kernels."""
+"""Packing of goals, and of the part of a robot that they need, into arrays for kernels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from .goal_parts import Goal, Part, Pattern, PatternPart, parts_of
 
 
 class PackedGoals:
-    """The arrays of some goals for one robot; belongs to one problem, not to be shared.
+    """The arrays of some goals for one robot; they belong to one problem and are not shared.
 
-    `variables` are the indices into q that may move; the other joints keep the value that
-    `load` is given. `orientation_length` [m/rad] scales rotations in the stacked residual.
-    `parts` are what each entry of the arrays is for, one or two of every goal (`owners` has its
-    index) and then `patterns`, which are no goals, and whose cost has a `constant` beside that of
-    the residual.
-    `is_plain`: they are the goals, one each.
+    `variables` are the indices into q that may move; the other joints keep the values given to
+    `load`. `orientation_length` [m/rad] scales rotations in the stacked residual. `parts` are the
+    entries of the arrays: first one or two of every goal, whose indices are `owners`, then
+    `patterns`, which are not goals; their cost has a `constant` besides the squared residual.
+    `is_plain`: True if the parts are the goals, one each.
     """
 
     def __init__(
@@ -54,9 +53,9 @@ class PackedGoals:
         self._make_buffers()
 
     def load(self, q: Array) -> None:
-        """Take over the goals' targets, and from q (n,) the joints that are no variables.
+        """Copy the goals' targets, and the values of frozen joints from q (n,).
 
-        Raises InvalidGoal where a target is not set, or is in the frame of another link.
+        Raises InvalidGoal if a target is not set, or is in the frame of another link.
         """
         for part, row in self._rows:
             part.check_target(self._root)
@@ -67,6 +66,7 @@ class PackedGoals:
             self.load_frozen(q)
 
     def _load_patterns(self) -> None:
+        """Copy the targets and the scales of the patterns."""
         self.constant = 0.0
         for i, pattern in enumerate(self._patterns, len(self.owners)):
             scales, constant = pattern.update()
@@ -76,40 +76,40 @@ class PackedGoals:
             self.constant += constant
 
     def set_targets(self, targets: Sequence[Array]) -> None:
-        """Take over targets (12,), one for each goal."""
+        """Copy targets (12,), one for each goal."""
         for row, part, i in zip(self.targets, self.parts, self.owners, strict=False):
             row[:] = part.turned(targets[i])
 
     def part_targets(self, targets: Array) -> Array:
-        """The targets (N, parts, 12) for those of the goals (N, G, 12)."""
+        """Convert targets of the goals (N, G, 12) to those of the parts (N, parts, 12)."""
         if self.is_plain:
             return targets
         owned = zip(self.parts, self.owners, strict=False)
         return np.stack([part.turned(targets[:, i]) for part, i in owned], axis=1)
 
     def goal_errors(self, errors: Array) -> Array:
-        """The errors (..., G, 2) of the goals from those of the parts (..., parts, 2)."""
+        """Merge the errors of the parts (..., parts, 2) into those of the goals (..., G, 2)."""
         if self.is_plain:
             return errors
         merged = np.zeros((*errors.shape[:-2], len(self.goals), 2))
-        for i, owner in enumerate(self.owners):  # halves have one of the two errors each
+        for i, owner in enumerate(self.owners):  # each half has one of the two errors
             merged[..., owner, :] += errors[..., i, :]
         return merged
 
     @property
     def errors(self) -> Array:
-        """The goals' errors (G, 2) [m, rad] where `update` was called last."""
+        """The goals' errors (G, 2) [m, rad] at the point of the last `update`."""
         return self.goal_errors(self.part_errors)
 
     def load_frozen(self, q: Array) -> None:
-        """Take over from q (n,) the joints that are no variables, alone."""
+        """Copy the values of frozen joints only, from q (n,)."""
         if self._has_frozen:
             self.geometry[self.frozen, OFFSET] = self.frozen_values(q)
 
     def frozen_values(self, q: Array) -> Array:
-        """Where the joints of the `frozen` bodies stand at q (..., n): (..., frozen) [rad, m].
+        """Positions (..., frozen) [rad, m] of the joints of the `frozen` bodies at q (..., n).
 
-        In C order: kernels are compiled once for each order.
+        In C order, since kernels are compiled once for each order.
         """
         return self._multiplier * np.take(q, self._frozen_joint, axis=-1) + self._offset
 
@@ -118,21 +118,22 @@ class PackedGoals:
         return kernels.update(self.arrays, x, self.residual)
 
     def jacobian(self) -> Array:
-        """The exact Jacobian (m, variables) of the residual where `update` was called last."""
+        """The exact Jacobian (m, variables) of the residual at the point of the last `update`."""
         columns = np.empty((len(self.variables), len(self.residual)))
         kernels.goal_jacobian(self.arrays, 0, columns)
         return columns.T
 
     def _pack_tree(self, robot: Robot) -> None:
-        place = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
+        """Copy the bodies that carry parts, with columns of variables and frozen joints."""
+        index = {body: k for k, body in enumerate(self._bodies)} | {-1: -1}
         column = {int(joint): j for j, joint in enumerate(self.variables)}
         self.tree = robot.tree[self._bodies].reshape(-1, 3).copy()
         self.geometry = robot.geometry[self._bodies].reshape(-1, 14).copy()
-        self.tree[:, 0] = [place[int(parent)] for parent in self.tree[:, 0]]
+        self.tree[:, 0] = [index[int(parent)] for parent in self.tree[:, 0]]
         self._add_relative_chains(robot)
         joints = self.tree[:, 2].copy()
         self.tree[:, 2] = [column.get(int(joint), 0) for joint in joints]
-        # A frozen joint stands still: multiplier 0, and an offset that `load` writes.
+        # A frozen joint has the multiplier 0, and an offset that `load` writes.
         self.frozen = np.flatnonzero([int(joint) not in column for joint in joints])
         self._has_frozen = bool(self.frozen.size)
         self._frozen_joint = joints[self.frozen]
@@ -141,7 +142,7 @@ class PackedGoals:
         self.geometry[self.frozen, MULTIPLIER] = 0.0
 
     def _add_relative_chains(self, robot: Robot) -> None:
-        """Append the bodies between links and those that goals have them relative to."""
+        """Append the bodies between goals' links and the links that these are relative to."""
         self._relative: dict[tuple[str, str], tuple[int, Array]] = {}
         for part in self.parts:
             if part.relative_to is None or (part.link, part.relative_to) in self._relative:
@@ -154,19 +155,20 @@ class PackedGoals:
             last = len(self.tree) - 1 if len(chain.tree) else -1
             self._relative[part.link, part.relative_to] = last, chain.place
 
-    def _place_of(self, robot: Robot, part: Goal | Part | PatternPart) -> tuple[int, Array]:
-        """The packed body (-1: none) that a part's link is on, and where on it."""
+    def _body_of(self, robot: Robot, part: Goal | Part | PatternPart) -> tuple[int, Array]:
+        """The packed body (-1: none) of a part's link, and the link's transform (4, 4) on it."""
         if part.relative_to is not None:
             return self._relative[part.link, part.relative_to]
         where = robot.placement(part.link)
         return self._bodies.index(where.body) if where.body >= 0 else -1, where.transform
 
     def _pack_goals(self, robot: Robot, orientation_length: float) -> None:
+        """Write the table and the tools of all parts."""
         self.table = np.full((len(self.parts), kernels.CHAIN + 1), -1, np.int64)
         self.tools = np.zeros((len(self.parts), kernels.CONE + 1))
         rows = 0
         for i, task in enumerate(self.parts):
-            body, transform = self._place_of(robot, task)
+            body, transform = self._body_of(robot, task)
             axes = task.position_axes if task.position_weights.any() else kernels.NONE
             rotation = task.rotation if task.rotation_weights.any() else kernels.NONE
             self.table[i, : kernels.ROWS] = body, axes, rotation
@@ -190,7 +192,7 @@ class PackedGoals:
         self.goal_rows = _slices(self.table[:, kernels.ROWS : kernels.GEOMETRIC])
 
     def _is_chain(self, row: IntArray) -> bool:
-        """Whether a row of the table is a pose at the end of a chain, each joint a variable."""
+        """Return whether a table row is the pose of a chain whose joints are the variables."""
         bodies, pose = len(self.tree), [kernels.ROOT_AXES, kernels.VECTOR, *range(6), -1, -1, -1]
         return (
             row[0] == bodies - 1
@@ -222,5 +224,5 @@ class PackedGoals:
 
 
 def _slices(rows: np.ndarray) -> list[slice]:
-    """The slice of the stacked residual that belongs to each part; of none where all is masked."""
+    """The slice of the stacked residual of each part; empty if all its components are masked."""
     return [slice(min(r[r >= 0], default=0), r.max() + 1) for r in rows]

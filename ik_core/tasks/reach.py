@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The farthest that goals' links can be from the first joint of their chains: a bound.
+"""Bounds of the distance of goals' tips from the first joint of their chains.
 
-A revolute joint keeps the distance of the origins of its own frame and the next one, so the sum of
-these distances bounds how far a tip can get from the first origin, whatever the limits. A
-prismatic joint adds half its range, about the middle; one without limits leaves no bound.
+A revolute joint keeps the distance between the origins of its own frame and the next one, so the
+sum of these distances bounds the distance of a tip from the first origin, for any limits. A
+prismatic joint adds half its range, about the middle; without limits there is no bound.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from .packing import PackedGoals
 
 
 def reach_of_goals(packed: PackedGoals, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Centres (G, 3) and radii (G,) [m] of balls that hold all points the goals' tips can be at.
+    """Centres (G, 3) and radii (G,) [m] of balls that contain all positions of the goals' tips.
 
-    lower, upper (variables,) : limits. Centres are in the frame of the goals' targets; the radius
-    is inf where a prismatic joint has no limits, or is frozen, and for goals without a position
+    lower, upper (variables,) : limits
+
+    Centres are in the frame of the goals' targets. The radius is inf if a prismatic joint has no
+    limits, or is frozen, and for goals without a position.
     """
     centres, radii = np.zeros((len(packed.goals), 3)), np.full(len(packed.goals), np.inf)
     for part, row in enumerate(packed.table[: len(packed.owners)]):
@@ -34,13 +36,13 @@ def reach_of_goals(packed: PackedGoals, lower: Array, upper: Array) -> tuple[Arr
 def _ball(
     packed: PackedGoals, body: int, tool: Array, lower: Array, upper: Array
 ) -> tuple[Array, float]:
-    """Centre (3,) and radius of the ball of a point `tool` (3,) in the frame of a body."""
+    """Centre (3,) and radius [m] of the ball of a point `tool` (3,) in the frame of a body."""
     offset, radius = tool, 0.0
     while body >= 0:
         parent, kind, variable = packed.tree[body, [PARENT, KIND, VARIABLE]]
         if kind == PRISMATIC:
             multiplier, zero = packed.geometry[body, [MULTIPLIER, OFFSET]]
-            if multiplier == 0.0:  # frozen, anywhere
+            if multiplier == 0.0:  # frozen, at an unknown position
                 return offset, np.inf
             ends = multiplier * np.array([lower[variable], upper[variable]]) + zero
             radius += 0.5 * abs(ends[1] - ends[0])

@@ -18,9 +18,9 @@ from .weights import checked_weights
 class ReachConeTask(Task):
     """Keep a direction of a link in a ReachCone: sqrt(weight) times the angle outside it [rad].
 
-    Every solver and a Tracker take it; it yields to other tasks by its weight. As one of a
-    problem's `constraints` the cone is as binding as a limit, for `bfgs` and `sqp` alone. Raises
-    InvalidOption.
+    Every solver and a Tracker support it; it competes with other tasks by its weight. If the cone
+    is one of a problem's `constraints` instead, it is as strict as a limit, but only for `bfgs`
+    and `sqp`. Raises InvalidOption.
     """
 
     def __init__(self, cone: ReachCone, *, weight: float = 1.0) -> None:

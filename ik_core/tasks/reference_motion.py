@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Following an example motion: the E- and A-errors of example-guided IK [TakKo].
+"""Tasks that follow an example motion: the E- and A-errors of example-guided IK [TakKo].
 
     G = alpha G_E + beta G_A                                                    (Eq. 1)
     G_E, G_A = |y - Y|^2 + kv |y' - Y'|^2 + ka |y'' - Y''|^2                    (Eq. 2 and 3)
 
-for a quantity y(q) of the animated figure and the example's Y: the position of an end effector or
-its orientation (E-error), or the joint vector (A-error, times the square of the total link length,
-section 4.3). Velocities and accelerations are backward differences over the frames' period, so at
-each frame only y(q) itself is free, and the task is a residual like any other.
-`example_guided_tasks` makes both for alpha + beta = 1; with a small beta, as 1e-5, an animated
-figure reaches the goals in the manner of the example. With `SmoothnessTask` it is Eq. 4.
+for a quantity y(q) of the animated skeleton and the example's Y: the position of an end effector
+or its orientation (E-error), or the joint vector (A-error, times the square of the total link
+length, section 4.3). Velocities and accelerations are backward differences over the frames'
+period, so in each frame only y(q) itself is variable, and the task is a residual like any other.
+`example_guided_tasks` makes both for alpha + beta = 1; with a small beta, as 1e-5, the skeleton
+reaches the goals in the style of the example. With `SmoothnessTask` it is Eq. 4.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from .weights import checked_weights
 
 
 class ReferenceMotionTask(ABC):
-    """Base of both patterns. Call `next_frame` with every frame of the example, in order.
+    """Base of tasks that follow an example. Call `next_frame` with every frame, in order.
 
     `weights`: alpha (or beta), one number for all components of y or one each. `velocity_weight`:
-    kv [s^2]. `acceleration_weight`: ka [s^4]. `period` [s]: time between two frames. Differences
-    are left out for the first frames, which have no past.
+    kv [s^2]. `acceleration_weight`: ka [s^4]. `period` [s]: time between frames. The first frames
+    have no differences, since they have no past.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class ReferenceMotionTask(ABC):
 
     @abstractmethod
     def value(self, robot: Robot, q: VectorLike) -> Array:
-        """The value y(q) that follows the example."""
+        """The value y(q) that should follow the example."""
 
     def next_frame(
         self, example: VectorLike, robot: Robot, achieved: VectorLike | None = None
     ) -> None:
-        """Go on to the next frame Y of the example; `achieved` (n,) is q of the last frame.
+        """Advance to the next frame Y of the example; `achieved` (n,) is q of the last frame.
 
-        Without `achieved` the history starts again. Raises InvalidGoal if Y has not the shape of
-        y(q).
+        Without `achieved` the history starts again. Raises InvalidGoal if the shape of Y is not
+        that of y(q).
         """
         value = self.value(robot, robot.middle_configuration if achieved is None else achieved)
         frame = finite_vector(example, len(value), 'a frame of the example')
@@ -89,12 +89,12 @@ class ReferenceMotionTask(ABC):
 
     @property
     def has_example(self) -> bool:
-        """Whether there is a frame to follow."""
+        """True if there is a frame to follow."""
         return bool(self._example)
 
     @property
     def has_rates(self) -> bool:
-        """Whether velocities or accelerations count, too."""
+        """True if velocities or accelerations have weights."""
         return self.velocity_weight > 0.0 or self.acceleration_weight > 0.0
 
     @property
@@ -109,9 +109,9 @@ class ReferenceMotionTask(ABC):
     def blocks(self) -> list[tuple[float, Array]]:
         """(factor, offset) of position, velocity and acceleration rows: factor (y - offset).
 
-        With the errors e of earlier frames, velocity rows ask for y - Y = e1, acceleration rows
-        for y - Y = 2 e1 - e2. The rows of the task are these times the roots of its weights.
-        Raises InvalidGoal before the first frame.
+        With the errors e of earlier frames, velocity rows aim at y - Y = e1, acceleration rows at
+        y - Y = 2 e1 - e2. The rows of the task are these times the roots of its weights. Raises
+        InvalidGoal before the first frame.
         """
         if not self._example:
             raise InvalidGoal(f'{type(self).__name__} has no example yet; call next_frame')
@@ -127,11 +127,11 @@ class ReferenceMotionTask(ABC):
         return blocks
 
     def _origin(self) -> Array:
-        """The Y from which `blocks` count."""
+        """The value Y that the offsets of `blocks` are relative to."""
         return self._example[0]
 
     def _error(self, achieved: Array, example: Array) -> Array:
-        """The error y - Y of a frame."""
+        """The error y - Y of a frame, from both values."""
         return achieved - example
 
 
@@ -232,7 +232,7 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
         return np.full(3, np.sqrt(self.weights))
 
     def target_frame(self, centre: Array) -> Array:
-        """The example's orientation as a frame (12,), for a `centre` of the blocks at zero."""
+        """The example's orientation as a frame (12,); the offsets of the blocks are zero."""
         return np.append(matrix_from_quaternion(self._example[0]).ravel(), np.zeros(3))
 
     def value(self, robot: Robot, q: VectorLike) -> Array:
@@ -242,7 +242,7 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
     def next_frame(
         self, example: VectorLike, robot: Robot, achieved: VectorLike | None = None
     ) -> None:
-        """Go on to the next frame, a quaternion (4,) of any length but zero; see the base."""
+        """Advance to the next frame of the example, the target orientation `example` (4,)."""
         rotation = matrix_from_quaternion(finite_vector(example, 4, 'a frame of the example'))
         super().next_frame(quaternion_from_matrix(rotation), robot, achieved)
 
@@ -273,10 +273,10 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
 class JointPatternTask(ReferenceMotionTask, JointTask):
     """Follow the example's joints (n,) [rad]: the A-error (Eq. 3), times length^2 (section 4.3).
 
-    `weights`: one number for every joint but those of a floating or planar root, which are a place
-    and no posture; or one per joint (n,). `length` [m/rad]: the total link length; by default that
-    of the robot's longest chain. All joints become variables, including those that move no end
-    effector.
+    `weights`: one number for every joint except those of a floating or planar root, which are a
+    position, not a posture; or one per joint (n,). `length` [m/rad]: the total link length; by
+    default that of the robot's longest chain. All joints become variables, including those that
+    move no end effector.
     """
 
     def __init__(
@@ -300,7 +300,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
 
     @property
     def moves_all_joints(self) -> bool:
-        """True: postures concern every joint."""
+        """True: a posture includes every joint."""
         return True
 
     def value(self, robot: Robot, q: VectorLike) -> Array:
@@ -308,7 +308,7 @@ class JointPatternTask(ReferenceMotionTask, JointTask):
         return robot.checked(q)
 
     def joint_rows(self, robot: Robot) -> list[tuple[Array, Array]]:
-        """Scales and joint targets, (n,) each."""
+        """The scales and the joint targets, (n,) each."""
         blocks, scales = self.blocks(), self._scales(robot)
         return [(factor * scales, offset) for factor, offset in blocks]
 
@@ -331,12 +331,12 @@ def example_guided_tasks(
     acceleration_weights: float | VectorLike = 0.0,
     period: float = 1.0,
 ) -> tuple[EndEffectorPatternTask, JointPatternTask]:
-    """Both tasks of Eq. 1 with alpha = 1 - beta: beta = 0 is inverse kinematics, 1 copies joints.
+    """Make both tasks of Eq. 1 with alpha = 1 - beta: 0 is inverse kinematics, 1 copies joints.
 
-    The A-error is multiplied by the square of the total link length of the chain to `link`, and
-    weighs joints as `JointPatternTask` does. `velocity_weights` [s^2], `acceleration_weights`
-    [s^4]: one k for both errors, or (2,) for the E-error and the A-error. `period` [s]: time
-    between frames.
+    The A-error is multiplied by the square of the total link length of the chain to `link`, with
+    weights of the joints as in `JointPatternTask`. `velocity_weights` [s^2],
+    `acceleration_weights` [s^4]: one k for both errors, or (2,) for the E-error and the A-error.
+    `period` [s]: time between frames.
     """
     if not 0.0 <= beta <= 1.0:
         raise InvalidOption(f'beta {beta!r} must be from 0 to 1: alpha is 1 - beta')
@@ -363,7 +363,7 @@ def total_link_length(robot: Robot, link: str) -> float:
     With a floating or planar root the chain begins at the link that the root carries.
     """
     frames = robot.frames(robot.middle_configuration)
-    places = robot.root_joints[:-1]
-    points = [frames[k, 9:] for k in robot.body_path(link) if robot.tree[k, 2] not in places]
+    skipped = robot.root_joints[:-1]
+    points = [frames[k, 9:] for k in robot.body_path(link) if robot.tree[k, 2] not in skipped]
     points.append(robot.link_transform(frames, link)[:3, 3])
     return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))

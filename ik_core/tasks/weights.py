@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights: one number, one for each component, or a symmetric positive semidefinite matrix.
 
-A full matrix W weighs a difference d by d'W d ([EngellErleben2011] Eq. 17; M of [TakKo] Eq. 5).
-With its principal axes V and the squares s^2 of its scales, W = V diag(s^2) V', so in these axes
-the rows are those of single components: s (V'd).
+The cost of a difference d with a full matrix W is d'W d ([EngellErleben2011] Eq. 17; M of [TakKo]
+Eq. 5). With the principal axes V and the scales s, W = V diag(s^2) V', so in these axes the rows
+are those of single components: s (V'd).
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from ..exceptions import InvalidOption
 from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
 
-ROUNDING = 1e-12
-"""Eigenvalues of less than this share of the largest are 0."""
-
-ASYMMETRY = 1e-9
-"""How much two entries that should be the same may differ, as a share of the largest."""
+ROUNDING = 1e-12  # smaller eigenvalues, relative to the largest, are 0
+ASYMMETRY = 1e-9  # allowed difference of entries that should be equal, relative to the largest
 
 
 def checked_weights(weights: WeightsLike) -> Array:
-    """Weights as an array; InvalidOption unless all are finite and none is negative."""
+    """Return weights as an array; raises InvalidOption unless all are finite and not negative."""
     try:
         array = np.asarray(weights, float)
     except (TypeError, ValueError):
@@ -33,14 +30,14 @@ def checked_weights(weights: WeightsLike) -> Array:
 
 
 def is_matrix(weights: WeightsLike) -> bool:
-    """Whether they are given as a matrix."""
+    """Return whether weights are given as a matrix."""
     return np.ndim(weights) == 2
 
 
 def principal_axes(weights: WeightsLike, name: str) -> tuple[Array, Array]:
-    """The weights (k,) along the principal axes of a matrix (k, k), and the axes, its columns.
+    """The weights (k,) along the principal axes of a matrix (k, k), and the axes (its columns).
 
-    Raises InvalidOption where the matrix is not symmetric, or not positive semidefinite.
+    Raises InvalidOption if the matrix is not symmetric, or not positive semidefinite.
     """
     matrix = np.array(weights, float, order='C')
     rows, columns = matrix.shape

@@ -4,7 +4,7 @@
 The tracker decides, and each of its parts does one thing; they may import solvers, never `batch`.
 """
 
-from .motion_limits import MotionLimits
+from .governor.motion_limits import MotionLimits
 from .status import Command, TrackStatus
 from .tracker import Tracker
 from .tracker_options import TrackerOptions

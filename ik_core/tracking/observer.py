@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of an observer, which is given all inputs and outputs of a tracker."""
+"""Observers, which are given all inputs and outputs of a tracker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..optim.search import Clock
 from .instructions import Instruction
-from .snapshot import Snapshot
+from .state import Snapshot
 from .status import Command
 
 
@@ -16,7 +16,7 @@ class Observer(Protocol):
 
     @property
     def is_due(self) -> bool:
-        """Whether it needs a snapshot before anything else."""
+        """Whether the observer needs a snapshot before anything else."""
 
     def begin(self, snapshot: Snapshot) -> None:
         """Observe a tracker in this state from now on."""
@@ -33,7 +33,7 @@ class Observer(Protocol):
     def failed(self, *, changed: bool) -> None:
         """Drop the readings of an instruction or a tick that raised.
 
-        changed : a solve that was under way begins again
+        changed : a running solve begins again
         """
 
 
@@ -45,7 +45,7 @@ class ObservedClock:
         self.observer: Observer | None = None
 
     def __call__(self) -> float:
-        """The next reading."""
+        """Return the next reading."""
         seconds = self._clock()
         if self.observer is not None:
             self.observer.read(seconds)

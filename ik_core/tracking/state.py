@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a tracker: its parts, and what instructions and ticks change in several of them.
+"""The state of a tracker: its parts, and changes that concern several of them.
 
 No array of the state is written to, it is replaced: a shallow copy of the parts' attributes is a
 copy of the state (`save`). The governor alone keeps its table, of which a copy is saved.
@@ -19,39 +19,51 @@ from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Clock
 from ..problem import IkProblem
-from ..robot.limits import TURN
-from .goal_solver import GoalSolver
-from .governor import Governor
-from .joint_motion import JointMotion
-from .leading import Leading
-from .monitor import GoalMonitor, packed_goals
-from .motion_limits import MotionLimits
-from .rest_posture import RestPosture
-from .snapshot import Snapshot, Values
+from .goals.joint_goals import JointGoal, auxiliary_joints
+from .goals.monitor import GoalMonitor, packed_goals
+from .goals.tips import Tip
+from .governor.governor import Governor
+from .governor.joint_motion import JointMotion
+from .governor.motion_limits import MotionLimits
+from .solution.goal_solver import GoalSolver
+from .solution.rest_posture import RestPosture
+from .solution.step_following import StepFollowing
 from .status import TrackStatus
-from .tips import Tip
 from .tracker_options import TrackerOptions
 
 
 class Drive(Enum):
-    """Whether the joints are driven; else they brake, and rest where that ends, also outside."""
+    """The drive of the joints: if not ON they brake, and rest where that ends, also outside."""
 
     ON = 'on'
-    STOPPED = 'stopped'
-    """Until there is a goal or a twist, a reset, or the end of a pause."""
-    PAUSED = 'paused'
-    """Until the pause ends; goals are kept for then."""
+    STOPPED = 'stopped'  # until there is a goal or a twist, a reset, or the end of a pause
+    PAUSED = 'paused'  # until the pause ends; goals are kept for then
 
 
-class JointGoal(NamedTuple):
-    """A goal of joints, q (n,), and the time `received` [s], None if it never gets stale."""
-
-    q: Array
-    received: float | None
-
-
+# A copy of the governor's state, and the other parts with copies of their attributes.
 Saved = tuple[Any, list[tuple[Any, dict[str, Any]]]]
-"""A copy of the governor's state, and the other parts with copies of their attributes."""
+# Attributes by name: numbers, strings, arrays, None, enums and records of these.
+Values = dict[str, Any]
+# Attributes whose names in a snapshot, and so in recordings, are others.
+RECORDED_AS = {'active': 'closely', 'slow_in_out': 'approach'}
+
+
+class Snapshot(NamedTuple):
+    """The complete state of a tracker as plain values: the beginning of a recording.
+
+    `problem`, `rate` and `arguments` make the tracker, `state` has the attributes of its parts.
+    The tasks of the problem are still the tracker's: their history continues with it.
+
+    A running solve, and what a method remembers of the last, are left out: they are arrays of its
+    own. The solve begins again when a snapshot is taken, in the tracker as in the one that resumes
+    it: a seeded solve takes part of a tick, so only a search with restarts loses the ticks that it
+    has used.
+    """
+
+    problem: IkProblem
+    rate: float
+    arguments: Values
+    state: Values
 
 
 class TrackerState:
@@ -71,20 +83,22 @@ class TrackerState:
     ) -> None:
         self.robot, self.rate, self.period = problem.robot, rate, 1.0 / rate
         self.frames = [base or self.robot.base_link for _, base in problem.goal_chains]
+        self.governor = governor
         self.drive = Drive.ON
-        self.brakes = False
-        self.now = 0.0  # [s] when the last tick was
+        self.brakes = False  # in the next tick, whatever the goals
+        self.now = 0.0  # [s] of the last tick
         self.joint_goal: JointGoal | None = None  # of all joints, in place of the tips' goals
-        self.auxiliary_goal: JointGoal | None = None  # beside them, of the auxiliary joints alone
+        self.auxiliary_goal: JointGoal | None = (
+            None  # of joints that move no tip, at the same time
+        )
         self.resting_status = TrackStatus.IDLE
         self.links = tuple(problem.goal_links)
         self.tips = [Tip(index) for index in range(len(self.links))]
         self.solver = GoalSolver(problem, governor.limits, rate, clock)
         chains = [self.robot.chain(*c) for c in problem.goal_chains]
         self.motion = JointMotion(governor, chains)
-        self.auxiliary = self._auxiliary_joints(problem)
-        """Mask (n,) of the joints that move no tip."""
-        self.leading = Leading(self.tips, self.solver, self.motion, rate)
+        self.auxiliary = auxiliary_joints(problem)  # mask (n,) of joints that move no tip
+        self.step_following = StepFollowing(self.tips, self.solver, self.motion, rate)
         self.rest = rest
         own = self.solver.problem
         self.monitor = GoalMonitor(own)
@@ -95,56 +109,65 @@ class TrackerState:
     # Copies
 
     def save(self) -> Saved:
-        """A copy of the state, for `load`; the solve under way is not part of it."""
+        """Copy the state, without a running solve, for `load`."""
         motion = self.motion
         parts: list[Any]
-        parts = [self, self.leading, self.solver, self.solver.progress, motion, self.posture]
-        if motion.approach is not None:
-            parts.append(motion.approach)
+        parts = [
+            self,
+            self.step_following,
+            self.solver,
+            self.solver.progress,
+            motion,
+            self.posture,
+        ]
+        if motion.slow_in_out is not None:
+            parts.append(motion.slow_in_out)
         for tip in self.tips:
             parts += tip, tip.state, tip.request
-        return motion.governor.save(), [(part, part.__dict__.copy()) for part in parts]
+        return self.governor.save(), [(part, part.__dict__.copy()) for part in parts]
 
     def load(self, saved: Saved) -> None:
-        """Take back all changes since `save`; a solve that was under way begins again."""
+        """Undo all changes since `save`; a running solve begins again."""
         governor, parts = saved
-        self.motion.governor.load(governor)
+        self.governor.load(governor)
         for part, attributes in parts:
             part.__dict__.update(attributes)
         self.solver.begin_again()
 
     def snapshot(self) -> Snapshot:
-        """The state as plain values; a solve that is under way begins again."""
+        """Return the state as plain values; a running solve begins again."""
         solver, options = self.solver.choice
         arguments = {
-            'limits': self.motion.limits,
+            'limits': self.limits,
             'solver': solver,
             'solver_options': options,
             'options': self.options,
-            'governor': self.motion.governor.copy(),
+            'governor': self.governor.copy(),
             'rest': self.rest,
         }
         self.solver.begin_again()
         state = {
-            name: {attribute: getattr(part, attribute) for attribute in part.OWN}
+            name: {RECORDED_AS.get(own, own): getattr(part, own) for own in part.OWN}
             for name, part in self._parts().items()
         }
         return Snapshot(self.solver.asked, self.rate, arguments, copy.deepcopy(state))
 
     def restore(self, state: Values) -> None:
-        """Take over the state of a snapshot, made as it was."""
+        """Copy the state of a snapshot into a tracker that was made by it."""
         for name, part in self._parts().items():
-            for attribute, value in copy.deepcopy(state[name]).items():
-                setattr(part, attribute, value)
+            values = copy.deepcopy(state[name])
+            for own in part.OWN:
+                setattr(part, own, values[RECORDED_AS.get(own, own)])
         self.solver.begin_again()
 
     def _parts(self) -> dict[str, Any]:
+        """Return the parts that have a state, by their names in a snapshot."""
         return {
             'tracker': self,
             'solver': self.solver,
             'motion': self.motion,
             'posture': self.posture,
-            'leading': self.leading,
+            'leading': self.step_following,
             **{f'tip {tip.index}': tip for tip in self.tips},
         }
 
@@ -164,7 +187,7 @@ class TrackerState:
         return self.is_following or self.joint_goal is not None
 
     def tip(self, tip: int | str) -> Tip:
-        """The tip of this index, or for this link. Raises InvalidGoal, InvalidOption."""
+        """Return the tip of this index, or for this link. Raises InvalidGoal, InvalidOption."""
         if isinstance(tip, str):
             if self.links.count(tip) != 1:
                 why = 'has several goals: give an index' if tip in self.links else 'is no tip'
@@ -175,10 +198,10 @@ class TrackerState:
         return self.tips[tip]
 
     def begin_to_follow(self, tip: Tip) -> None:
-        """Prepare a goal of this tip; if no tip had one, the others hold where they are."""
+        """Prepare for a goal of this tip; if no tip had one, the others hold where they are."""
         if self.drive is Drive.STOPPED:
             self.drive = Drive.ON
-            self.come_to_rest()  # from where it ends, by the limits of now
+            self.come_to_rest()  # from where the stop ends, by the present limits
         if self.joint_goal is not None:
             goal = self.joint_goal if self.auxiliary.any() else None
             self.drop_joint_goal(TrackStatus.IDLE)
@@ -188,21 +211,21 @@ class TrackerState:
             self.hold(self.tips, self.solver.solution)
 
     def drop_goal(self, tip: Tip, status: TrackStatus) -> None:
-        """The tip holds its pose while others have goals; after the last goal, all joints stop."""
+        """Let the tip hold its pose while others have goals, or stop after the last goal."""
         if not tip.has_goal:
             return
-        stands = self.leading.closely and tip.state.share == 0.0
+        stands = self.step_following.active and tip.state.share == 0.0
         tip.release()
         if not self.is_following:
             self.resting_status = status
             self.come_to_rest()
             self.end_auxiliary_goal()
         elif not stands:
-            self.leading.end()
-            self.hold([tip], self.motion.stop_point())
+            self.step_following.end()
+            self.hold([tip], self.governor.stop_point())
 
     def drop_goals(self) -> None:
-        """Go no further than to where the joints can stop, taken into the limits."""
+        """Drop all goals, and aim at where the joints can stop, inside the limits."""
         self.resting_status, self.joint_goal, self.auxiliary_goal = TrackStatus.IDLE, None, None
         for tip in self.tips:
             tip.hold(tip.frame)
@@ -215,7 +238,7 @@ class TrackerState:
         self.stop_driving()
 
     def restore_goals(self, drop: Callable[[], None]) -> None:
-        """Ask for the goals that are followed again, as before, after they are dropped."""
+        """Call `drop`, which drops the goals, and set those that were followed again."""
         joint_goal, auxiliary_goal = self.joint_goal, self.auxiliary_goal
         kept = [
             (tip, tip.given, copy.copy(tip.request))
@@ -232,7 +255,7 @@ class TrackerState:
             self.move_auxiliary_joints(*auxiliary_goal)
 
     def hold(self, tips: Iterable[Tip], q: Array) -> None:
-        """Make the tips' poses at q (n,) what they are asked for, without a jump."""
+        """Let the tips hold their poses at q (n,)."""
         frames = self.solver.frames_at(q)
         for tip in tips:
             tip.hold(frames[tip.index])
@@ -243,7 +266,7 @@ class TrackerState:
         self.solver.set_targets([tip.frame for tip in self.tips])
 
     def targets(self) -> list[Array]:
-        """The frames (12,) that errors are measured from, one for each tip."""
+        """Return the frames (12,) that errors are measured from, one for each tip."""
         return [tip.target for tip in self.tips]
 
     # The joint goal
@@ -256,47 +279,29 @@ class TrackerState:
         self.aim_at_joint_goal()
 
     def completed(self, positions: Mapping[str, float]) -> Array:
-        """Positions of some joints by name, and the goals or resting points of the others (n,)."""
-        limits = self.motion.limits
+        """Return positions of some joints by name, with the goals or stops of the others (n,)."""
         if self.joint_goal is not None:
             q = self.joint_goal.q.copy()
         else:
-            q = np.clip(self.motion.stop_point(), limits.lower, limits.upper)
+            q = np.clip(self.governor.stop_point(), self.limits.lower, self.limits.upper)
             if self.auxiliary_goal is not None:
                 q[self.auxiliary] = self.auxiliary_goal.q[self.auxiliary]
         for joint, position in positions.items():
             q[self.robot.joint_index(joint)] = position
         return q
 
-    def nearest_turns(self, q: Array) -> Array:
-        """q (n,), continuous joints by the turn that is nearest to where they can stop."""
-        turns = np.round((self.motion.stop_point() - q) / TURN)
-        return np.where(self.robot.continuous & self.robot.full_turns, q + TURN * turns, q)
-
     def aim_at_joint_goal(self) -> None:
         """Move all joints to the joint goal, if there is one, as far as the limits allow."""
         if self.joint_goal is not None:
-            limits = self.motion.limits
-            self.solver.rest(np.clip(self.joint_goal.q, limits.lower, limits.upper))
+            self.solver.rest(self.joint_goal.inside(self.limits))
             self.motion.synchronize()
 
     def drop_joint_goal(self, status: TrackStatus) -> None:
-        """Forget the joint goal and aim at where the joints can stop."""
+        """Drop the joint goal and aim at where the joints can stop."""
         self.joint_goal, self.resting_status = None, status
         self.come_to_rest()
 
-    # The goal of the auxiliary joints, beside those of the tips
-
-    def _auxiliary_joints(self, problem: IkProblem) -> NDArray[np.bool_]:
-        auxiliary = np.ones(self.robot.n, bool)
-        for chain in problem.goal_chains:
-            auxiliary[self.robot.chain(*chain)] = False
-        auxiliary[problem.variables] = False
-        return auxiliary
-
-    def are_auxiliary(self, joints: Iterable[str]) -> bool:
-        """Whether these joints, by name, move no tip. Raises FrameNotFound."""
-        return all(self.auxiliary[self.robot.joint_index(joint)] for joint in joints)
+    # The goal of the auxiliary joints, at the same time as those of the tips
 
     def move_auxiliary_joints(self, q: Array, received: float | None) -> None:
         """Make q (n,) the goal of the auxiliary joints; the goals of the tips stay."""
@@ -306,41 +311,43 @@ class TrackerState:
     def aim_at_auxiliary_goal(self) -> None:
         """Move the auxiliary joints to their goal, if there is one, as far as the limits allow."""
         if self.auxiliary_goal is not None:
-            limits = self.motion.limits
-            self.solver.aim_others(self._with_auxiliary(self.solver.solution, limits))
+            self.solver.aim_others(self._with_auxiliary(self.solver.solution))
 
     def drop_auxiliary_goal(self) -> None:
-        """The auxiliary joints come to rest; the goals of the tips stay."""
+        """Let the auxiliary joints come to rest; the goals of the tips stay."""
         self.auxiliary_goal = None
-        self.solver.aim_others(self.motion.stop_point())
+        self.solver.aim_others(self.governor.stop_point())
         if not self.is_following:
             self.stop_driving()
 
     def end_auxiliary_goal(self) -> None:
-        """No tip has a goal any more: brake, as soon as no auxiliary joint is on its way."""
+        """Brake once the auxiliary joints are at their goal: no tip has a goal any more."""
         if self.auxiliary_goal is not None:
             if (self.solver.solution != self.motion.q)[self.auxiliary].any():
                 return
             self.auxiliary_goal = None
         self.stop_driving()
 
-    def _with_auxiliary(self, q: Array, limits: MotionLimits) -> Array:
-        """q (n,) with the auxiliary joints at their goal, if they have one, inside the limits."""
+    def _with_auxiliary(self, q: Array) -> Array:
+        """Return q (n,) with the auxiliary joints at their goal, if they have one."""
         if self.auxiliary_goal is None:
             return q
-        return np.where(
-            self.auxiliary, np.clip(self.auxiliary_goal.q, limits.lower, limits.upper), q
-        )
+        return np.where(self.auxiliary, self.auxiliary_goal.inside(self.limits), q)
 
     # The joints
 
     @property
-    def apart(self) -> NDArray[np.bool_] | None:
+    def limits(self) -> MotionLimits:
+        """The limits of the motion that were asked for."""
+        return self.governor.limits
+
+    @property
+    def independent(self) -> NDArray[np.bool_] | None:
         """Mask (n,) of the joints that no other one waits for: auxiliary ones with a goal."""
         return None if self.auxiliary_goal is None else self.auxiliary
 
     def stop_driving(self) -> None:
-        """Brake from the next tick on; a pause that lasts is not ended by that."""
+        """Brake from the next tick on; a pause remains a pause."""
         if self.drive is Drive.ON:
             self.drive = Drive.STOPPED
 
@@ -350,14 +357,14 @@ class TrackerState:
             self.drive = Drive.ON
 
     def come_to_rest(self) -> None:
-        """Forget what was solved and aim at where the joints can stop."""
-        self.leading.end()
-        self.solver.rest(self._with_auxiliary(self.motion.stop_point(), self.motion.limits))
+        """Forget the solution and aim at where the joints can stop."""
+        self.step_following.end()
+        self.solver.rest(self._with_auxiliary(self.governor.stop_point()))
         self.motion.come_to_rest()
 
     def resume(self) -> None:
-        """Go on with the goals, which may be far from where the joints are."""
-        self.leading.end()
+        """Follow the goals again, which may be far from the joints."""
+        self.step_following.end()
         self.solver.jump()
         self.motion.synchronize()
         for tip in self.tips:
@@ -372,8 +379,8 @@ class TrackerState:
         self.solver.invalidate()
 
     def read_problem(self) -> None:
-        """Judge and draw to the rest posture by the problem, limits and posture of now."""
+        """Adapt monitor and rest posture to the present problem, limits and posture."""
         problem = self.solver.problem
-        self.auxiliary = self._auxiliary_joints(problem)
+        self.auxiliary = auxiliary_joints(problem)
         self.monitor = GoalMonitor(problem)
-        self.posture.change(packed_goals(problem), self.motion.limits, self.rest)
+        self.posture.change(packed_goals(problem), self.limits, self.rest)

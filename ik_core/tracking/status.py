@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of a tick: the command, and the status of the tracker."""
+"""The result of a tick: the command, and the status of the tracker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..maths.rotations import Array
 
 
 class TrackStatus(Enum):
-    """Status of a tracker; `text` is a sentence for people."""
+    """Status of a tracker; `text` is a sentence for users."""
 
     IDLE = 'idle'
     TRACKING = 'tracking'
@@ -48,6 +48,10 @@ _STATUS_TEXT = {
 }
 
 
+# Statuses of joints that rest and have not reached a goal of the tips.
+MISSED = (TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT, TrackStatus.TOO_FEW_JOINTS)
+
+
 class Command(NamedTuple):
     """Command and report of one tick; the arrays belong to the caller.
 
@@ -55,7 +59,7 @@ class Command(NamedTuple):
     `position_errors` [m], `orientation_errors` [rad] (G,): errors of this q, per tip; 0 when idle.
     `solution` (n,): the solver's latest solution, which q approaches within the limits.
     `iterations`, `solve_time` [s]: effort of this tick. `restarts`: restarts of the current
-    search. `refused`: instructions of this tick that did not fit, each with its error.
+    search. `refused`: instructions of this tick that do not fit the tracker, with their errors.
     """
 
     q: Array

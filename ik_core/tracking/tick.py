@@ -8,17 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..maths.rotations import Array
-from .goal_solver import Phase
-from .position_first import way_of
-from .state import Drive, JointGoal, TrackerState
+from .goals.cartesian import twist_between
+from .goals.joint_goals import JointGoal
+from .goals.tips import Allowance, Tip
+from .solution.goal_solver import Phase
+from .state import Drive, TrackerState
 from .status import Command, TrackStatus
-from .tips import Allowance, Tip
 
 
 def advance(state: TrackerState, now: float) -> Command:
-    """Move the state on by one period; return the command."""
+    """Move the state by one period; return the command."""
     state.solver.begin_tick()
-    state.motion.governor.begin_tick()
+    state.governor.begin_tick()
     if state.brakes:
         brake_for_one_tick(state)
         return command_of(state, state.is_following)
@@ -31,19 +32,20 @@ def advance(state: TrackerState, now: float) -> Command:
     if is_following:
         follow(state, now)
     else:
-        state.motion.follow(state.solver.solution, None, {}, state.apart)
+        state.motion.follow(state.solver.solution, None, {}, state.independent)
     return command_of(state, is_following)
 
 
-def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
+def brake_for_one_tick(state: TrackerState, *, announced: bool = False) -> None:
     """Brake for one period; the goals are followed again after it.
 
-    As told, joints slow down in proportion: tips that lead go on from there, only more slowly.
+    announced : joints slow down in proportion, by the announced stop: tips that lead continue from
+        there, only more slowly
     """
     state.brakes = False
-    if as_told and state.drive is Drive.ON and state.leading.brake():
+    if announced and state.drive is Drive.ON and state.step_following.brake():
         return
-    state.motion.brake(as_told=as_told)
+    state.motion.brake(announced=announced)
     state.come_to_rest()
     if state.has_goals and state.drive is Drive.ON:
         state.resume()
@@ -52,46 +54,45 @@ def brake_for_one_tick(state: TrackerState, *, as_told: bool = False) -> None:
 def drop_ended_goals(state: TrackerState, now: float) -> None:
     """Drop the goals of twists that came to rest, and stale ones."""
     timeout, twist_timeout = state.options.goal_timeout, state.options.twist_timeout
-    if timeout > 0.0 and is_stale(state.auxiliary_goal, now, timeout):
+    joint_goal, auxiliary_goal = state.joint_goal, state.auxiliary_goal
+    if timeout > 0.0 and auxiliary_goal is not None and auxiliary_goal.is_stale(now, timeout):
         state.drop_auxiliary_goal()
     for tip in state.tips:
         if tip.has_ended(now, twist_timeout):
             state.drop_goal(tip, TrackStatus.IDLE)
         elif timeout > 0.0 and tip.is_stale(now, timeout):
             state.drop_goal(tip, TrackStatus.STALE)
-    if timeout > 0.0 and is_stale(state.joint_goal, now, timeout):
+    if timeout > 0.0 and joint_goal is not None and joint_goal.is_stale(now, timeout):
         state.drop_joint_goal(TrackStatus.STALE)
         state.stop_driving()
     if state.auxiliary_goal is not None and not state.is_following:
         state.end_auxiliary_goal()
 
 
-def is_stale(goal: JointGoal | None, now: float, timeout: float) -> bool:
-    """Whether there is a joint goal, older than the timeout [s]."""
-    return goal is not None and goal.received is not None and now - goal.received > timeout
-
-
 def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
-    """Move the tips, the solution for them and the joints on by a period."""
+    """Move the tips, the solution for them and the joints by a period.
+
+    in_time : False for a tick whose time is over: only a short solve is made
+    """
     accept_goals(state)
-    state.leading.keep_step()
+    state.step_following.keep_step()
     accept_goals(state)
     moving = advance_tips(state, now)
     if state.options.reconfigure and not moving and state.solver.go_elsewhere(state.motion.q):
         state.motion.jump()
     velocity, shares = solve(state, now, moving, in_time), {}
-    if state.leading.closely:
+    if state.step_following.active:
         shares = {tip.index: tip.state.share for tip in moving}
-    state.motion.follow(state.solver.solution, velocity, shares, state.apart)
+    state.motion.follow(state.solver.solution, velocity, shares, state.independent)
 
 
 def accept_goals(state: TrackerState) -> None:
-    """Go to the goals that came; look out for one that jumped."""
+    """Accept the goals that came; one that jumped may need a search."""
     for tip in state.tips:
         if not tip.request.waits:
             continue
         if tip.jog_twist is not None:
-            state.leading.end()  # the joints can't stop where it was carried to
+            state.step_following.end()  # the joints can't stop where the jog is by now
         others = (other.leads for other in state.tips if other is not tip)
         in_line = tip.request.linear or (len(state.tips) > 1 and any(others))
         position, orientation = tip.accept(in_line)
@@ -108,19 +109,19 @@ def accept_goals(state: TrackerState) -> None:
 
 
 def advance_tips(state: TrackerState, now: float) -> list[Tip]:
-    """Move the tips on that move by themselves; return those that still do."""
+    """Move the tips that move by themselves; return those that still do."""
     moving = [tip for tip in state.tips if tip.moves]
-    if not moving or state.leading.waits:
+    if not moving or state.step_following.waits:
         return moving
     step = Allowance(
         now, state.period, state.speeds, state.options.twist_timeout, jog_share=jog_share(state)
     )
     for tip in moving:
-        tip.advance(state.leading.allowance(tip.index, step))
+        tip.advance(state.step_following.allowance(tip.index, step))
     state.set_targets()
     moving = [tip for tip in moving if tip.moves]
     if not moving:
-        state.leading.arrive()
+        state.step_following.arrive()
     return moving
 
 
@@ -136,11 +137,11 @@ def jog_share(state: TrackerState) -> float:
 
 
 def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool) -> Array | None:
-    """Solve for the goals as they are now; return the velocity (n,) of a solution in motion."""
+    """Solve for the present goals; return the velocity (n,) of a solution in motion, or None."""
     solver, before = state.solver, state.solver.solution
-    drawn = draw_to_rest(state)
-    if moving and state.leading.closely:
-        state.leading.solve(moving, in_time, state.speeds)
+    drawn = move_to_rest_posture(state)
+    if moving and state.step_following.active:
+        state.step_following.solve(moving, in_time, state.speeds)
     elif solver.phase is not Phase.CONVERGED and solver.follow(state.motion.q, now):
         state.motion.synchronize()
     if not (drawn or moving):
@@ -149,8 +150,8 @@ def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool)
     return velocity if velocity.any() else None
 
 
-def draw_to_rest(state: TrackerState) -> bool:
-    """Move the solution on towards the rest posture; return whether it moved."""
+def move_to_rest_posture(state: TrackerState) -> bool:
+    """Move the solution towards the rest posture; return whether it still moves."""
     solver, posture, rate = state.solver, state.posture, state.options.rest_rate
     if rate == 0.0 or state.motion.synchronized or not solver.stays_on_branch:
         posture.halt()
@@ -164,7 +165,7 @@ def draw_to_rest(state: TrackerState) -> bool:
 
 
 def command_of(state: TrackerState, is_following: bool) -> Command:
-    """Return the command for the joints as they are, with the errors and the status."""
+    """Return the command: the joints as they are, errors and status."""
     solver, motion = state.solver, state.motion
     if is_following:
         position, orientation = state.monitor.errors(motion.q, state.targets())
@@ -201,12 +202,12 @@ def status_of(
         if tip.state.blocked:
             return blocked_status(state, tip)
         waits = waits or tip.request.waits
-    if state.leading.closely or waits:
+    if state.step_following.active or waits:
         return TrackStatus.TRACKING
     if solver.is_solved(position, orientation):
         return TrackStatus.REACHED
-    held = solver.phase is Phase.CONVERGED and (state.motion.q == solver.solution).all()
-    if not held:
+    rests = solver.phase is Phase.CONVERGED and (state.motion.q == solver.solution).all()
+    if not rests:
         return TrackStatus.TRACKING
     if solver.other is not None and solver.other.q is not None:
         return TrackStatus.OTHER_CONFIGURATION
@@ -218,17 +219,19 @@ def status_of(
 
 
 def blocked_status(state: TrackerState, tip: Tip) -> TrackStatus:
-    """Return the status of a tip whose way is blocked: TOO_FEW_JOINTS if that is why."""
+    """Return the status of a tip whose path is blocked: TOO_FEW_JOINTS if that is why."""
     steps = state.solver.position_first.get(tip.index)
     if steps is None:
         return TrackStatus.BLOCKED
-    twist = way_of(tip.frame, tip.request.goal) if tip.jog_twist is None else tip.jog_twist
+    twist = tip.jog_twist
+    if twist is None:
+        twist = twist_between(tip.frame, tip.request.goal)
     few = steps.lacks_joints(state.motion.q, twist)
     return TrackStatus.TOO_FEW_JOINTS if few else TrackStatus.BLOCKED
 
 
 def joint_goal_status(state: TrackerState, goal: JointGoal) -> TrackStatus:
-    """Return the status on the way to a joint goal: CLOSEST where limits keep joints from it."""
+    """Return the status of a joint goal: CLOSEST if limits keep joints from it."""
     if (state.motion.q != state.solver.solution).any():
         return TrackStatus.TRACKING
     reached = (state.motion.q == goal.q).all()

@@ -1,88 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a stream of goals to a stream of joint commands: continuity and rate limits.
+"""A tracker: a stream of goals in, a stream of joint commands out, continuous and within limits.
 
-`Tracker` is called once per period. Each tick goes on with one seeded solve without restarts, or
-with one search with restarts when a new goal is far and the seeded solve can't reach it, and then
-moves the commanded joints one step towards the solution. What its users can rely on:
+`Tracker.tick` is called once per period. Each tick continues one seeded solve without restarts, or
+one search with restarts if a new goal is far and the seeded solve can't reach it, and then moves
+the commanded joints one step towards the solution. Guarantees:
 
 1. Every commanded position is finite and inside the limits, and every step respects the limits of
    velocity, acceleration and jerk (`governor` says which rule wins where one is tightened in
    motion).
 2. While a goal is followed there are no restarts, so the arm stays on its branch. A search starts
    only for a goal that jumped, at most every `replan_period`; its branch is kept until the next.
-   The way to a goal that jumped is a joint-space move in which all joints arrive together.
+   The path to a goal that jumped is a joint-space move in which all joints arrive together.
 3. Joints that can turn more than once take the nearest turn: no clipping, no winding.
 4. A goal that is not reached gives the closest pose on the arm's branch, held still. Once for each
-   such goal, 1 s after the joints came to rest, a search beside the ticks looks for another
+   such goal, 1 s after the joints came to rest, a background search tries to find another
    configuration; the joints go there with the option `reconfigure`, else the status is
    OTHER_CONFIGURATION.
 5. Where the last goal ends (`stop()`, `goal_timeout`, the end of a twist), and in a pause, the
    joints come to rest as fast as the limits of acceleration and jerk allow, and stay where that
-   ends, also outside the position limits. The way back waits until motion is resumed, by a goal, a
-   twist, `pause(False)` or `reset()`. Commands go on. Where auxiliary joints are on their way to
-   their joint goal when the last goal of a tip ends, they arrive there first.
-6. All the solving of a tick shares one time budget, a part of the period.
+   ends, also outside the position limits. They return when motion is resumed, by a goal, a twist,
+   `pause(False)` or `reset()`. Commands continue. Auxiliary joints that are moving to their joint
+   goal when the last goal of a tip ends arrive there first.
+6. All the solving of a tick shares one time budget, half of the period.
 
 A joint goal (`move_to`) is a configuration in place of the goals of all tips: nothing is solved,
 all joints arrive together. It is kept, replaced and dropped as the goals of tips are. Auxiliary
-joints, which move no tip (a gripper), go on to theirs while tips are followed, and no other joint
+joints, which move no tip (a gripper), move to theirs while tips are followed, and no other joint
 waits for them.
 
 A goal that jumped is reached by a move of the joints, or, where `move` is 'linear', along a
 straight line of the tip with limited speed and acceleration, slower where the joints can't keep
-up. Twists (`set_twist`) carry a tip on from where it is. Neither searches nor leaves its branch:
-where the way is blocked, by a limit or a singularity, the arm stops there and the status is
-BLOCKED, until there is another goal or direction. Both solve to convergence in every tick. While
-one tip is led so, the others go to their goals in straight lines too, and none waits for a way
-that is blocked. With
+up. Twists (`set_twist`) move a tip on from where it is. Neither searches nor leaves its branch:
+where the path is blocked, by a limit or a singularity, the arm stops and the status is BLOCKED,
+until there is another goal or direction. Both solve to convergence in every tick. Meanwhile the
+other tips move to their goals in straight lines too, and none waits for one that is blocked. With
 `feed_forward`, the velocity of a stream of goals is followed too, so that the tip does not lag
 ([Buss2009] section 2).
 
 A tip without a goal holds the pose it had when its last goal ended (or when the first goal of
-another tip came), with the same weight as a goal: where both can't be had, the closest compromise
-is held, and reported as such. With no goals at all nothing is solved and the joints rest.
+another tip came), with the same weight as a goal: if both can't be reached, the closest compromise
+is held, and reported as such. Without any goal nothing is solved and the joints rest.
 
-Who owns what, and alone changes it:
+The parts, from the top downwards; each alone changes its own state:
 
-    TrackerState  whether it is paused, why it rests, options, the joint goal   `state`
-    Tip           where one tip should be: Hold, Drag, Stream, Line or Jog      `tips`
-    Leading       whether a tip leads, so that all go on from step to step      `leading`
-    GoalSolver    where the joints should be: its phase, the solution          `goal_solver`
-    RestPosture   how that moves on in the null space of the goals             `rest_posture`
-    JointMotion   whether joints wait for each other; how fast tips may go     `joint_motion`
-                  for the joints' sake
-    Governor      what was commanded last, and what can follow it              `governor`
+    TrackerState   paused or not, why it rests, options, the joint goals       `state`
+    Tip            the target of a tip: Hold, Drag, Stream, Line or Jog        `goals.tips`
+    StepFollowing  whether a tip leads, so that the joints follow step by      `solution`
+                   step
+    GoalSolver     the solution for the joints, and its phase                  `solution`
+    RestPosture    the motion of the solution in the null space of the goals   `solution`
+    JointMotion    whether joints wait for each other; how fast tips may       `governor`
+                   move for the joints' sake
+    Governor       the last command, and what can follow it                    `governor`
 
-The tracker itself has the search for another configuration, beside the ticks
-(`other_configuration`), whose end is an instruction.
-
-An instruction is a value (`instructions`) that changes this state; a method of the tracker makes
-each and applies it. `tick` applies those that it is given and moves on by a period. An exception
-in the middle of either leaves the state as it was before, but for a solve that was under way,
-which begins again.
+An instruction is a value that changes this state (`instructions`); each has a method here. `tick`
+applies those that it is given and advances by a period (`tick`). An exception in the middle of
+either leaves the state as it was before; a running solve begins again.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..jobs import Job
-from ..maths.argument_types import VectorLike
+from ..maths.argument_types import TransformLike, VectorLike
 from ..maths.rotations import Array
 from ..optim.search import Clock
 from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.robot import Robot
 from ..solvers import Solver, SolverName
-from .governor import Governor
+from .governor.governor import Governor
+from .governor.motion_limits import MotionLimits, checked_limits
 from .instructions import (
     Brake,
     Instruction,
@@ -103,34 +98,12 @@ from .instructions import (
     UndoTick,
     check_time,
 )
-from .motion_limits import MotionLimits, checked_limits
 from .observer import ObservedClock, Observer
-from .other_configuration import ConfigurationSearch, Run
-from .snapshot import Snapshot
-from .state import Drive, Saved, TrackerState
+from .solution.other_configuration import ConfigurationSearch, Run
+from .state import Drive, Saved, Snapshot, TrackerState
 from .status import Command
 from .tick import advance
-from .tracker_options import TrackerOptions
-
-Arguments = ParamSpec('Arguments')
-
-
-def instructed(
-    kind: Callable[Arguments, Instruction],
-) -> Callable[Concatenate[Tracker, Arguments], None]:
-    """Return the method of a tracker that makes an instruction of this kind and applies it."""
-
-    def method(self: Tracker, /, *given: Arguments.args, **named: Arguments.kwargs) -> None:
-        self.apply(kind(*given, **named))
-
-    of_kind = inspect.signature(kind)
-    own = inspect.Parameter('self', inspect.Parameter.POSITIONAL_ONLY)
-    parameters = [own, *of_kind.parameters.values()]
-    method.__signature__ = of_kind.replace(parameters=parameters)  # type: ignore[attr-defined]
-    method.__doc__ = kind.__doc__
-    method.__name__ = re.sub(r'(?<!^)(?=[A-Z])', '_', kind.__name__).lower()
-    method.__qualname__ = f'Tracker.{method.__name__}'
-    return method
+from .tracker_options import Move, TrackerOptions
 
 
 class Tracker:
@@ -148,8 +121,8 @@ class Tracker:
     governor : continue with this governor, from its current state, and not with a new one at q0
     rest (n,) : rest posture for `rest_rate`; by default q0
     clock : clock of the solver's time budget, for a solver given by name
-    background : begins a call beside the ticks, in a thread by default, for the search for another
-        configuration; None: without that search
+    background : begins a call in the background, by default in a thread, for the search for
+        another configuration; None: without that search
 
     `now` [s], a finite number, is only compared with other `now`s: for the ages of goals and
     twists, and `replan_period`. Settings made between two ticks apply from the next one on. Not
@@ -211,7 +184,7 @@ class Tracker:
         clock: Clock = time.perf_counter,
         background: Run | None = Job,
     ) -> Tracker:
-        """A tracker that continues from the snapshot of another one, and behaves the same."""
+        """Return a tracker that continues from the snapshot of another one in the same way."""
         arguments = {**snapshot.arguments, 'governor': snapshot.arguments['governor'].copy()}
         tracker = cls(
             snapshot.problem, snapshot.rate, clock=clock, background=background, **arguments
@@ -220,7 +193,7 @@ class Tracker:
         return tracker
 
     def snapshot(self) -> Snapshot:
-        """The complete state; a solve in progress starts again (see the module `snapshot`)."""
+        """Return the complete state; a running solve starts again."""
         return self._state.snapshot()
 
     @property
@@ -236,7 +209,7 @@ class Tracker:
     @property
     def governor(self) -> Governor:
         """The governor, which owns the last command; only ticks of the tracker advance it."""
-        return self._state.motion.governor
+        return self._state.governor
 
     @property
     def at_rest(self) -> bool:
@@ -271,7 +244,7 @@ class Tracker:
 
     @property
     def auxiliary_joints(self) -> frozenset[str]:
-        """Names of the joints that move no tip: their joint goals go beside the goals of tips."""
+        """Names of the joints that move no tip: they have joint goals while tips are followed."""
         names = self._robot.joint_names
         return frozenset(names[i] for i in self._state.auxiliary.nonzero()[0])
 
@@ -302,10 +275,10 @@ class Tracker:
     @property
     def stopping_time(self) -> float:
         """Longest time [s] until the joints rest if they brake from the next tick on."""
-        return self._state.motion.stopping_time
+        return self.governor.stopping_time
 
     def condition_number(self) -> float:
-        """Condition number of the commanded q: 1 at best, inf at a singularity.
+        """Return the condition number of the commanded q: 1 at best, inf at a singularity.
 
         The ratio of the largest singular value of the goals' Jacobian to the smallest, over all
         rows that the goals use: positions in m, rotations in rad times `orientation_length`. The
@@ -316,25 +289,176 @@ class Tracker:
 
     # Instructions
 
-    set_goal = instructed(SetGoal)
-    set_twist = instructed(SetTwist)
-    move_to = instructed(MoveTo)
-    set_limits = instructed(SetLimits)
-    set_options = instructed(SetOptions)
-    set_rest = instructed(SetRest)
-    set_solver = instructed(SetSolver)
-    set_problem = instructed(SetProblem)
-    next_frame = instructed(NextFrame)
-    offer_configuration = instructed(OfferConfiguration)
-    pause = instructed(Pause)
-    stop = instructed(Stop)
-    brake = instructed(Brake)
-    skip_tick = instructed(SkipTick)
-    undo_tick = instructed(UndoTick)
-    reset = instructed(Reset)
+    def set_goal(
+        self,
+        tip: int | str,
+        transform: TransformLike | None,
+        now: float,
+        *,
+        twist: VectorLike | None = None,
+        move: Move | None = None,
+        frame: str = '',
+    ) -> None:
+        """Set the goal `transform` (4, 4) of a tip, given by its index or by its link's name.
+
+        None drops the goal.
+
+        The transform is in the root link's frame, or in that of the link that the problem's goal
+        is relative to. `ik_core.transform` lists the other types that are accepted, such as a ROS
+        PoseStamped.
+
+        now [s] : when the goal came, for `goal_timeout`
+        twist (6,) : velocity of a moving goal in the root link's frame [m/s, rad/s]; by default
+            `feed_forward` estimates it from earlier goals
+        move : 'joint' or 'linear', in place of the option
+        frame : of the transform; by default that of the message, if it is one, and else any
+
+        Raises InvalidGoal, and keeps the last goal, if the transform is not finite or not rigid,
+        or if there is no such tip.
+        """
+        self.apply(SetGoal(tip, transform, now, twist=twist, move=move, frame=frame))
+
+    def set_twist(
+        self, tip: int | str, linear: VectorLike, angular: VectorLike, now: float
+    ) -> None:
+        """Move a tip by a twist in the root link's frame, until `twist_timeout`.
+
+        tip : its index, or the name of its link
+        linear (3,) [m/s] : velocity of the tip's origin
+        angular (3,) [rad/s] : angular velocity
+        now [s] : when the twist came
+
+        A twist that is too fast is slowed down without changing its direction. The tip's goal is
+        dropped. Raises InvalidGoal if the numbers are not finite, or if there is no such tip.
+        """
+        self.apply(SetTwist(tip, linear, angular, now))
+
+    def move_to(
+        self,
+        q: VectorLike | Mapping[str, float],
+        now: float | None = None,
+        *,
+        nearest: bool = True,
+    ) -> None:
+        """Move all joints to q (n,), so that they arrive together: a joint goal.
+
+        q : or positions of some joints by name; the others keep their joint goal, or stay
+
+        It replaces the goals of the tips, as their next goal or twist replaces it, and is kept in
+        a pause. Joints that move no tip keep it meanwhile, and a goal that names only such joints
+        leaves the goals of the tips as they are. Continuous joints take the nearest turn. Joints
+        that the limits keep from q stop at the limit, and the status is CLOSEST.
+
+        now [s] : when the goal came, for `goal_timeout`; by default it holds until it is replaced
+        nearest : with False, continuous joints go to exactly this q, not by their nearest turn
+
+        Raises InvalidConfiguration if q is not finite or has the wrong length, FrameNotFound for
+        names that are not in `robot.joint_names`.
+        """
+        self.apply(MoveTo(q, now, nearest=nearest))
+
+    def set_limits(self, limits: MotionLimits) -> None:
+        """Change the limits. Raises InvalidOption if they are for another robot."""
+        self.apply(SetLimits(limits))
+
+    def set_options(self, options: TrackerOptions) -> None:
+        """Change the options. Raises InvalidOption for anything but TrackerOptions."""
+        self.apply(SetOptions(options))
+
+    def set_rest(self, rest: VectorLike) -> None:
+        """Change the rest posture (n,). Raises InvalidConfiguration."""
+        self.apply(SetRest(rest))
+
+    def set_solver(
+        self, solver: SolverName | Solver, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Change the solver. Raises InvalidOption, UnsupportedProblem, and keeps the last one.
+
+        solver, options : a name from `SOLVERS` with its options, or a Solver
+        """
+        self.apply(SetSolver(solver, options))
+
+    def set_problem(self, problem: IkProblem) -> None:
+        """Change tolerances, tools, weights or the goals' types; the motion continues.
+
+        The goals must be for the same links of the same robot. If tools or types changed, the
+        current goals are set again, for the new ones, and twists end. Raises InvalidOption,
+        UnsupportedProblem, and keeps the last problem.
+        """
+        self.apply(SetProblem(problem))
+
+    def next_frame(self, examples: Sequence[VectorLike] = (), *, restart: bool = False) -> None:
+        """Advance the tasks that depend on earlier frames: example motions and smoothness.
+
+        examples : for each example motion of the problem, first weighed ones, then secondary ones,
+            its value in this frame; see `ReferenceMotionTask.next_frame`. The problem given to the
+            constructor already has the first frame
+        restart : forget the earlier frames, since the example starts again
+
+        The last frame ends at the commanded q; a `SmoothnessTask` stays near that. Raises
+        InvalidGoal, and keeps the last frame, if the examples do not match.
+        """
+        self.apply(NextFrame(examples, restart=restart))
+
+    def offer_configuration(self, q: VectorLike | None, note: str) -> None:
+        """Set the result of a search for another configuration, for the present goals.
+
+        The tracker applies this instruction itself, for its recordings. q (n,) reaches the goals
+        or comes closer; None if nothing does. `note` is a sentence about it. With the option
+        `reconfigure` the joints go there. Raises InvalidConfiguration if q does not fit the robot.
+        """
+        self.apply(OfferConfiguration(q, note))
+
+    def pause(self, paused: bool = True) -> None:
+        """Decelerate to rest and keep the goals; with False, move on to them.
+
+        Twists end. Nothing moves until the pause ends, whatever goals, limits and resets arrive;
+        False also ends a `stop()`.
+        """
+        self.apply(Pause(paused))
+
+    def stop(self) -> None:
+        """Decelerate to rest and drop all goals.
+
+        The joints come to rest as fast as the limits of acceleration and jerk allow, and stay
+        there, also outside the position limits, until there is a goal, a twist, `pause(False)` or
+        `reset()`.
+        """
+        self.apply(Stop())
+
+    def brake(self) -> None:
+        """Brake in the next tick, whatever the goals; later ticks follow them again.
+
+        For callers that failed to find out where to go.
+        """
+        self.apply(Brake())
+
+    def skip_tick(self, *, braking: bool) -> None:
+        """Advance by one period without reading the goals, for a tick that did not happen.
+
+        braking : whether the robot meanwhile braked, or continued along the last command
+        """
+        self.apply(SkipTick(braking=braking))
+
+    def undo_tick(self) -> None:
+        """Undo the steps of the joints since the last tick began, if they were not published.
+
+        These are the step of that tick and those of `skip_tick` after it. The goals stay as they
+        are.
+        """
+        self.apply(UndoTick())
+
+    def reset(self, q: VectorLike, *, keep_goals: bool = False) -> None:
+        """Drop all goals and restart from a measured q (n,), at rest.
+
+        A q outside the limits is accepted and moved inside at limited speed; during a pause, once
+        that ends. With `keep_goals` the current goals are set again. Raises InvalidConfiguration
+        if q is not finite or has the wrong length, or while the joints are commanded to move.
+        """
+        self.apply(Reset(q, keep_goals=keep_goals))
 
     def apply(self, instruction: Instruction) -> None:
-        """Apply an instruction; an error of it leaves the tracker as it was.
+        """Apply an instruction; an error leaves the tracker as it was.
 
         Raises InvalidOption for an unknown instruction, and the IkError of an instruction that
         does not fit the tracker.
@@ -361,7 +485,7 @@ class Tracker:
             observer.applied(instruction)
 
     def _go_back(self, before: Saved, applied: Iterable[Instruction] = ()) -> None:
-        """Go back to a state, with the instructions that were applied since."""
+        """Restore a state, and apply the instructions that were applied since."""
         self._state.load(before)
         for instruction in applied:
             instruction.apply(self._state)
@@ -380,6 +504,7 @@ class Tracker:
         self._observer = self._clock.observer = observer
 
     def _up_to_date_observer(self) -> Observer | None:
+        """Return the observer, after it got a snapshot if it needs one."""
         observer = self._observer
         if observer is not None and observer.is_due:
             observer.begin(self.snapshot())
@@ -420,7 +545,7 @@ class Tracker:
 
 
 def _limits_of(robot: Robot) -> MotionLimits:
-    """The robot's limits; warns of joints without a limit of acceleration."""
+    """Return the robot's limits; warn of joints without a limit of acceleration."""
     limits = MotionLimits.of(robot)
     names = zip(robot.joint_names, limits.acceleration, strict=True)
     unlimited = [name for name, acceleration in names if acceleration == math.inf]

@@ -113,7 +113,7 @@ class TrackerOptions(OptionSet):
 
 
 def checked_options(options: object) -> TrackerOptions:
-    """The options; InvalidOption where they are none."""
+    """Return the options. Raises InvalidOption for anything else."""
     if not isinstance(options, TrackerOptions):
         raise InvalidOption(
             f"options is {options!r}: TrackerOptions are needed, as TrackerOptions(move='linear')"

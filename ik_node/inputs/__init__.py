@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs: goals, measured joint states, frames, markers that are dragged."""
+"""Inputs: goals, measured joint states, frames, and interactive markers."""

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the joints were in the last seconds, by the stamps of the states that said so.
+"""The history of joint positions over the last seconds, by the stamps of the states.
 
-The stamp of a goal in the frame of a link says when the link was seen there. The history of the
-measured joints answers where they were then; where the node reads no joint_states, that of its
-own commands does. Each joint has a row of its own, since drivers may report joints in several
-messages.
+A goal in the frame of a link is meant for the link's pose at the goal's stamp. The history of the
+measured joints gives that pose; if the node reads no joint_states, the history of its own commands
+does. Each joint has a row of its own, since drivers may report joints in several messages.
 """
 
 from __future__ import annotations
@@ -21,20 +20,17 @@ from ik_core.maths.rotations import Array
 
 from .goal_frames import NotYet, too_old
 
-SPAN = 10_000_000_000
-"""[ns] How long positions are kept, as tf2 keeps transforms."""
-SPACING = 800_000
-"""[ns] Positions that are closer in time are thinned out: those above 1 kHz."""
-SIZE = SPAN // SPACING
-"""Positions of a joint in that time; up to twice as many are kept."""
+SPAN = 10_000_000_000  # [ns] positions are kept for this time, as transforms in tf2
+SPACING = 800_000  # [ns] least time between positions; above 1 kHz they are thinned out
+SIZE = SPAN // SPACING  # positions of a joint within SPAN; up to twice as many are kept
+# [ns] A stamp older than the last one by more than this means that the clock was set back.
 SET_BACK = 1_000_000_000
-"""[ns] A stamp so much older than the last one says that the clock was set back."""
 
 
 class ConfigurationHistory:
     """The positions of joints over time; times are stamps [ns].
 
-    now : gives the time of the clock that stamps are of [ns]
+    now : returns the time [ns] of the clock of the stamps
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -42,25 +38,25 @@ class ConfigurationHistory:
         self.begin(0, commanded=False)
 
     def begin(self, n: int, *, commanded: bool) -> None:
-        """Forget all, and keep positions of n joints from now on: commanded or measured ones."""
+        """Restart the history, of n joints: of commanded or of measured positions."""
         self._commanded = commanded
-        self._rows = [(array('q'), array('d')) for _ in range(n)]  # of each joint, by time
+        self._rows = [(array('q'), array('d')) for _ in range(n)]  # times, positions of each joint
 
     def add_command(self, time: int, q: Array) -> None:
-        """Keep what was commanded, q (n,), unless it is measured positions that are kept."""
+        """Add a command q (n,), if this is a history of commands."""
         if self._commanded:
             self.add(time, q.tolist(), range(len(self._rows)))
 
     def add_measured(self, time: int, q: Array, joints: NDArray[np.intp]) -> None:
-        """Keep q[joints], which were measured; joints from n on are mimic joints.
+        """Add measured positions q[joints]; indices from n on are mimic joints, which are ignored.
 
-        time : 0 where the state has no stamp; it then counts from its receipt
+        time : the stamp [ns]; 0 for a state without one, which gets the present time
         """
         n = len(self._rows)
         self.add(time or self._now(), q.tolist(), (i for i in joints.tolist() if i < n))
 
     def add(self, time: int, q: Sequence[float], joints: Iterable[int]) -> None:
-        """Keep the positions of joints, by their indices into q, at a moment [ns]."""
+        """Add the positions q[joints] at a time [ns]."""
         for i in joints:
             times, positions = self._rows[i]
             since = time - times[-1] if times else SPACING
@@ -78,10 +74,10 @@ class ConfigurationHistory:
                 del times[:SIZE], positions[:SIZE]
 
     def at(self, time: int, joints: Iterable[int]) -> Array:
-        """The positions of these joints at a moment [ns]; NaN for those that were never added.
+        """Return the positions of joints at a time [ns]; NaN for those that were never added.
 
-        Between two positions they went straight on. NotYet where the moment is later than the
-        newest position, Refused where it is earlier than the oldest, or than SPAN ago.
+        Positions are interpolated linearly. Raises NotYet for a time after the newest position,
+        and Refused for one before the oldest, or more than SPAN before the newest.
         """
         return np.array([self._position(time, i) for i in joints])
 
@@ -98,5 +94,5 @@ class ConfigurationHistory:
         k = bisect_left(times, time)
         if times[k] == time:
             return q[k]
-        share = (time - times[k - 1]) / (times[k] - times[k - 1])
-        return q[k - 1] + share * (q[k] - q[k - 1])
+        fraction = (time - times[k - 1]) / (times[k] - times[k - 1])
+        return q[k - 1] + fraction * (q[k] - q[k - 1])

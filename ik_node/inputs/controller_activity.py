@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the controller that gets our commands is active, as the controller manager reports.
+"""The activity of the controller that gets our commands, as its controller manager reports it.
 
-For where controller_manager_msgs is installed; elsewhere the states of the robot have to show it.
+Needs controller_manager_msgs. Without it, only the robot's states show that it does not follow.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from .subscriptions import Inputs
 
 TOPIC = 'controller_manager/activity'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Largest message [bytes] with the states of all controllers and hardware.
 LARGEST_ACTIVITY = 200_000
-"""Largest message [bytes] with the states of all controllers and hardware."""
 
 
 class ControllerActivity:
-    """Listens to a controller manager while open."""
+    """Reads the reports of a controller manager.
+
+    `is_off` : whether the controller is known not to be active
+    `active_since` [s] : when the controller was reported active again
+    """
 
     def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
         self._node, self._seconds = node, seconds
         self._input = Inputs(node, health)
         self._controller = ''
         self.is_off = False
-        """Whether the controller is known, and not active."""
         self.active_since = -math.inf
-        """[s] When the controller was found active again."""
 
     def open(self, topic: str) -> None:
-        """Listen for the controller whose topic this is, in place of the one before."""
+        """Subscribe for the controller of this command topic, in place of the previous one."""
         self.close()
         namespace = self._node.resolve_topic_name(topic).rpartition('/')[0]
         self._controller = namespace.rpartition('/')[2]
@@ -44,16 +46,16 @@ class ControllerActivity:
             messages = importlib.import_module('controller_manager_msgs.msg')
         except ImportError:
             return
-        kind = getattr(messages, 'ControllerManagerActivity', None)  # Humble's has none
+        kind = getattr(messages, 'ControllerManagerActivity', None)  # missing in Humble
         if kind is not None:
             self._input.listen(kind, TOPIC, self._take, LATCHED, LARGEST_ACTIVITY)
 
     def poll(self) -> None:
-        """Handle what came."""
+        """Handle the received messages."""
         self._input.poll()
 
     def close(self) -> None:
-        """Stop listening, and forget what came."""
+        """Unsubscribe, and reset the state."""
         self._input.close()
         self.is_off, self.active_since = False, -math.inf
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Example motions by topic: a demonstration of this robot, whose postures goals are followed in.
+"""Example motions by topic: demonstrations whose style the robot follows goals in.
 
-Of a message the names and positions count; it may name some of the joints. Looking at it takes
-a while, so that is done beside the ticks. One that can't be used is refused, and the example
-before stays.
+Only names and positions of a message are read; it may name some of the joints. Processing takes
+longer than a tick, so a background job does it. An unusable example is refused, and the previous
+one stays.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from ..robot_model import Model
 from .subscriptions import Inputs
 
 TOPIC = 'example_trajectory'
-LARGEST_EXAMPLE = 400_000
-"""[bytes] 5000 points of 7 joints, more than a minute at 60 Hz."""
+LARGEST_EXAMPLE = 400_000  # [bytes] 5000 points of 7 joints, more than a minute at 60 Hz
 
 
 class Examples:
-    """The example motions of a node by topic. `ready` gives the model, or raises Refused."""
+    """The subscription of examples. `ready` returns the robot model, or raises Refused."""
 
     def __init__(self, node: Node, health: Diagnostics, ready: Callable[[], Model]) -> None:
         self._node, self._health, self._ready = node, health, ready
@@ -39,16 +38,16 @@ class Examples:
         self._next: JointTrajectory | None = None
 
     def open(self) -> None:
-        """Subscribe."""
+        """Subscribe to examples."""
         self._input.listen(JointTrajectory, TOPIC, self._take, largest=LARGEST_EXAMPLE)
 
     def close(self) -> None:
-        """Unsubscribe, and forget what came."""
+        """Unsubscribe, and drop examples that are not processed yet."""
         self._input.close()
         self._job = self._next = None
 
     def poll(self) -> None:
-        """Handle what came: one example at a time, of several that came meanwhile the last."""
+        """Handle the received messages; process one example at a time, and then the newest."""
         self._input.poll()
         if self._job is None and self._next is not None:
             message, self._next = self._next, None
@@ -59,8 +58,8 @@ class Examples:
                 return
             self._job = Job(lambda: read_example(message, model))
 
-    def give(self, model: Model) -> None:
-        """Set the example that came, if any."""
+    def pass_to(self, model: Model) -> None:
+        """Set the example that is processed, if any, in the model."""
         job = self._job
         if job is None or not job.done:
             return
@@ -83,7 +82,7 @@ class Examples:
 
 
 def read_example(message: JointTrajectory, model: Model) -> Demonstration:
-    """The demonstration of a message for a model's robot. Raises IkError."""
+    """Return the demonstration of a message for a model's robot. Raises IkError."""
     names, points = tuple(message.joint_names), message.points
     if not names or not points:
         raise Refused('empty', 'an example needs the names of joints, and points')

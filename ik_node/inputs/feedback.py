@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot compared with the command: one state, and the one that comes next.
+"""The state machine that compares the robot with the command.
 
 | state | meaning |
 |---|---|
 | `Waiting` | for first or lost states, an active controller, rest before a start, or ~/reset |
 | `Agreeing` | the robot is where the command is |
-| `Sagging` | it rests beside the command, which explains that: the command stays |
-| `Diverged` | it does not follow: the command stops |
+| `Sagging` | the robot sags below its command at rest: the command stays |
+| `Diverged` | the robot does not follow: the command stops |
 | `Returning` | the command goes to where the robot rests |
 | `MovedExternally` | others move the robot: the command waits until it rests |
 
-`next_state` says which comes next, from what is seen in a tick; `acts` what the command does at
-the change; `may_publish` whether the command of a tick is published. docs/ros.md has the table.
+`next_state` returns the state after the observation of a tick, `reactions` what the command does
+at the change, `may_publish` whether the command of a tick is published. docs/ros.md has the table.
 
-A robot at rest differs from its command because it holds imperfectly, or because others moved it.
-It holds imperfectly where the difference appears within SETTLING after the command came to rest or
-began at measured positions, or creeps. The command then stays: one that began anew at each sag
-would sink for ever. Others moved it where the difference changes later, and faster than CREEP.
+A robot at rest differs from its command because it sags, or because others moved it. A difference
+is a sag if it appears within SETTLING after the command came to rest or was set to measured
+positions, or later if it changes slower than CREEP. The command then stays: if it were set to the
+measured positions at each sag, the robot would sink for ever. A difference that changes later and
+faster means that others moved the robot.
 """
 
 from __future__ import annotations
@@ -33,71 +34,65 @@ from ik_core.maths.rotations import Array
 
 from ..outputs.codes import StatusCode
 
+# [s] A difference that appears within this time after the command came to rest is a sag.
 SETTLING = 0.5
-"""[s] A difference that appears within this time after the command came to rest is a sag."""
+# [rad/s or m/s] The known sag changes at most this fast during SETTLING, so that a single wrong
+# sample changes little,
 SAG_SPEED = 1.0
-"""[rad/s or m/s] The sag is followed so fast meanwhile: a single wrong sample changes little,"""
-CREEP = 0.01
-"""[rad/s or m/s] and so fast later."""
+CREEP = 0.01  # [rad/s or m/s] and at most this fast later
+# [s] The difference counts this long after the command stopped: until then the robot may lag.
 LONGEST_LAG = 0.3
-"""[s] A robot that lags by less is not judged by its difference to a command that just stopped."""
-LONGEST_STEP = 0.05
-"""[s] Longer ticks, as after a stall, let the sag follow no faster than this."""
-CONFIRMING = 3
-"""Messages of joint_states in a row that show that a robot was moved,"""
-CONFIRMING_TIME = 0.02
-"""[s] over this time."""
-KEPT = 3.0
-"""[s] How long the goals of a robot that stands still are kept."""
-LEFT = 5e-3
-"""[rad or m] A robot that stood still has left when a joint is farther from there."""
+LONGEST_STEP = 0.05  # [s] a longer period, as after a stall, counts as this one for the sag
+CONFIRMING = 3  # consecutive messages of joint_states that prove that a robot was moved,
+CONFIRMING_TIME = 0.02  # [s] if they span this time
+KEPT = 3.0  # [s] goals are kept this long while the robot stands still
+MOVED_AWAY = 5e-3  # [rad or m] a joint farther than this from where it stopped has moved on
 
 
 class Cause(Enum):
-    """What is waited for."""
+    """The reason of a wait."""
 
     FIRST_STATES = auto()
     LOST_STATES = auto()
     CONTROLLER = auto()
-    REST = auto()
-    """Of robot and command, to start there: asked for, or the robot left its start."""
-    RESET = auto()
-    """A call of ~/reset."""
+    REST = auto()  # robot and command must rest, for a start
+    RESET = auto()  # ~/reset must be called
 
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """Nothing begins before the cause has gone, and robot and command rest.
+    """The command waits until its cause has gone, and robot and command rest.
 
-    goals_until [s] : goals are kept until then; -inf: they were dropped
-    by (n + m,) : difference at rest, [rad or m], before the states were lost; None: not known
-    is_apart : the robot may be elsewhere than commanded
-    has_sent : something was published since the last start, so the robot may follow that
-    needs_reset : once the cause has gone, only ~/reset ends the wait
+    goals_until : [s] goals are kept until this time; -inf: they were dropped
+    offset : (n + m,) [rad or m] measured minus commanded at rest, before the states were lost;
+        None if unknown
+    may_differ : whether the robot may be elsewhere than commanded
+    has_published : whether a command was published since the last start: the robot may follow it
+    needs_reset : whether only ~/reset ends the wait once the cause has gone
     """
 
     cause: Cause
     goals_until: float = -math.inf
-    by: Array | None = None
-    is_apart: bool = True
-    has_sent: bool = True
+    offset: Array | None = None
+    may_differ: bool = True
+    has_published: bool = True
     needs_reset: bool = False
 
     @property
     def keeps_goals(self) -> bool:
-        """Whether goals wait for the end of this."""
+        """Whether goals are kept during the wait."""
         return self.goals_until > -math.inf
 
 
 class Suspicion(NamedTuple):
-    """Since when [s], and since which message, a robot at rest differs as it should not."""
+    """The begin of an unexplained difference at rest: number of messages until then, time [s]."""
 
     samples: int
     since: float
 
 
 class Returned(NamedTuple):
-    """The difference (n + m,) for which the command returned last; whether it moved since then."""
+    """The difference (n + m,) before the last return, and whether the command moved since then."""
 
     difference: Array
     has_moved: bool = False
@@ -105,24 +100,24 @@ class Returned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Agreeing:
-    """The robot follows, and rests within the tolerance of the command.
+    """The robot follows, or rests within the tolerance of the command.
 
-    by (n + m,) : measured minus commanded [rad or m], as at the last rest
-    is_new : nothing was published since the command began at measured positions
-    suspicion : None, or since when the robot at rest seems to be moved by others
-    returned : None, or the last return for a robot that did not follow
-    stood (n + m,) : where it stood still before, until it has left; None: nowhere
+    offset : (n + m,) [rad or m] measured minus commanded, at the last rest
+    is_new : whether nothing was published since the command was set to measured positions
+    suspicion : when others seem to have begun to move the robot at rest; None: not at all
+    returned : the last return for a robot that did not follow; None: there was none
+    stopped_at : (n + m,) positions at which the robot stood still, until it has moved on; or None
     """
 
-    by: Array
+    offset: Array
     is_new: bool = False
     suspicion: Suspicion | None = None
     returned: Returned | None = None
-    stood: Array | None = None
+    stopped_at: Array | None = None
 
 
 class Sagging(Agreeing):
-    """The same, but it rests beside the command by more than the tolerance."""
+    """The robot rests, with a sag of more than the tolerance from the command."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +129,12 @@ class Diverged:
 
 @dataclass(frozen=True, eq=False)
 class Returning:
-    """The command, or the controller, is on its way to where the robot rests.
+    """The command, or the controller, moves to where the robot rests.
 
-    until [s] : not over before
-    difference (n + m,) : measured minus commanded, when it began
-    cause : what was waited for before; None: the robot did not follow
-    keeps_goals : whether goals wait for the end of this
+    until : [s] the return takes at least until this time
+    difference : (n + m,) [rad or m] measured minus commanded, at its begin
+    cause : the cause of the wait before; None if the robot did not follow
+    keeps_goals : whether goals are kept during the return
     """
 
     until: float
@@ -150,32 +145,33 @@ class Returning:
 
 @dataclass(frozen=True, eq=False)
 class MovedExternally:
-    """Others move the robot; `by` as in Agreeing, before they did."""
+    """Others move the robot; `offset` is that of Agreeing before."""
 
-    by: Array
+    offset: Array
     keeps_goals: bool = False
 
 
 State = Waiting | Agreeing | Diverged | Returning | MovedExternally
 
 
-class Seen(NamedTuple):
-    """What is seen in a tick. Rows (n + m,) have the mimic joints last; others do not count.
+class Observation(NamedTuple):
+    """The observation of a tick. Arrays (n + m,) have the mimic joints last.
 
-    now, period [s] : the time, and that since the last tick
-    difference : measured minus commanded [rad or m], by the shorter way round
-    measured : positions
+    now, period : [s] the time, and the time since the last tick
+    difference : [rad or m] measured minus commanded, to the nearest turn; 0 for joints that do
+        not count
+    measured : [rad or m] positions
     samples : number of messages of joint_states so far
-    command_rests : the command rests, and what was sent has ended
-    resting_for [s] : since then, or since the command began at measured positions
-    must_follow : the command moves, or holds a goal
-    is_lost : no states came for too long
-    robot_rests : the states of the robot agree for some time
-    is_behind, stands : it does not follow (`following_error`)
-    is_off : its controller is known, and not active
-    paused : motion is paused
-    is_outside : the robot is outside of its limits, where no goal can lead it
-    return_time [s] : how long a controller may take to where the robot rests
+    command_rests : whether the command rests, and the last trajectory has ended
+    resting_for : [s] time since then, or since the command was set to measured positions
+    must_follow : whether the command moves, or holds a goal
+    is_lost : whether joint_states are overdue
+    robot_rests : whether the states of the robot have agreed for some time
+    is_behind, stands : whether joints lag too much, or stand still (`following_error`)
+    is_off : whether the controller is known not to be active
+    paused : whether motion is paused
+    is_outside : whether the robot is outside its limits, where no command can go
+    return_time : [s] time that a controller may take to where the robot rests
     """
 
     now: float
@@ -197,17 +193,17 @@ class Seen(NamedTuple):
 
     @property
     def all_rest(self) -> bool:
-        """Whether a motion can begin where the robot is."""
+        """Whether robot and command rest, so that a motion can begin."""
         return self.command_rests and self.robot_rests
 
 
 class Rules(NamedTuple):
-    """What the parameters ask for.
+    """The parameters of the state machine.
 
-    tolerance (n + m,) : states of a robot at rest may differ so much [rad or m]
-    allowed (n + m,) : following errors [rad or m]
-    sends_trajectories : a controller executes what is sent; else each command is published
-    waits : `after_not_following` is wait
+    tolerance : (n + m,) [rad or m] largest difference between states of a robot at rest
+    allowed : (n + m,) [rad or m] largest following errors
+    sends_trajectories : whether a controller executes trajectories; else it gets each command
+    waits : whether `after_not_following` is `wait`
     """
 
     tolerance: Array
@@ -219,8 +215,8 @@ class Rules(NamedTuple):
 # Which state comes next
 
 
-def next_state(state: State, seen: Seen, rules: Rules) -> State:
-    """The state after a tick; the same object where nothing changes."""
+def next_state(state: State, seen: Observation, rules: Rules) -> State:
+    """Return the state after a tick; the same object if nothing changes."""
     if seen.is_lost:
         return _without_states(state, rules)
     return _NEXT[type(state)](state, seen, rules)
@@ -229,73 +225,80 @@ def next_state(state: State, seen: Seen, rules: Rules) -> State:
 def _without_states(state: State, rules: Rules) -> State:
     if isinstance(state, Waiting) and state.cause in (Cause.FIRST_STATES, Cause.LOST_STATES):
         return state
-    by = state.by if isinstance(state, Agreeing | MovedExternally | Waiting) else None
+    offset = state.offset if isinstance(state, Agreeing | MovedExternally | Waiting) else None
     needs_reset = isinstance(state, Waiting) and state.cause is Cause.RESET
     needs_reset |= isinstance(state, Diverged) and rules.waits
-    return Waiting(Cause.LOST_STATES, by=by, has_sent=_has_sent(state), needs_reset=needs_reset)
+    return Waiting(
+        Cause.LOST_STATES,
+        offset=offset,
+        has_published=_has_published(state),
+        needs_reset=needs_reset,
+    )
 
 
-def _has_sent(state: State) -> bool:
-    """Return whether the robot may follow what was published."""
+def _has_published(state: State) -> bool:
+    """Return whether the robot may follow a published command."""
     if isinstance(state, Waiting):
-        return state.has_sent
+        return state.has_published
     return not (
         isinstance(state, MovedExternally) or (isinstance(state, Agreeing) and state.is_new)
     )
 
 
-def _next_of_agreeing(state: Agreeing, seen: Seen, rules: Rules) -> State:
+def _next_of_agreeing(state: Agreeing, seen: Observation, rules: Rules) -> State:
     if seen.is_behind:
         return Diverged(state.returned)
     if seen.must_follow and (seen.is_off or (seen.stands and rules.sends_trajectories)):
-        if state.stood is not None and not seen.is_off:  # it stopped again where it stood
+        if state.stopped_at is not None and not seen.is_off:  # it stopped there again
             return Diverged(state.returned)
         return Waiting(Cause.CONTROLLER, goals_until=seen.now + KEPT)
     if seen.command_rests:
         return _at_rest(state, seen, rules)
-    if state.stood is not None and _beyond(seen.measured - state.stood, LEFT):
-        state = replace(state, stood=None)
+    if state.stopped_at is not None and _beyond(seen.measured - state.stopped_at, MOVED_AWAY):
+        state = replace(state, stopped_at=None)
     returned = state.returned
     if returned is None or returned.has_moved:
         return state
     return replace(state, returned=Returned(returned.difference, has_moved=True))
 
 
-def _at_rest(state: Agreeing, seen: Seen, rules: Rules) -> State:
-    """Tell a robot that holds imperfectly from one that others move."""
-    # Where its controller is off, the command does not hold it, and explains nothing.
+def _at_rest(state: Agreeing, seen: Observation, rules: Rules) -> State:
+    """Distinguish a robot that sags from one that others move."""
+    # While its controller is off, a robot can't sag from the command.
     settles = seen.resting_for < SETTLING and not seen.is_off
     step = (SAG_SPEED if settles else CREEP) * min(seen.period, LONGEST_STEP)
-    by = state.by + np.clip(seen.difference - state.by, -step, step)
+    offset = state.offset + np.clip(seen.difference - state.offset, -step, step)
     suspicion = None
-    if not (settles or seen.must_follow) and _beyond(seen.difference - by, rules.tolerance):
+    if not (settles or seen.must_follow) and _beyond(seen.difference - offset, rules.tolerance):
         suspicion = state.suspicion or Suspicion(seen.samples, seen.now)
         messages, seconds = seen.samples - suspicion.samples, seen.now - suspicion.since
         if messages >= CONFIRMING - 1 and seconds >= CONFIRMING_TIME:
-            return MovedExternally(state.by, keeps_goals=seen.paused)
-    if seen.resting_for >= LONGEST_LAG and _beyond(by, rules.allowed):
+            return MovedExternally(state.offset, keeps_goals=seen.paused)
+    if seen.resting_for >= LONGEST_LAG and _beyond(offset, rules.allowed):
         return Diverged(state.returned)
-    return _settled(by, rules, state, suspicion=suspicion)
+    return _settled(offset, rules, state, suspicion=suspicion)
 
 
-def _settled(by: Array, rules: Rules, state: Agreeing | None = None, **fields: Any) -> Agreeing:
-    """Agreeing, or Sagging, by this difference."""
-    kind = Sagging if _beyond(by, rules.tolerance) else Agreeing
+def _settled(
+    offset: Array, rules: Rules, state: Agreeing | None = None, **fields: Any
+) -> Agreeing:
+    """Return Agreeing, or Sagging for an offset beyond the tolerance."""
+    kind = Sagging if _beyond(offset, rules.tolerance) else Agreeing
     if state is not None:
         fields = {
             'is_new': state.is_new,
             'returned': state.returned,
-            'stood': state.stood,
+            'stopped_at': state.stopped_at,
         } | fields
-    return kind(by, **fields)
+    return kind(offset, **fields)
 
 
-def _begun(seen: Seen) -> Agreeing:
-    """The command began where the robot is."""
+def _restarted(seen: Observation) -> Agreeing:
+    """Return the state after a restart of the command at the measured positions."""
     return Agreeing(np.zeros_like(seen.difference), is_new=True)
 
 
-def _next_of_waiting(state: Waiting, seen: Seen, rules: Rules) -> State:
+def _next_of_waiting(state: Waiting, seen: Observation, rules: Rules) -> State:
     cause = state.cause
     if state.keeps_goals and seen.now > state.goals_until:
         return Diverged() if cause is Cause.CONTROLLER else replace(state, goals_until=-math.inf)
@@ -303,16 +306,22 @@ def _next_of_waiting(state: Waiting, seen: Seen, rules: Rules) -> State:
         return state
     if state.needs_reset:
         return Waiting(Cause.RESET)
-    if state.by is not None and not _beyond(seen.difference - state.by, rules.tolerance):
-        return _settled(state.by, rules)  # it is where it rested before
+    if state.offset is not None and not _beyond(seen.difference - state.offset, rules.tolerance):
+        return _settled(state.offset, rules)  # the robot has not moved
     if rules.sends_trajectories:
-        return _return(state, seen) if state.has_sent and state.is_apart else _begun(seen)
-    if cause is not Cause.REST or not state.has_sent or (state.is_apart and seen.is_outside):
-        return _begun(seen)
+        return (
+            _return(state, seen) if state.has_published and state.may_differ else _restarted(seen)
+        )
+    if (
+        cause is not Cause.REST
+        or not state.has_published
+        or (state.may_differ and seen.is_outside)
+    ):
+        return _restarted(seen)
     return state if seen.paused else _return(state, seen)  # in a pause nothing moves
 
 
-def _next_of_diverged(state: Diverged, seen: Seen, rules: Rules) -> State:
+def _next_of_diverged(state: Diverged, seen: Observation, rules: Rules) -> State:
     returned = state.returned
     if seen.is_off or not seen.all_rest:
         return state
@@ -324,37 +333,38 @@ def _next_of_diverged(state: Diverged, seen: Seen, rules: Rules) -> State:
         return Waiting(Cause.RESET)
     if rules.sends_trajectories:
         return _return(state, seen)
-    if seen.is_outside:  # its limits lead it back: where it diverges there again, it waits
-        return replace(_begun(seen), returned=Returned(seen.difference))
+    # Limits lead the command back inside; if the robot diverges there again, it waits.
+    if seen.is_outside:
+        return replace(_restarted(seen), returned=Returned(seen.difference))
     return state if seen.paused else _return(state, seen)  # in a pause nothing moves
 
 
-def _return(state: Waiting | Diverged, seen: Seen) -> Returning:
+def _return(state: Waiting | Diverged, seen: Observation) -> Returning:
     cause, keeps_goals = None, False
     if isinstance(state, Waiting):
         cause, keeps_goals = state.cause, state.keeps_goals
     return Returning(seen.now + seen.return_time, seen.difference, cause, keeps_goals)
 
 
-def _next_of_returning(state: Returning, seen: Seen, rules: Rules) -> State:
+def _next_of_returning(state: Returning, seen: Observation, rules: Rules) -> State:
     if seen.is_off or not seen.all_rest or seen.now < state.until:
         return state
     if seen.paused and not rules.sends_trajectories:
-        return state  # it stopped on the way
+        return state  # the pause interrupted the return
     returned = Returned(state.difference) if state.cause is None else None
     if _beyond(seen.difference, rules.allowed):
         return Diverged(returned)
     if state.keeps_goals:
-        return _settled(seen.difference, rules, stood=seen.measured)
+        return _settled(seen.difference, rules, stopped_at=seen.measured)
     return _settled(seen.difference, rules, returned=returned)
 
 
-def _next_of_moved(state: MovedExternally, seen: Seen, rules: Rules) -> State:
+def _next_of_moved(state: MovedExternally, seen: Observation, rules: Rules) -> State:
     if not seen.robot_rests:
         return state
-    if not _beyond(seen.difference - state.by, rules.tolerance):
-        return _settled(state.by, rules)
-    return _begun(seen)
+    if not _beyond(seen.difference - state.offset, rules.tolerance):
+        return _settled(state.offset, rules)
+    return _restarted(seen)
 
 
 _NEXT: dict[type, Callable[..., State]] = {
@@ -368,22 +378,24 @@ _NEXT: dict[type, Callable[..., State]] = {
 
 
 def after_reset(state: State) -> State:
-    """The state after ~/reset: start where the robot is, once it rests."""
+    """Return the state after ~/reset: a wait for rest, to start at the measured positions."""
     if isinstance(state, Waiting) and state.cause in (Cause.FIRST_STATES, Cause.LOST_STATES):
         return state
-    is_apart = state.is_apart if isinstance(state, Waiting) else not isinstance(state, Agreeing)
-    return Waiting(Cause.REST, is_apart=is_apart, has_sent=_has_sent(state))
+    may_differ = (
+        state.may_differ if isinstance(state, Waiting) else not isinstance(state, Agreeing)
+    )
+    return Waiting(Cause.REST, may_differ=may_differ, has_published=_has_published(state))
 
 
 def before_first_command(state: Agreeing, difference: Array, rules: Rules, now: float) -> State:
-    """The state for the first command since a start: Waiting if the robot has left since then."""
-    if _beyond(difference - state.by, rules.tolerance):
-        return Waiting(Cause.REST, goals_until=now + KEPT, has_sent=False)
+    """Return the state at the first command of a start: Waiting if the robot has moved since."""
+    if _beyond(difference - state.offset, rules.tolerance):
+        return Waiting(Cause.REST, goals_until=now + KEPT, has_published=False)
     return replace(state, is_new=False)
 
 
 def status_of(state: State) -> StatusCode | None:
-    """The status of the node, for which goals are refused; None: they are followed, or wait."""
+    """Return the status for which goals are refused; None if they are followed, or wait."""
     if isinstance(state, Agreeing | MovedExternally):
         return None
     cause = None if isinstance(state, Diverged) else state.cause
@@ -397,51 +409,45 @@ _STATUS: dict[Cause | None, StatusCode] = {
 }
 
 
-# What follows from it
+# Reactions to changes of the state
 
 
-class Act(Enum):
-    """What the command does when the state changes."""
+class Reaction(Enum):
+    """A reaction of the command to a change of the state."""
 
-    STOP = auto()
-    """Brake, and drop the goals."""
-    BEGIN = auto()
-    """Begin where the robot is measured; nothing is published on the way."""
-    BEGIN_WITH_GOALS = auto()
-    """The same, and go on to the goals."""
-    MOVE = auto()
-    """Move to where the robot is measured, within the limits."""
-    END_MOVE = auto()
-    """That was nobody's goal."""
-    LEAD = auto()
-    """Send the controller to where the robot is measured."""
+    STOP = auto()  # brake, and drop the goals
+    RESTART = auto()  # set the command to the measured positions, without publishing a motion
+    RESTART_WITH_GOALS = auto()  # the same, and follow the goals
+    MOVE = auto()  # move to the measured positions, within the limits
+    END_MOVE = auto()  # remove the joint goal of MOVE
+    SEND_RETURN = auto()  # send the controller to the measured positions
 
 
-def acts(before: State, after: State, rules: Rules) -> tuple[Act, ...]:
-    """What the command does when one state comes after another."""
+def reactions(before: State, after: State, rules: Rules) -> tuple[Reaction, ...]:
+    """Return the reactions of the command to a change of the state."""
     if isinstance(after, Waiting):
         drops = isinstance(before, Waiting) and before.keeps_goals and not after.keeps_goals
         drops |= after.cause is Cause.LOST_STATES
-        return (Act.STOP,) if drops and before is not after else ()
+        return (Reaction.STOP,) if drops and before is not after else ()
     if type(after) is type(before) or (
         isinstance(after, Agreeing) and isinstance(before, Agreeing)
     ):
         return ()
     keeps = not isinstance(before, Agreeing | Diverged) and before.keeps_goals
-    begin = Act.BEGIN_WITH_GOALS if keeps else Act.BEGIN
+    begin = Reaction.RESTART_WITH_GOALS if keeps else Reaction.RESTART
     if isinstance(after, Diverged):
-        return (Act.STOP,)
+        return (Reaction.STOP,)
     if isinstance(after, MovedExternally):
-        return () if after.keeps_goals else (Act.STOP,)
+        return () if after.keeps_goals else (Reaction.STOP,)
     if isinstance(after, Returning):
-        return (begin, Act.LEAD) if rules.sends_trajectories else (Act.MOVE,)
+        return (begin, Reaction.SEND_RETURN) if rules.sends_trajectories else (Reaction.MOVE,)
     if isinstance(before, Returning):
-        return () if rules.sends_trajectories else (Act.END_MOVE,)
+        return () if rules.sends_trajectories else (Reaction.END_MOVE,)
     return (begin,) if after.is_new else ()
 
 
 def must_brake(state: State, rules: Rules) -> bool:
-    """Return whether the command brakes, whatever its goals and limits ask for."""
+    """Return whether the command brakes, regardless of its goals and limits."""
     if isinstance(state, Returning):
         return rules.sends_trajectories
     return not isinstance(state, Agreeing)
@@ -452,13 +458,13 @@ def may_publish(
 ) -> bool:
     """Return whether the command of a tick is published.
 
-    at_rest : the command rested before the tick, and rests after it
-    has_ended : the last trajectory has ended
-    is_off, may_be_off : the controller is not active; it was not when the last states came
+    at_rest : whether the command rested before the tick, and rests after it
+    has_ended : whether the last trajectory has ended
+    is_off, may_be_off : whether the controller is inactive now, or was at the last states
     """
     if isinstance(state, MovedExternally):
         return False
-    if isinstance(state, Agreeing) or (isinstance(state, Waiting) and not state.is_apart):
+    if isinstance(state, Agreeing) or (isinstance(state, Waiting) and not state.may_differ):
         if rules.sends_trajectories:
             return not (is_off or has_ended)
         suspects = isinstance(state, Agreeing) and state.suspicion is not None
@@ -467,9 +473,9 @@ def may_publish(
         return False
     if isinstance(state, Returning):
         return True
-    if isinstance(state, Waiting) and (state.cause is Cause.CONTROLLER or not state.has_sent):
+    if isinstance(state, Waiting) and (state.cause is Cause.CONTROLLER or not state.has_published):
         return False
-    return not at_rest  # the stop of what was published is
+    return not at_rest  # the stop of a published motion is published
 
 
 def _beyond(rows: Array, allowed: Array | float) -> bool:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a robot follows: where its joints are, compared with where they were commanded to be.
+"""Following errors: measured joint positions compared with the recent commands.
 
-A controller lags, and states come late. So a joint is compared with all that it was commanded to
-be in the last WINDOW: its following error is how far it is outside of that. A lag shorter than
-that is no error, at any speed, while a joint that stays behind for good has one soon.
+A controller lags, and states come late. So a joint is compared with all its commands of the last
+WINDOW: its following error is the distance to the range of these commands. A lag shorter than
+WINDOW makes no error, at any speed, while a joint that stops following soon has one.
 
-A robot that is switched off in motion is noticed much earlier: it stands still, although it was
-commanded to be elsewhere for longer than it usually takes to get there. How long that is, its
-lag, is learned from its motion. How far off it was when it moved last, or where it rested, as
-where it sags, does not count.
+A robot that is switched off in motion is detected much earlier: it stands still, although its
+command moved on for longer than its usual lag. The lag is learned from the robot's motion. The
+difference to the command that it had before, when it last moved or rested (a sag), does not count.
 """
 
 from __future__ import annotations
@@ -24,41 +23,33 @@ from ik_core.maths.rotations import Array
 
 from .measured_state import Differences, Joints
 
-WINDOW = 0.25
-"""[s] The longest lag of controller and state together that is no error,"""
-PERIODS = 2.0
-"""Further periods of the commands that a message may take."""
-BLOCKS = 128
-"""The window is cut into at most this many blocks, each at least one period long."""
+WINDOW = 0.25  # [s] longest lag of controller and states together that makes no error
+PERIODS = 2.0  # periods of the commands by which the window is longer: a message may take so long
+BLOCKS = 128  # most blocks of the window, each at least one period long
+# This many samples in a row, over AGREEING_TIME [s], prove that a joint does not follow.
 AGREEING = 3
-"""This many samples in a row, over AGREEING_TIME [s], prove that a joint does not follow."""
 AGREEING_TIME = 0.004
+# A joint stands still if it moved less than STILL [rad or m] while its command moved by more than
+# MOVED_ON [rad or m].
 STILL = 1e-3
-"""[rad or m] A joint stands that moves less than this,"""
-LEFT = 5e-3
-"""[rad or m] although its command has moved on by more than this."""
+MOVED_ON = 5e-3
+# [s] Lag of a robot that has not moved yet; the delay of its trajectories is added.
 FIRST_LAG = 0.05
-"""[s] The lag of a robot that has not moved yet, besides that of its trajectories,"""
-LAG_TIME = 0.5
-"""Time of motion over which the lag is learned,"""
-FAST = 4.0 * LEFT
-"""[rad or m] as long as a command moves on by more than this"""
+LAG_TIME = 0.5  # [s] the lag is learned from the last motion of this duration
+# Samples count as motion while the command moves by more than FAST [rad or m] in FAST_TIME [s].
+FAST = 4.0 * MOVED_ON
 FAST_TIME = 0.1
-"""[s] in this time."""
-STARTING = 25.0
-"""[rad/s2 or m/s2] A robot that begins to move does not accelerate more."""
-LATE = 0.006
-"""[s] A robot stands that does not move for so much longer than its lag."""
-LEARNED = 0.003
-"""[s] The lag is learned from samples that are so far apart at least."""
-LONGEST_STEP = 0.05
-"""[s] Samples farther apart do not count as time of motion."""
+STARTING = 25.0  # [rad/s^2 or m/s^2] largest acceleration of a robot that begins to move
+LATE = 0.006  # [s] a robot stands still if it does not move for its lag and this time
+LEARNED = 0.003  # [s] least time between samples from which the lag is learned
+LONGEST_STEP = 0.05  # [s] samples farther apart do not count as time of motion
 
 
 class Commanded(NamedTuple):
-    """Ranges of the positions commanded in blocks of time, the newest first: all (k, n).
+    """Ranges of commanded positions (k, n) since the begins of k blocks of time, the newest first.
 
-    lowest, highest: of this block and those after it; ages (k,) [s]: how long ago it began.
+    lowest, highest : (k, n) [rad or m] over this block and all newer ones
+    ages : (k,) [s] time since the block began
     """
 
     lowest: Array
@@ -66,23 +57,23 @@ class Commanded(NamedTuple):
     ages: Array
 
     def since(self, seconds: float) -> Commanded:
-        """The last block (1, n) that began in the last seconds, the newest one at least."""
+        """Return the range (1, n) over the last `seconds`; at least that of the newest block."""
         block = max(int(self.ages.searchsorted(seconds, 'right')) - 1, 0)
         return Commanded(*(rows[block : block + 1] for rows in self))
 
     def range_since(self, seconds: float) -> Array:
-        """How much (n,) each joint was commanded to move in the last seconds."""
+        """Return the range (n,) [rad or m] of each joint's commands in the last `seconds`."""
         lowest, highest, _ = self.since(seconds)
-        way: Array = (highest - lowest)[0]
-        return way
+        width: Array = (highest - lowest)[0]
+        return width
 
 
 class CommandHistory:
-    """The lowest and the highest position of each joint that was commanded, by blocks of time.
+    """The lowest and the highest commanded position of each joint, by blocks of time.
 
-    It covers the last `seconds`; `period` [s] is that of the commands. What a tick adds takes as
-    long at any rate. Between commands farther apart, joints may have been anywhere on the way:
-    after a stall, the last trajectory's stop is known by its ends.
+    It covers the last `seconds`; `period` [s] is that of the commands. Blocks make the time to add
+    a command independent of the rate. Blocks without a command, as after a stall, get the range
+    between the commands before and after them.
     """
 
     def __init__(self, n: int, seconds: float, period: float) -> None:
@@ -91,10 +82,10 @@ class CommandHistory:
         self._ages = np.arange(count)
         self._numbers = np.full(count, -count - 1, np.int64)
         self._lowest, self._highest = np.zeros((2, count, n))
-        self._last, self._last_q = math.inf, np.zeros(n)  # the number and q of the last command
+        self._last, self._last_q = math.inf, np.zeros(n)  # block number and q of the last command
 
     def add(self, q: Array, now: float) -> None:
-        """Take what is commanded (n,) now [s]."""
+        """Add the command q (n,) of the time `now` [s]."""
         number, size = math.floor(now / self._duration), self._numbers.size
         if number - self._last > 1:
             between = np.arange(max(self._last + 1, number - size + 1), number, dtype=np.int64)
@@ -113,7 +104,7 @@ class CommandHistory:
             np.maximum(highest, q, out=highest)
 
     def until(self, now: float) -> Commanded | None:
-        """The commands up to now; None where there are none."""
+        """Return the ranges of the commands up to `now` [s]; None if there are none."""
         numbers = math.floor(now / self._duration) - self._ages
         rows = numbers % self._numbers.size
         valid = self._numbers[rows] == numbers
@@ -128,9 +119,9 @@ class CommandHistory:
 
 
 class UsualLag:
-    """How long [s] a robot takes to be where it was commanded to be: `seconds`, as learned.
+    """The usual time from a command to the robot being there: `seconds` [s], learned.
 
-    It is the longest lag in the last whole LAG_TIME of motion.
+    It is the longest lag of the last complete LAG_TIME of motion.
     """
 
     def __init__(self, delay: float) -> None:
@@ -138,21 +129,18 @@ class UsualLag:
         self._longest, self._time = 0.0, 0.0
 
     def learn(self, lag: float, duration: float) -> None:
-        """Take the lag of a sample in motion, `duration` [s] after the one before."""
+        """Learn from the lag [s] of a sample in motion, `duration` [s] after the previous one."""
         self._longest, self._time = max(self._longest, lag), self._time + duration
         if self._time >= LAG_TIME:
             self.seconds, self._longest, self._time = self._longest, 0.0, 0.0
 
 
-class Following:
-    """Watches the following errors of commanded joints, from their first sample on.
+class FollowingErrorMonitor:
+    """Monitors the following errors of commanded joints, from their first sample on.
 
-    continuous (k,) : joints with endless turns, of all k
-    commanded : indices of the joints that commands are published for
-    period : [s] between commands
-    delay : [s] how much later than commanded the trajectories have the joints there
+    continuous : (k,) mask of joints with endless turns, among all k joints
 
-    Times [s] are of one clock: of commands when they hold, of samples when they were measured.
+    Times [s] are of one clock: when commands take effect, and when samples were measured.
     """
 
     def __init__(
@@ -169,44 +157,41 @@ class Following:
         self._commanded = np.isin(self._every, commanded)
         self._watched = np.zeros(n, bool)
         self._counts = np.zeros(n, np.intp)
-        self._since = np.full(n, math.inf)  # the first sample of each run beyond
+        self._since = np.full(n, math.inf)  # [s] first of the consecutive samples beyond the limit
         self._lag = UsualLag(delay)
-        self._still: tuple[Array, float] | None = None  # where joints stand, since when
-        self._off_then = np.zeros(n)  # how far off they were then,
+        self._still: tuple[Array, float] | None = None  # where joints stand still, and since when
+        self._excess_then = np.zeros(n)  # their excess at that time
         self._then = Commanded(
             np.zeros((1, n)), np.zeros((1, n)), np.zeros(1)
         )  # of these commands
-        # Where they stood; when they had to leave; when they were still there.
-        self._stood: tuple[Array, float, float] | None = None
+        # A robot that seems to stand still: positions, when it had to move, when last seen there.
+        self._suspect: tuple[Array, float, float] | None = None
         self._latest = math.inf
-        self.sag = np.zeros(n)
-        """[rad or m] How far (n,) joints are from their command where both rest."""
-        self.errors = np.zeros(n)
-        """[rad or m] The last following error of each joint."""
-        self.behind: list[int] = []
-        """The joints that do not follow: several samples in a row say so."""
-        self.stands = False
-        """Whether the robot stands although it would have begun to move, as it usually does."""
+        self.sag = np.zeros(n)  # [rad or m] measured minus commanded where both rest
+        self.errors = np.zeros(n)  # [rad or m] the last following errors
+        self.behind: list[int] = []  # joints that do not follow, by several consecutive samples
+        self.stands = False  # whether the robot stands still longer than its usual lag
 
     def command(self, q: Array, now: float) -> None:
-        """Take what is commanded (k,) now [s]."""
+        """Add the command q (k,) of the time `now` [s]."""
         self._history.add(q, now)
 
     def watch(self, joints: Joints) -> None:
-        """Watch these joints from now on, where they are commanded: they are measured."""
+        """Monitor those of these joints that are commanded, from now on."""
         self._watched[joints] = self._commanded[joints]
 
     def measure(
         self, q: Array, joints: Joints, allowed: Array, time: float, *, standstill: bool = True
     ) -> None:
-        """Compare the measured positions (k,) of some joints with what was commanded.
+        """Compare the measured positions q[joints] of the time `time` [s] with the commands.
 
-        standstill : find out whether the robot stands, too
+        allowed : (k,) [rad or m] largest following errors
+        standstill : whether to detect a standstill and to learn the lag, too
         """
         commanded = self._history.until(time)
         if commanded is None:
             return
-        self.errors[joints] = np.abs(self._off(q, commanded.since(math.inf)))[0, joints]
+        self.errors[joints] = np.abs(self._excess(q, commanded.since(math.inf)))[0, joints]
         beyond = (self.errors > allowed) & self._watched
         fresh = np.zeros(self._every.size, bool)
         fresh[joints] = True
@@ -221,33 +206,33 @@ class Following:
             self._learn_lag(q, commanded, time)
 
     def forget(self) -> None:
-        """Begin anew: what was measured until now does not count."""
+        """Restart the detection: past samples do not count."""
         self._counts[:] = 0
         self.behind, self.stands, self._still = [], False, None
 
     def note_late_start(self, q: Array, time: float) -> None:
-        """Learn from a robot that was taken for one that stands, and moves after all: it lags.
+        """Learn the lag of a robot that was reported as standing still, and now moves.
 
-        One that is far away at once has moved meanwhile: only its states stood.
+        A robot that is far away at once has moved meanwhile: only its states were late.
         """
-        if self._stood is None:
+        if self._suspect is None:
             return
-        place, due, last = self._stood
-        way = np.abs(q - place)[self._watched].max(initial=0.0)
-        if way <= LEFT:
-            self._stood = place, due, time
+        position, due, last = self._suspect
+        distance = np.abs(q - position)[self._watched].max(initial=0.0)
+        if distance <= MOVED_ON:
+            self._suspect = position, due, time
             return
-        if math.sqrt(way) <= math.sqrt(LEFT) + math.sqrt(0.5 * STARTING) * (time - last):
+        if math.sqrt(distance) <= math.sqrt(MOVED_ON) + math.sqrt(0.5 * STARTING) * (time - last):
             self._lag.seconds = min(max(time - due, self._lag.seconds), WINDOW)
-        self._stood = None
+        self._suspect = None
 
     def is_at(self, q: Array, measured: Array, allowed: Array) -> bool:
-        """Whether the watched joints are, but for the errors allowed, measured at q (k,)."""
+        """Return whether monitored joints are measured within `allowed` of q (k,)."""
         apart = np.abs(self._differences.between(measured, q, self._every))
         return bool((apart <= allowed)[self._watched].all())
 
-    def _off(self, q: Array, commanded: Commanded) -> Array:
-        """How far (k, n), and to which side, each joint is outside of each range commanded."""
+    def _excess(self, q: Array, commanded: Commanded) -> Array:
+        """Return the signed distance (k, n) of each joint q (n,) to each commanded range."""
         middle = 0.5 * (commanded.lowest + commanded.highest)
         reach = 0.5 * (commanded.highest - commanded.lowest)
         apart = self._differences.between(q, middle, self._every)
@@ -255,25 +240,25 @@ class Following:
         return off
 
     def _detect_standstill(self, q: Array, commanded: Commanded, time: float) -> None:
-        """Find out whether the robot stands."""
+        """Set `stands` and `sag` by the measured q (n,)."""
         watched, late = self._watched, self._lag.seconds + LATE
         recent = commanded.since(late)
         if (recent.highest - recent.lowest <= STILL)[0, watched].all():
-            self.sag = self._off(q, recent)[0]  # the command has not moved for so long
+            self.sag = self._excess(q, recent)[0]  # the command has not moved for so long
         if self._still is None or (np.abs(q - self._still[0]) > STILL)[watched].any():
             self._still = q.copy(), time
-            self._off_then, self._then = self._off(q, recent)[0], recent
-        off = np.abs(self._off(q - self._off_then, recent)[0])
-        # Where joints sag, how far depends on the pose: what they were commanded then counts.
+            self._excess_then, self._then = self._excess(q, recent)[0], recent
+        off = np.abs(self._excess(q - self._excess_then, recent)[0])
+        # A sag depends on the pose, so sagging joints compare the commands of then and now.
         then = self._then
         gap = np.maximum(recent.lowest - then.highest, then.lowest - recent.highest)[0]
-        is_late = (np.where(np.abs(self.sag) > LEFT, gap, off) > LEFT)[watched].any()
-        was_led = (commanded.range_since(WINDOW) > LEFT)[watched].any()
+        is_late = (np.where(np.abs(self.sag) > MOVED_ON, gap, off) > MOVED_ON)[watched].any()
+        was_led = (commanded.range_since(WINDOW) > MOVED_ON)[watched].any()
         self.stands = bool(is_late and was_led and time - self._still[1] >= LATE)
-        self._stood = (q.copy(), time - late, time) if self.stands else None
+        self._suspect = (q.copy(), time - late, time) if self.stands else None
 
     def _learn_lag(self, q: Array, commanded: Commanded, time: float) -> None:
-        """Learn the lag of the robot while it moves."""
+        """Learn the lag while the robot moves: the age of the newest command that q matches."""
         watched = self._watched
         duration = time - self._latest
         if 0.0 < duration < LEARNED:
@@ -282,7 +267,7 @@ class Following:
         is_fast = (commanded.range_since(FAST_TIME) > FAST)[watched].any()
         if self.stands or not is_fast or not 0.0 < duration < LONGEST_STEP:
             return
-        off = np.abs(self._off(q - self.sag, commanded))[:, watched]
-        fits = np.flatnonzero((off <= LEFT).all(axis=1))
-        if fits.size:  # else it is nowhere where it was commanded to be
+        off = np.abs(self._excess(q - self.sag, commanded))[:, watched]
+        fits = np.flatnonzero((off <= MOVED_ON).all(axis=1))
+        if fits.size:  # else the robot matches no command
             self._lag.learn(float(commanded.ages[fits[0]]), duration)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where goals are given: the frame of a header, as a transform to the robot's root link.
+"""Frames of goals: the transform from the frame of a header to the robot's root link.
 
-A goal is transformed once. If its stamp is zero, by the frame as it is now: that of a moving link
-by the commanded q. Otherwise by the frame as it was at the stamp, if it moves: a link with the q
-of then (`configuration_history`), other frames as tf2 knows them (`tf_frames`). The robot's own
-links come first. Nothing here waits: a frame that may become known in a moment is Pending.
+A goal is transformed once. With a zero stamp, the present pose of the frame counts: for a link,
+that at the commanded q. Otherwise the pose at the stamp counts: for a link, that at the q of then
+(`configuration_history`), for other frames that of tf2 (`tf_frames`). A name that is both a link
+and a tf2 frame means the link. Nothing here waits: a frame that may become known soon raises
+Pending.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from ik_core.maths.rotations import Array
 from ..conversions import Refused
 from ..texts import cut
 
+# Longest name of a frame: for longer ones, no search for similar names of links, which is slow.
 LONGEST_NAME = 256
-"""Characters of a frame; links with similar names are not looked for where there are more."""
 
 
 class Pending(Refused):
-    """A frame that is not known yet, but may be soon."""
+    """A frame that is unknown, but may become known soon."""
 
 
 class NotYet(Pending):
-    """A frame that is known, but only until some ns before the stamp, by `what`."""
+    """A frame whose newest pose is older than the stamp, by `ahead` [ns]; `what` gave it."""
 
     def __init__(self, ahead: int, what: str) -> None:
         text = f'the stamp is {1e-9 * ahead:.3f} s newer than {what}'
@@ -38,37 +39,37 @@ class NotYet(Pending):
 
 
 def too_old(age: int, oldest: int) -> Refused:
-    """What to raise for a stamp of that age [ns], where the history begins that long ago [ns]."""
+    """Return the error for a stamp of this age [ns], if the history begins `oldest` [ns] ago."""
     text = f'the stamp is {1e-9 * age:.3f} s old; the frame is known for the last'
     return Refused('stamp_too_old', f'{text} {1e-9 * oldest:.3f} s')
 
 
 class FrameSource(Protocol):
-    """Something that knows frames outside the robot."""
+    """A source of frames outside the robot, such as tf2."""
 
     def lookup(self, target: str, source: str, stamp: int = 0) -> Array:
-        """The (4, 4) transform from frame `source` to frame `target`; Refused where unknown.
+        """Return the transform (4, 4) from frame `source` to frame `target`; Refused if unknown.
 
-        stamp [ns] : when; 0 stands for the latest that is known. NotYet where that is older
+        stamp : [ns] the time; 0 for the latest transform. NotYet if the latest one is older
 
         May be called from any thread.
         """
 
 
 class History(Protocol):
-    """Where the joints were."""
+    """A history of joint positions."""
 
     def at(self, time: int, joints: Sequence[int]) -> Array:
-        """The positions of these joints at a time [ns]; NaN where nothing is known of a joint.
+        """Return the positions of these joints at a time [ns]; NaN for joints without a history.
 
-        NotYet and Refused where that is too late and too early.
+        Raises NotYet for a time after the newest position, and Refused for one before the oldest.
         """
 
 
 class Frames:
-    """The frames of a robot, and those of another source where it does not know one.
+    """The frames of a robot, and those of another source for names that are no links.
 
-    prefix : what others put before the names of the links, see `frame_prefix`
+    prefix : the prefix of names of links in messages, as the parameter `frame_prefix`
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class Frames:
         self._still = frozenset(robot.chain(base_link))
 
     def in_root(self, frame_id: str, q: Array, stamp: int = 0) -> Array:
-        """The (4, 4) transform from a frame to the root link's, for joint positions q (n,).
+        """Return the transform (4, 4) from a frame to the root link's, at joint positions q (n,).
 
-        stamp [ns] : of a frame that moves, as it was then, by the history; 0: as it is
+        stamp : [ns] a moving frame has its pose of this time, by the history; 0: its present one
 
-        An empty frame is base_link, and links may have the prefix. Refused when nobody knows the
-        frame.
+        An empty name means base_link; names of links may have the prefix. Refused if the frame is
+        unknown.
         """
         name = frame_id.removeprefix('/')
         if len(name) > LONGEST_NAME:
@@ -116,7 +117,7 @@ class Frames:
             raise
 
     def _then(self, link: str, q: Array, stamp: int) -> Array:
-        """q (n,) with the joints between the base and a link where they were at a stamp [ns]."""
+        """Return q (n,) with joints between base and link at their positions of the stamp [ns]."""
         joints = [i for i in self._robot.chain(link) if i not in self._still]
         if stamp == 0 or not joints or self._history is None:
             return q

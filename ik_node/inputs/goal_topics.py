@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals by topic: a callback turns a message into an instruction for the tracker.
+"""Goals by topic: callbacks turn messages into instructions for the tracker.
 
-Frames, units and checks are dealt with here and nowhere else. The next tick takes the
-instructions from the inbox (`take`). Of several goals for a tip between two ticks the last one
-counts. A message that can't be used is refused when it comes, and the goal before stays. One whose
-frame is not known yet, or not yet at its stamp, waits (`waiting_goals`).
+All conversions of frames and units, and all checks, are here. The next tick takes the instructions
+from the inbox (`take`); of several goals for a tip it gets the last one. A message that can't be
+used is refused on receipt, and the previous goal stays. A goal whose frame is not known yet, or
+not yet at its stamp, waits (`waiting_goals`).
 """
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ from ..parameters.node_options import NodeParameters
 from ..robot_model import Model, twist_topic
 from .configuration_history import ConfigurationHistory
 from .goal_frames import Frames, FrameSource, NotYet, Pending
-from .joint_goals import asked_positions, check_joint_goal
+from .joint_goals import check_joint_goal, requested_positions
 from .planar import complete
 from .subscriptions import LARGEST, Inputs, survived
 from .waiting_goals import Arrival, WaitingGoals
 
+# Keys of joint goals in the inbox: those that replace the goals of tips, and those for joints that
+# move no tip.
 ALL_JOINTS, AUXILIARY_JOINTS = -1, -2
-"""Where the inbox has joint goals: in place of the goals of tips, and of joints that no tip needs.
-"""
+# Largest message [bytes] with goals for all tips: a thousand poses or joints.
 LARGEST_ARRAY = 64_000
-"""Largest message [bytes] with goals for all tips: a thousand poses or joints."""
-JOINT_GOALS = 10
-"""Length of the queue of joint goals, since each may name other joints."""
+JOINT_GOALS = 10  # length of the queue of joint goals, since each may name other joints
 
 
 Goal = SetGoal | SetTwist | MoveTo
@@ -56,8 +55,8 @@ Goal = SetGoal | SetTwist | MoveTo
 class Goals:
     """The goals of a node: its subscriptions, and an inbox of instructions for the next tick.
 
-    `ready` gives the model that goals are for, or raises Refused; `seconds` the time of the
-    clock that ticks follow.
+    `ready` returns the robot model that goals are for, or raises Refused; `seconds` the time
+    [s] of the ticks' clock.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Goals:
         self._by_tip = Inputs(node, health, overridable=True)
         self._inbox: dict[int, Goal] = {}  # by tip
         self._waiting = WaitingGoals()
-        self._count = self._handled = 0  # of goals that came; the one that is handled now
+        self._count = self._handled = 0  # goals received; number of the one in hand
 
     def open(self) -> None:
         """Subscribe to the topics that do not depend on the robot."""
@@ -91,9 +90,9 @@ class Goals:
         listen(TwistStamped, '~/delta_twist_cmds', partial(self._on_twist, 0), waits=False)
         self._common.listen(JointState, 'joint_goal', self._on_joints, JOINT_GOALS, LARGEST_ARRAY)
 
-    def open_tips(self, model: Model) -> None:
-        """Subscribe to the topics of this model's tips, in place of those before."""
-        self.close_tips()
+    def subscribe_tips(self, model: Model) -> None:
+        """Subscribe to the topics of this model's tips, in place of the previous ones."""
+        self.unsubscribe_tips()
         commanded = model.parameters.node.output == 'joint_state'
         self._history.begin(model.robot.n, commanded=commanded)
         prefix = model.parameters.node.frame_prefix
@@ -106,18 +105,18 @@ class Goals:
             handler = partial(self._on_twist, tip)
             listen(TwistStamped, twist_topic(link), handler, tip, waits=False)
 
-    def close_tips(self) -> None:
+    def unsubscribe_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
         self._by_tip.close()
         self.drop()
 
     def close(self) -> None:
-        """Unsubscribe from all."""
+        """Unsubscribe from all topics."""
         self._common.close()
-        self.close_tips()
+        self.unsubscribe_tips()
 
     def poll(self) -> None:
-        """Handle what came, and what came before its frame was known."""
+        """Handle the received messages, and retry the goals that wait for their frames."""
         self._common.poll()
         self._by_tip.poll()
         for arrival in self._waiting.newest_first():
@@ -134,9 +133,11 @@ class Goals:
         *,
         waits: bool = True,
     ) -> bool:
-        """Handle a goal that came, for a tip or None for all; return whether it was taken.
+        """Handle a received goal for a tip, or None for all; return False if it has to wait.
 
-        One whose frame is not known yet waits, where it may. Raises what `handler` does.
+        waits : whether it may wait until its frame is known
+
+        Raises the errors of `handler`.
         """
         self._count += 1
         tips = self._tips if tip is None else frozenset((tip,))
@@ -151,7 +152,7 @@ class Goals:
         return True
 
     def _handle(self, arrival: Arrival) -> bool:
-        """Handle a goal; return whether that has an end: False where it has to wait."""
+        """Handle a goal; return False if it has to wait."""
         self._handled = arrival.number
         try:
             arrival.handle()
@@ -172,19 +173,19 @@ class Goals:
         return True
 
     def drop(self) -> None:
-        """Forget the goals that no tick has taken yet."""
+        """Drop the goals that no tick has taken yet."""
         self._inbox.clear()
         self._waiting.clear()
 
     def take(self) -> Iterator[Goal]:
-        """Take the instructions that came since the last tick, one by one."""
+        """Remove and yield the instructions received since the last tick."""
         if self._inbox:
             self._health.note_goal()
         while self._inbox:
             yield self._inbox.pop(next(iter(self._inbox)))
 
     def refuse_older_than(self, seconds: float, refused: Refused) -> None:
-        """Refuse the goals that have waited for a tick for so long [s]."""
+        """Refuse the goals in the inbox that are older than `seconds`."""
         now = self._seconds()
         for tip, goal in list(self._inbox.items()):
             if goal.now is not None and now - goal.now >= seconds:
@@ -192,13 +193,13 @@ class Goals:
                 self._health.refuse('goals', refused)
 
     def put(self, tip: int, goal: Array) -> None:
-        """Store a goal (4, 4) in the root link's frame for the next tick. Raises InvalidGoal."""
+        """Store a tip's goal (4, 4), in the root link's frame. Raises InvalidGoal."""
         self._store(tip, SetGoal(tip, goal, self._seconds()))
 
     def put_joints(self, positions: Mapping[str, float]) -> None:
-        """Store a joint goal, positions by name, in place of all goals of tips.
+        """Store a joint goal, positions [rad or m] by name, in place of all goals of tips.
 
-        One of joints that no tip needs goes beside them.
+        A goal that only names joints that move no tip is stored in addition to them.
         """
         model = self._ready()
         check_joint_goal(model, positions)
@@ -217,7 +218,7 @@ class Goals:
         self.put_joints(self._ready().home)
 
     def _store_joints(self, key: int, positions: Mapping[str, float]) -> None:
-        """Put a joint goal into the inbox, last, with what those before ask of other joints."""
+        """Store a joint goal; previous joint goals keep the positions of other joints."""
         for each in (ALL_JOINTS, AUXILIARY_JOINTS):
             before = self._inbox.get(each)
             if not (isinstance(before, MoveTo) and isinstance(before.q, Mapping)):
@@ -232,7 +233,7 @@ class Goals:
         self._inbox[key] = MoveTo(positions, self._seconds())
 
     def _store(self, tip: int, goal: Goal) -> None:
-        """Put the goal of a tip into the inbox, in place of what joint goals ask of its joints."""
+        """Store the goal of a tip; a previous joint goal keeps the joints that move no tip."""
         self._waiting.drop(self._handled, [tip])
         before = self._inbox.pop(ALL_JOINTS, None)
         if isinstance(before, MoveTo) and isinstance(before.q, Mapping):
@@ -243,7 +244,7 @@ class Goals:
         self._inbox[tip] = goal
 
     def last(self, model: Model, tip: int) -> Array:
-        """A tip's last goal (4, 4); without one, the pose that it is commanded to have."""
+        """Return a tip's last goal (4, 4); without one, its commanded pose."""
         new = self._inbox.get(tip)
         if isinstance(new, SetGoal):
             return new.target
@@ -251,7 +252,7 @@ class Goals:
         return model.tip_pose(tip) if before is None else before
 
     def on_pose(self, tip: int, message: PoseStamped) -> Array:
-        """Store the goal of a message, and return it, (4, 4) in the root link's frame."""
+        """Store the goal of a message; return it (4, 4) in the root link's frame."""
         goal = self._frame_of(self._ready(), message) @ pose_to_transform(message.pose)
         self.put(tip, goal)
         return goal
@@ -267,12 +268,12 @@ class Goals:
         waits: bool = True,
         largest: int = LARGEST,
     ) -> None:
-        """Subscribe to goals of a tip, None for all; see `receive`."""
+        """Subscribe to goals of a tip, or None for all; `receive` handles them."""
         receive = partial(self.receive, topic, handler, tip, waits=waits)
         inputs.listen(kind, topic, receive, largest=largest)
 
     def _on_planar_pose(self, message: PoseStamped) -> None:
-        """A goal for the first tip by x, y and yaw; the rest is that of the goal before."""
+        """Store a goal for the first tip: x, y and yaw, with the rest of the previous goal."""
         model = self._ready()
         frame = self._frame_of(model, message)
         current = np.linalg.inv(frame) @ self.last(model, 0)
@@ -287,11 +288,11 @@ class Goals:
             raise Refused('wrong_length', text)
         frame = self._frame_of(model, message)
         goals = [frame @ pose_to_transform(pose) for pose in message.poses]
-        for tip, goal in enumerate(goals):  # all of them are good, or none is taken
+        for tip, goal in enumerate(goals):  # stored only after all were read: all or none
             self.put(tip, goal)
 
     def _on_point(self, message: PointStamped) -> None:
-        """A goal without an orientation keeps that of the goal before, or of the tip."""
+        """Store a position for the first tip, with the orientation of its goal or of the tip."""
         model = self._ready()
         frame = self._frame_of(model, message)
         goal = self.last(model, 0).copy()
@@ -299,9 +300,9 @@ class Goals:
         self.put(0, goal)
 
     def _on_twist(self, tip: int, message: TwistStamped) -> None:
-        """Jog a tip: velocities of its origin, along and about the axes of the frame."""
+        """Store a twist of a tip: velocities of its origin, in the axes of the frame."""
         model = self._ready()
-        self._check_stamp(model, message.header)  # it is for now: in the frame as it is
+        self._check_stamp(model, message.header)  # a twist refers to the frame's present pose
         turn = self._frames.in_root(message.header.frame_id, model.tracker.q)[:3, :3]
         linear, angular = _speeds(*twist_to_vectors(message.twist), model.parameters)
         self._store(tip, SetTwist(tip, turn @ linear, turn @ angular, self._seconds()))
@@ -312,12 +313,12 @@ class Goals:
         self._count += 1
         self._handled = self._count
         positions = read_joint_state(message, set(message.name))
-        self.put_joints(asked_positions(model, positions))
+        self.put_joints(requested_positions(model, positions))
 
     def _frame_of(self, model: Model, message: Any) -> Array:
-        """A message's frame in the root's, at its stamp if it moves.
+        """Return the pose (4, 4) of a message's frame in the root's, at its stamp.
 
-        Refused for an old stamp where goals time out.
+        Refused if goals time out and the stamp is too old.
         """
         self._check_stamp(model, message.header)
         frame = message.header.frame_id
@@ -335,7 +336,7 @@ class Goals:
 
 
 def _speeds(linear: Array, angular: Array, parameters: NodeParameters) -> tuple[Array, Array]:
-    """The velocities [m/s], [rad/s] of a twist; unitless ones are shares of a full speed."""
+    """Return velocities [m/s], [rad/s]; unitless twists are fractions of the full speeds."""
     if parameters.node.command_in_type == 'speed_units':
         return linear, angular
     if max(np.abs(linear).max(), np.abs(angular).max()) > 1.0:

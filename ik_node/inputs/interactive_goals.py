@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goals dragged in RViz: an interactive marker with six degrees of freedom for every tip.
 
-A marker stands where its tip is to go: at the tip's goal, or at the tip where it has none, so it
-follows the robot until it is grabbed and stays where it is let go. While a client holds it, it is
-the client's, and every pose it is dragged to is a goal, checked like one that comes by topic. What
-is refused puts the marker back.
+A marker is at the tip's goal, or at the tip if it has no goal. So it follows the robot until it is
+dragged, and stays where it is released. While a client holds it, the node does not move it, and
+every pose it is dragged to is a goal, checked like one from a topic. If a goal is refused, the
+marker returns to the last one.
 
 Needs the package interactive_markers, which no other module imports.
 """
@@ -41,33 +41,29 @@ from ..robot_model import Model
 from ..texts import MIDDLEWARE_ERRORS, sentence
 from .goal_topics import Goals
 
-TOPIC = '~/interactive_goals'
-"""RViz's display InteractiveMarkers asks for this as its namespace."""
+TOPIC = '~/interactive_goals'  # RViz's display InteractiveMarkers asks for this as its namespace
 
+# [s] A client that holds a marker and is silent for longer counts as gone: RViz sends feedback
+# several times a second.
 HOLD_TIMEOUT = 2.0
-"""[s] After this silence the client that holds a marker counts as gone: RViz sends feedback
-several times a second.
-"""
 
+# Length of the queue: in a shorter one, the last pose before the release could be lost.
 FEEDBACK_DEPTH = 10
-"""Length of the queue: of one message, the last pose before the mouse button goes up could be
-lost.
-"""
 
 MARKER_SIZE = 0.25
 BALL_SIZE = 0.06
+# Markers are not moved by less [m, or element of the rotation matrix]: nobody would see it.
 SMALLEST_MOVE = 1e-6
-"""A marker that would move by less [m, or a rotation matrix's element] is not moved."""
 
 S = math.sqrt(0.5)
+# Orientations (xyzw) of the controls: each acts along or about its own x axis.
 AXES = {'x': (S, 0.0, 0.0, S), 'y': (0.0, 0.0, S, S), 'z': (0.0, -S, 0.0, S)}
-"""A control acts along, or about, its own x axis; these quaternions (xyzw) turn it."""
 
 
 class InteractiveGoals:
-    """The markers of a node, and the goals that they are dragged to.
+    """The interactive markers of a node, and the goals they are dragged to.
 
-    `menu` has what a right click offers, by title.
+    `menu` has the actions of the context menu, by title.
     """
 
     def __init__(
@@ -82,13 +78,13 @@ class InteractiveGoals:
         self._goals = goals
         self._menu = dict(menu)
         self._server: Any = None
-        self._said = False
+        self._has_logged = False
         self._shown: list[Array] = []
         self._held_until: dict[int, float] = {}
         self._dragged: set[int] = set()
 
     def open(self, model: Model) -> None:
-        """Offer markers for the tips of this model, in place of those before."""
+        """Show markers for the tips of this model, in place of the previous ones."""
         self.close()
         package = self._package(model.parameters.node.interactive_markers)
         if package is None:
@@ -112,7 +108,7 @@ class InteractiveGoals:
         self._server.applyChanges()
 
     def follow(self) -> None:
-        """Put every marker that nobody holds where its tip is to go; called now and then."""
+        """Move each marker that no client holds to its tip's goal; called periodically."""
         if self._server is None:
             return
         now = time.monotonic()
@@ -124,7 +120,7 @@ class InteractiveGoals:
         self._server.applyChanges()
 
     def close(self) -> None:
-        """Take the markers away."""
+        """Remove the markers."""
         if self._server is not None:
             self._server.shutdown()
             self._server = None
@@ -132,14 +128,14 @@ class InteractiveGoals:
         self._dragged.clear()
 
     def _package(self, wanted: str) -> Any:
-        """The package interactive_markers; None where it is not wanted, or missing."""
+        """Return the package interactive_markers; None if it is not wanted, or not installed."""
         if wanted == 'false':
             return None
         try:
             return importlib.import_module('interactive_markers')
         except ImportError:
-            if not self._said:
-                self._said, log = True, self._node.get_logger()
+            if not self._has_logged:
+                self._has_logged, log = True, self._node.get_logger()
                 say = log.warning if wanted == 'true' else log.info
                 say('no markers to drag: the package interactive_markers is not installed')
             return None
@@ -149,7 +145,7 @@ class InteractiveGoals:
         self._server.setPose(link, transform_to_pose(pose))
 
     def _on_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
-        """Whatever a client sends, the node goes on; compare `inputs`."""
+        """Handle feedback of a client; count or log its errors."""
         try:
             self._handle(feedback)
         except Refused as refused:
@@ -169,18 +165,21 @@ class InteractiveGoals:
         released = event == InteractiveMarkerFeedback.MOUSE_UP
         if event == InteractiveMarkerFeedback.POSE_UPDATE:
             self._dragged.add(tip)
-        elif not released and event != InteractiveMarkerFeedback.KEEP_ALIVE:  # the button is down
+        elif not released and event != InteractiveMarkerFeedback.KEEP_ALIVE:  # a new drag begins
             self._dragged.discard(tip)
         self._held_until[tip] = 0.0 if released else time.monotonic() + HOLD_TIMEOUT
         try:
             if tip in self._dragged:
                 self._drag(tip, feedback)
         finally:
-            if released:  # its pose is the last one of the drag
+            if released:  # a release has the last pose of the drag
                 self._dragged.discard(tip)
 
     def _drag(self, tip: int, feedback: InteractiveMarkerFeedback) -> None:
-        """The server has moved the marker as if in its own frame, and checked nothing."""
+        """Store the pose of the feedback as a goal, and show the marker at the goal in force.
+
+        The server has moved the marker already, ignoring the frame of the feedback.
+        """
         message = PoseStamped(header=feedback.header, pose=feedback.pose)
         goal = self._shown[tip]
         try:
@@ -196,9 +195,11 @@ class InteractiveGoals:
 
 
 def six_dof_marker(link: str, root_link: str, pose: Array, menu: list[str]) -> InteractiveMarker:
-    """A marker that moves along and turns about all axes; `pose` is (4, 4) in root_link's frame.
+    """Return a marker that moves along and turns about all axes.
 
-    Its stamp is zero: a client then gives poses in this frame too, wherever it moves to.
+    pose : (4, 4) in the frame of root_link
+
+    Its stamp is zero, so that clients give poses in the same frame, even if that moves.
     """
     marker = InteractiveMarker(name=link, description=link, scale=MARKER_SIZE)
     marker.header.frame_id = root_link
@@ -218,7 +219,7 @@ def six_dof_marker(link: str, root_link: str, pose: Array, menu: list[str]) -> I
 
 
 def _ball() -> InteractiveMarkerControl:
-    """The handle in the middle: moves in the plane of the screen, and turns with the Ctrl key."""
+    """Return the handle in the middle: moves in the screen plane, turns with the Ctrl key."""
     ball = Marker(type=Marker.SPHERE, color=ColorRGBA(r=1.0, g=1.0, b=1.0, a=0.5))
     ball.scale.x = ball.scale.y = ball.scale.z = BALL_SIZE
     return InteractiveMarkerControl(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint goals: which positions of which joints a robot can be sent to."""
+"""Checks of joint goals: joints that can be moved, positions within their limits."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from ik_core.robot.limits import LARGEST_POSITION
 from ..conversions import Refused
 from ..robot_model import Model
 
-FITS = 1e-6
-"""[rad or m] A joint this near to where it is anyway is asked for nothing."""
+FITS = 1e-6  # [rad or m] a joint this near to its position needs no motion: rounding
 
 
-def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
-    """The positions without those of mimic and fixed joints that are there anyway.
+def requested_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
+    """Return the positions without mimic and fixed joints that are at theirs.
 
-    So the node's own joint_states are joint goals. A mimic joint is where its driver puts it, by
-    its position among these or else by its command; a frozen joint, or one that is not published,
-    where it is commanded to be. Refused for a mimic joint that is elsewhere.
+    So the node's own joint_states are valid joint goals. A mimic joint must be in line with its
+    driver, at its requested or else its commanded position. A frozen joint, or one that is not
+    published, must be at its command. Refused for a mimic joint that is not in line.
     """
     robot = model.robot
     steerable = {robot.joint_names[i] for i in model.steerable_joints()}
@@ -31,7 +30,7 @@ def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, f
     q = commanded.copy()
     for joint in positions.keys() & set(robot.joint_names):
         q[robot.joint_index(joint)] = positions[joint]
-    due, asked, drivers = robot.joint_values(q), {}, []
+    due, requested, drivers = robot.joint_values(q), {}, []
     for joint, position in positions.items():
         if joint in robot.mimic_joints:
             driver = robot.mimic_joints[joint].joint
@@ -42,13 +41,13 @@ def asked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, f
                 )
                 raise Refused('mimic_joint', f'{text}: give the position of {driver} alone')
         elif joint in steerable or joint not in robot.joint_names:
-            asked[joint] = position
+            requested[joint] = position
         elif abs(position - commanded[robot.joint_index(joint)]) > FITS:
-            asked[joint] = position  # refused with a reason
-    if drivers and not asked:
+            requested[joint] = position  # check_joint_goal refuses it with a reason
+    if drivers and not requested:
         text = f'only mimic joints are named: give the position of {", ".join(drivers)}'
         raise Refused('mimic_joint', text)
-    return asked
+    return requested
 
 
 def check_joint_goal(model: Model, positions: Mapping[str, float]) -> None:

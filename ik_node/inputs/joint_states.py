@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robot is, as joint_states say: the start of the motion, and whether it is followed.
+"""Monitoring of joint_states: the start of the motion, and whether the robot follows it.
 
-Where commands go to a controller, the command integrates itself. The measured state is where it
-begins; from then on each tick compares the two. The result is one state (`feedback`), which says
-whether goals are followed, what is published, and where the command begins anew.
+The command begins at the measured state. From then on it integrates itself, and each tick compares
+it with the measured state. The result is one state (`feedback`), which determines whether goals
+are followed, whether commands are published, and when the command restarts at measured positions.
 
-A robot that does not follow is never led on without it. The command stops, and goes to where the
-robot rests:
+If the robot does not follow, the command stops, and goes to where the robot rests:
 
-- Commands that are published move there within all limits. They never step.
-- Trajectories end at rest: none is published until the robot rests. Then one message sends the
-  controller to where the robot is, in so much time that it would get there within all limits from
-  wherever the last message has led it; the controller itself begins where it measures the robot.
-  So nothing jumps, whether the robot stood or only its states did.
+- Published positions move there within all limits, without a step.
+- Trajectories end at rest, and no other is published until the robot rests. Then one message sends
+  the controller to the measured positions. It allows enough time to get there within all limits
+  from wherever the last message has led the robot; the controller begins where it measures the
+  robot. So nothing jumps, whether the robot stood still or only its states did.
 """
 
 from __future__ import annotations
@@ -39,63 +38,59 @@ from ..joint_limits import limits_with_mimics
 from ..outputs.codes import StatusCode
 from ..outputs.commands import OUTPUTS
 from ..outputs.diagnostics import Diagnostics
-from ..robot_model import Begin, Model
+from ..robot_model import Model, Restart
 from ..texts import cut
 from .configuration_history import ConfigurationHistory
 from .controller_activity import ControllerActivity
 from .feedback import (
     KEPT,
-    Act,
     Agreeing,
     Cause,
     Diverged,
     MovedExternally,
+    Observation,
+    Reaction,
     Returning,
     Rules,
     Sagging,
-    Seen,
     State,
     Waiting,
-    acts,
     after_reset,
     before_first_command,
     may_publish,
     must_brake,
     next_state,
+    reactions,
     status_of,
 )
-from .following_error import Following
+from .following_error import FollowingErrorMonitor
 from .measured_state import Joints, MeasuredState
 from .speed_scaling import SpeedScaling
 from .state_clock import StateClock
 from .subscriptions import Inputs
 
-LARGEST_STATE = 200_000
-"""Largest joint state [bytes]: more than a thousand joints have long names."""
+LARGEST_STATE = 200_000  # largest joint state [bytes]: more than a thousand joints have long names
+# [s] The shortest time of a message that sends a controller to where the robot is.
 LEAST_RETURN = 0.1
-"""[s] The shortest time of a message that sends a controller to where the robot is."""
-UNDISTURBED = 1e-3
-"""[s] Two clocks that are read in so short a time were read together,"""
-ATTEMPTS = 5
-"""of so many attempts."""
-UNHEARD = 2.0
-"""[s] Joints without states are named in the log each time this has gone by."""
-Due = Instruction | Begin
+UNDISTURBED = 1e-3  # [s] readings of two clocks farther apart in time are repeated,
+ATTEMPTS = 5  # at most this often
+UNHEARD = 2.0  # [s] period of log messages that name joints without states
+Due = Instruction | Restart
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
 
 class Return(NamedTuple):
-    """A message to a controller: be at rest at q (n + m,), see `Model.with_mimics`, in so long."""
+    """A message that sends a controller to rest at q (n + m,) within `seconds`."""
 
     q: Array
     seconds: float
 
 
 class FeedbackMonitor:
-    """Compares a model's commands with joint_states, where those are not the node's own.
+    """Compares a model's commands with joint_states, unless the node publishes those itself.
 
-    It moves nothing: what is due it returns as instructions for the tracker. `seconds` gives the
-    time of the clock that ticks follow.
+    It moves nothing, but returns instructions for the tracker. `seconds` returns the time [s] of
+    the ticks' clock.
     """
 
     def __init__(
@@ -117,15 +112,16 @@ class FeedbackMonitor:
 
     def _forget(self) -> None:
         self._state: State = Waiting(Cause.FIRST_STATES)
-        self._return_seconds: float | None = None  # of a Return that has to be sent
+        self._return_seconds: float | None = None  # duration of a Return that has to be sent
         self._named_sag: frozenset[str] = frozenset()
         self._must_follow = False
-        self._resting_since = self._rests_from = math.inf  # [s] the command; and what was sent
+        # [s] Since when the command rests, and since when the last trajectory has ended, too.
+        self._resting_since = self._rests_from = math.inf
         self._last_command = -math.inf  # [s]
         self._samples = 0
 
     def open(self, model: Model) -> None:
-        """Listen for this model, in place of the one before. Raises InvalidOption."""
+        """Subscribe for this model, in place of the previous one. Raises InvalidOption."""
         self.close()
         node, robot = model.parameters.node, model.robot
         topic, self._compares = 'joint_states', node.output != 'joint_state'
@@ -142,7 +138,9 @@ class FeedbackMonitor:
         self._sends_trajectories = node.output == 'joint_trajectory'
         period = model.tracker.period
         delay = node.trajectory_delay + 1.5 * period if self._sends_trajectories else 0.0
-        self._following = Following(measured.continuous, commanded, period, delay)
+        self._following_error = FollowingErrorMonitor(
+            measured.continuous, commanded, period, delay
+        )
         self._ending = node.trajectory_delay + 4.0 * period
         self._waits_since = self._seconds()
         self._input.listen(JointState, topic, self._take, qos_profile_sensor_data, LARGEST_STATE)
@@ -160,7 +158,7 @@ class FeedbackMonitor:
             )
 
     def close(self) -> None:
-        """Stop listening, and forget what came."""
+        """Unsubscribe, and reset the state."""
         self._input.close()
         self._controller.close()
         self._speed_scaling.close()
@@ -170,16 +168,16 @@ class FeedbackMonitor:
         self._health.moved_externally = False
 
     def poll(self) -> None:
-        """Handle what came."""
+        """Handle the received messages."""
         self._controller.poll()
         self._speed_scaling.poll()
         self._input.poll()
 
-    # What others ask
+    # Queries of the node
 
     @property
     def obstacle(self) -> StatusCode | None:
-        """Why goals are refused; None where there is no reason."""
+        """The status for which goals are refused; None if they are accepted."""
         return None if self._measured is None else status_of(self._state)
 
     @property
@@ -194,14 +192,14 @@ class FeedbackMonitor:
 
     @property
     def must_brake(self) -> bool:
-        """Whether the command brakes in the next tick, whatever its goals ask for."""
+        """Whether the command brakes in the next tick, regardless of its goals."""
         model = self._model
         if model is None or not self._compares or not model.was_started:
             return False
         return must_brake(self._state, self._rules(model))
 
     def begin(self, model: Model) -> tuple[bool, tuple[Due, ...]]:
-        """Whether the model can start, and from where; not while that is not known."""
+        """Return whether the model can start, and the instructions that set its start."""
         measured = self._measured
         if measured is None:
             return True, ()
@@ -216,17 +214,20 @@ class FeedbackMonitor:
         self._samples, self._waits_since, self._health.concerns = samples, now, ()
         self._health.moved_externally = False
         self._state = Agreeing(np.zeros(len(measured.names)), is_new=True)
-        return True, (self._begin(model),)
+        return True, (self._restart(model),)
 
     def reset(self) -> None:
-        """Start from where the robot is as soon as it rests."""
+        """Restart at the measured positions as soon as the robot rests."""
         if self._measured is not None and self._compares:
             after = after_reset(self._state)
             if after is not self._state:
                 self._change(after)
 
     def may_publish(self, model: Model, rested: bool) -> bool:
-        """Whether what was commanded in this tick is published; `rested`: before it."""
+        """Return whether the command of this tick is published.
+
+        rested : whether the command was at rest before the tick
+        """
         measured = self._measured
         if measured is None or not self._compares:
             return True
@@ -247,43 +248,44 @@ class FeedbackMonitor:
         return may
 
     def due_return(self, model: Model) -> Return | None:
-        """The message that sends the controller to where the command began, if one is due."""
+        """Return the message that sends the controller to the restarted command, if one is due."""
         seconds = self._return_seconds
         return None if seconds is None else Return(model.all_positions, seconds)
 
     def note_return_sent(self) -> None:
-        """It is sent, so the controller is on its way from now on."""
+        """Note that the message of `due_return` was sent, so that the return takes its time."""
         seconds, self._return_seconds = self._return_seconds, None
         if isinstance(self._state, Returning) and seconds is not None:
             until = self._last_command + seconds + self._ending
             self._state = replace(self._state, until=until)
 
     def compare(self, model: Model, command: Command, due: float, now: float) -> tuple[Due, ...]:
-        """Compare commands with joint_states after each tick; what the command has to do.
+        """Compare the command with joint_states after a tick; return instructions for the tracker.
 
-        due, now [s]: when the tick was due, from when on its command holds, and what time it is.
+        due : [s] the deadline of the tick, from which on its command holds
+        now : [s] the present time
         """
         measured = self._measured
         if measured is None or not self._compares:
             return ()
-        self._following.command(model.all_positions, due)
+        self._following_error.command(model.all_positions, due)
         period, self._last_command = max(due - self._last_command, 0.0), due
         self._note_rest(model, command, due)
         self._note_arrival(measured, model, command)
         if measured.age(now) > model.parameters.node.state_timeout:
-            self.poll()  # states that wait, since this process hung, are not lost
+            self.poll()  # after a stall of this process, states wait in the queue
             now = self._seconds()
-        rules, seen = self._rules(model), self._see(measured, model, period, due, now)
+        rules, seen = self._rules(model), self._observe(measured, model, period, due, now)
         before = self._state
         after = next_state(before, seen, rules)
         if seen.command_rests and isinstance(after, Agreeing):
-            self._following.sag = after.by
+            self._following_error.sag = after.offset
         if after is before:
             return ()
         self._change(after, measured, model, now)
-        return self._acts(before, rules, measured, model)
+        return self._react(before, rules, measured, model)
 
-    # What is seen
+    # Observations
 
     @property
     def _has_ended(self) -> bool:
@@ -298,10 +300,10 @@ class FeedbackMonitor:
             model.parameters.node.after_not_following == 'wait',
         )
 
-    def _see(
+    def _observe(
         self, measured: MeasuredState, model: Model, period: float, due: float, now: float
-    ) -> Seen:
-        """What is seen in this tick; whether the robot rests only where that counts."""
+    ) -> Observation:
+        """Return the observation of this tick; `robot_rests` is computed only if it matters."""
         state, command = self._state, model.all_positions
         difference = measured.away_from(command)
         rests = self._rests_from < math.inf
@@ -313,7 +315,7 @@ class FeedbackMonitor:
             is_outside = bool(((q < limits.lower) | (q > limits.upper)).any())
             if self._sends_trajectories:
                 seconds = return_time(difference, model) + self._ending
-        return Seen(
+        return Observation(
             now=due,
             period=min(period, 1.0),
             difference=difference,
@@ -324,8 +326,8 @@ class FeedbackMonitor:
             must_follow=self._must_follow,
             is_lost=measured.age(now) > model.parameters.node.state_timeout,
             robot_rests=robot_rests,
-            is_behind=bool(self._following.behind),
-            stands=self._following.stands,
+            is_behind=bool(self._following_error.behind),
+            stands=self._following_error.stands,
             is_off=self._controller.is_off,
             paused=model.tracker.paused,
             is_outside=is_outside,
@@ -333,13 +335,13 @@ class FeedbackMonitor:
         )
 
     def _note_rest(self, model: Model, command: Command, now: float) -> None:
-        """Note since when the command rests, and whether the robot has to follow it."""
+        """Update the times at rest, and whether the robot has to follow the command."""
         tracker, at_rest = model.tracker, model.at_rest
         no_goal = command.status in RESTING or (tracker.paused and not tracker.has_goals)
         self._resting_since = min(self._resting_since, now) if at_rest else math.inf
         has_ended = self._has_ended if self._sends_trajectories else at_rest
         self._rests_from = min(self._rests_from, now) if at_rest and has_ended else math.inf
-        # A controller that becomes active holds the robot by itself, so it may sag anew.
+        # A controller that becomes active takes over the load, so the robot may sag anew.
         self._rests_from = max(self._rests_from, self._controller.active_since)
         if self._sends_trajectories:
             self._must_follow = not has_ended
@@ -347,15 +349,15 @@ class FeedbackMonitor:
             self._must_follow = not (at_rest and (no_goal or tracker.paused))
 
     def _note_arrival(self, measured: MeasuredState, model: Model, command: Command) -> None:
-        """A goal is reached when the robot is there, not only the command."""
+        """Set `on_the_way` if the command has reached its goal, and the robot has not."""
         self._health.on_the_way = command.status is TrackStatus.REACHED and not (
-            self._following.is_at(
+            self._following_error.is_at(
                 model.with_mimics(command.q), measured.all_positions, model.following_errors
             )
         )
 
     def _take(self, message: JointState) -> None:
-        """Note what a message says; Refused where it can't be right."""
+        """Take the positions of a message; Refused if they are implausible."""
         measured, model = self._measured, self._model
         if measured is None or model is None:
             return
@@ -375,7 +377,7 @@ class FeedbackMonitor:
             raise Refused('implausible_state', '; '.join(doubts))
 
     def _read_clocks(self, message: JointState) -> tuple[float, float | None]:
-        """The time [s], and the lateness of a message then; read again if a stall came between."""
+        """Return the time [s] and the lateness [s] of a message, read without a stall between."""
         before = self._seconds()
         for _ in range(ATTEMPTS):
             lateness = self._clock.lateness(message.header.stamp)
@@ -386,7 +388,7 @@ class FeedbackMonitor:
         return now, lateness
 
     def _compare_clocks(self, message: JointState) -> None:
-        """Warn where the controller would play trajectories at other times than they say."""
+        """Warn if the clock of the controller differs, so that it plays trajectories shifted."""
         difference = self._clock.difference(message.header.stamp)
         if difference is not None:
             side = 'behind' if difference > 0.0 else 'ahead of'
@@ -405,24 +407,24 @@ class FeedbackMonitor:
         *,
         is_stamped: bool,
     ) -> None:
-        """Compare what was measured with what was commanded, while the robot has to follow."""
-        self._following.watch(joints)
+        """Compare measured positions with commands, while the robot has to follow."""
+        self._following_error.watch(joints)
         if not self._must_follow or not isinstance(self._state, Agreeing):
-            self._following.forget()
-            self._following.note_late_start(measured.all_positions, time)
+            self._following_error.forget()
+            self._following_error.note_late_start(measured.all_positions, time)
             return
         governor, seconds = model.governor, time - self._last_command
         if self._sends_trajectories and seconds > 1.5 * governor.period:
-            # Ticks did not come: the robot goes into the stop of the last trajectory.
+            # Ticks are overdue, so the robot executes the stop of the last trajectory.
             q = model.with_mimics(position_in_stop(governor, seconds))
-            self._following.command(q, time)
-        # By receipt, a bunch of states that came late would look like a standstill.
+            self._following_error.command(q, time)
+        # Without stamps, a burst of late states would look like a standstill.
         standstill = is_stamped and self._sends_trajectories
-        self._following.measure(
+        self._following_error.measure(
             measured.all_positions, joints, model.following_errors, time, standstill=standstill
         )
 
-    # What follows
+    # Changes of the state
 
     def _change(
         self,
@@ -431,7 +433,7 @@ class FeedbackMonitor:
         model: Model | None = None,
         now: float = 0.0,
     ) -> None:
-        """Go on in this state, and report what is new."""
+        """Enter a state, and report it."""
         before, self._state = self._state, after
         self._health.moved_externally = self.moved_externally
         if isinstance(after, Agreeing):
@@ -441,7 +443,7 @@ class FeedbackMonitor:
         elif type(after) is not type(before) or isinstance(after, Waiting):
             if not isinstance(after, Returning):
                 self._return_seconds, self._health.concerns = None, ()
-            self._following.forget()
+            self._following_error.forget()
             if measured is not None:
                 self._report(before, after, measured, model, now)
 
@@ -453,7 +455,7 @@ class FeedbackMonitor:
         model: Model | None,
         now: float,
     ) -> None:
-        """Warn of what keeps goals from being followed; give the reasons to the status."""
+        """Log why goals are not followed, and set the reasons of the status."""
         health, cause = self._health, after.cause if isinstance(after, Waiting) else None
         if cause is Cause.LOST_STATES:
             assert model is not None
@@ -477,18 +479,18 @@ class FeedbackMonitor:
         elif isinstance(after, MovedExternally):
             self._log('others move the robot: the command waits until it rests')
         if cause in (Cause.LOST_STATES, Cause.CONTROLLER) or isinstance(after, Diverged):
-            measured.forget_rest()  # it may move late
+            measured.forget_rest()  # the robot may still move, late
 
     def _differences_text(
         self, before: State, measured: MeasuredState, model: Model
     ) -> tuple[str, ...]:
-        """Why the robot does not follow: joints with their differences."""
+        """Return why the robot does not follow: joints with their following errors."""
         if isinstance(before, Waiting):
             off = self._controller.is_off
             what = 'its controller was not active' if off else 'it did not rest'
             return (f'{what} within {KEPT:g} s: its goals are dropped',)
         names, units, allowed = measured.names, measured.units, model.following_errors
-        errors, behind = self._following.errors, self._following.behind
+        errors, behind = self._following_error.errors, self._following_error.behind
         if not behind:
             errors = np.abs(measured.away_from(model.all_positions))
             behind = np.flatnonzero(errors > allowed).tolist()
@@ -499,18 +501,18 @@ class FeedbackMonitor:
         return tuple(texts) or ('it stopped again where it had stopped before',)
 
     def _log_sag(self, state: Sagging, measured: MeasuredState, model: Model) -> None:
-        """Log once of each joint that it rests beside its command."""
+        """Log the joints that sag, each once."""
         tolerances = model.state_tolerances
         joints = [
             i
-            for i in np.flatnonzero(np.abs(state.by) > tolerances).tolist()
+            for i in np.flatnonzero(np.abs(state.offset) > tolerances).tolist()
             if measured.names[i] not in self._named_sag
         ]
         if not joints:
             return
         self._named_sag |= {measured.names[i] for i in joints}
         texts = [
-            f'{measured.names[i]} by {abs(state.by[i]):.3g} {measured.units[i]} '
+            f'{measured.names[i]} by {abs(state.offset[i]):.3g} {measured.units[i]} '
             f'(state_tolerance.{measured.names[i]} is {tolerances[i]:.3g})'
             for i in joints
         ]
@@ -525,7 +527,7 @@ class FeedbackMonitor:
     def _log_what_is_missing(
         self, measured: MeasuredState, model: Model, unknown: tuple[str, ...], now: float
     ) -> None:
-        """Log now and then what is waited for, and what comes in its place."""
+        """Log every UNHEARD seconds which joints are missing, and which others came."""
         if now - self._waits_since < UNHEARD:
             return
         self._waits_since = now
@@ -537,54 +539,57 @@ class FeedbackMonitor:
         came = f'; joint_states name {listed(others)}, which this robot has not' if others else ''
         self._health.warn('missing_states', f'waiting for joint_states of {listed(missing)}{came}')
 
-    def _acts(
+    def _react(
         self, before: State, rules: Rules, measured: MeasuredState, model: Model
     ) -> tuple[Due, ...]:
-        """The instructions that the change of the state asks for."""
+        """Return the instructions of the reactions to a change of the state."""
         due: list[Due] = []
-        for act in acts(before, self._state, rules):
-            if act is Act.STOP:
+        for reaction in reactions(before, self._state, rules):
+            if reaction is Reaction.STOP:
                 due.append(Stop())
-            elif act is Act.MOVE:
+            elif reaction is Reaction.MOVE:
                 due.append(MoveTo(measured.q, nearest=False))
-            elif act is Act.LEAD:  # from wherever the last message led it
-                way = measured.away_from(model.all_positions)
-                self._return_seconds = return_time(way, model)
-            elif act is not Act.END_MOVE:
-                due.append(self._begin(model, keep_goals=act is Act.BEGIN_WITH_GOALS))
+            elif reaction is Reaction.SEND_RETURN:
+                difference = measured.away_from(model.all_positions)
+                self._return_seconds = return_time(difference, model)
+            elif reaction is not Reaction.END_MOVE:
+                due.append(
+                    self._restart(model, keep_goals=reaction is Reaction.RESTART_WITH_GOALS)
+                )
             elif model.tracker.joint_goal is not None:
                 due.append(Reset(model.tracker.q))
         if isinstance(self._state, Agreeing) and not isinstance(before, Agreeing):
             self._rests_from = self._last_command  # the robot may sag from here on
         return tuple(due)
 
-    def _begin(self, model: Model, *, keep_goals: bool = False) -> Begin:
-        """Begin where the robot is measured now."""
+    def _restart(self, model: Model, *, keep_goals: bool = False) -> Restart:
+        """Return the instruction to restart at the measured positions."""
         assert self._measured is not None
         timeout = model.parameters.node.state_timeout
         mimics = self._measured.mimics(self._seconds(), timeout)
-        return Begin(self._measured.q, mimics, keep_goals)
+        return Restart(self._measured.q, mimics, keep_goals)
 
 
-def return_time(way: Array, model: Model) -> float:
-    """How long [s] a controller may take for a cubic from rest to rest within all limits.
+def return_time(displacement: Array, model: Model) -> float:
+    """Return the time [s] of a cubic from rest to rest within all limits, and LEAST_RETURN.
 
-    way (n + m,) : see `Model.with_mimics`; its sign does not count. Some time more, as long as a
-        message may be on its way.
+    displacement : (n + m,) [rad or m], mimic joints last; its sign does not count
+
+    LEAST_RETURN is added for the time that the message takes.
     """
     rows = limits_with_mimics(model.robot, model.parameters, model.limits)
     _, _, velocity, acceleration, jerk = rows
-    way = np.abs(way)
+    distance = np.abs(displacement)
     seconds = (
-        1.5 * way / velocity,
-        np.sqrt(6.0 * way / acceleration),
-        np.cbrt(12.0 * way / jerk),
+        1.5 * distance / velocity,
+        np.sqrt(6.0 * distance / acceleration),
+        np.cbrt(12.0 * distance / jerk),
     )
     return float(np.max(seconds)) + LEAST_RETURN
 
 
 def position_in_stop(governor: Governor, seconds: float) -> Array:
-    """Where the joints (n,) are so long [s] after the last step, if they brake from then on."""
+    """Return the positions (n,) `seconds` after the last step, if the joints brake from it on."""
     ticks, q, dq = governor.stop_knots()
     tick = seconds / governor.period + 0.5  # the first knot lies half a period before that step
     k = int(np.searchsorted(ticks, tick, side='right')) - 1

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a robot is, put together from samples, none of which is believed blindly.
+"""The measured positions of a robot, from samples that are checked for plausibility.
 
-A sample is what one message says of one joint. It is refused
+A sample is the position of one joint in one message. It is refused if
 
-- far outside the limits of the joint, where no joint can be,
-- and where the joint could not have come to in the time since the last sample, until several
-  samples in a row agree: then it is there, however it came there.
+- it is far outside the limits of the joint,
+- or the joint could not have moved there since the last sample. It is accepted nevertheless once
+  several consecutive samples agree.
 
 Drivers report a joint with endless turns within one turn, or with all of its turns. Each sample is
-taken for the copy of its angle that is nearest to the sample before, and the first one for the
-copy that is nearest to the last command: so measured angles have the turns of the commands.
+shifted by whole turns to the angle nearest to the previous sample, and the first one to that
+nearest to the last command. So measured angles have the turns of the commands.
 
-A motion begins from a measured state only where all joints rest (`Rest`).
+A motion begins from a measured state only if all joints rest (`RestDetector`).
 """
 
 from __future__ import annotations
@@ -27,75 +27,68 @@ from ik_core.maths.rotations import Array
 
 from ..joint_limits import LEAST_TOLERANCE, mimic_unit
 
+# A joint rests if at least REST_SAMPLES samples agree over REST_TIME [s], and the slope of the
+# line through them is below REST_SPEED [rad/s or m/s].
 REST_TIME = 0.2
-"""[s] Over at least this time the samples of a joint at rest agree,"""
 REST_SPEED = 0.01
-"""[rad/s or m/s] and the slope of a line through them is below this,"""
 REST_SAMPLES = 3
-"""of this many samples at least."""
-WATCHED = 0.3
-"""[s] Samples older than this do not count, as long as there are enough younger ones."""
-REMEMBERED = 512
-"""Samples of a joint: as many as may come in that time."""
-TINY = 1e-30
-"""[s^2] Against a division by 0 where there is but one moment."""
+WATCHED = 0.3  # [s] older samples do not count, if there are REST_SAMPLES newer ones
+REMEMBERED = 512  # samples kept of a joint: as many as may come in WATCHED
+TINY = 1e-30  # [s^2] prevents a division by 0 if all samples have the same time
+# This many consecutive samples, over JUMP_TIME [s], prove a position that a joint could not have
+# moved to.
 JUMPED = 5
-"""This many samples in a row, over JUMP_TIME [s], prove that a joint is where it could not have
-come to."""
 JUMP_TIME = 0.05
-HALF_A_TURN = math.pi
-"""[rad] A joint that turns may be so far outside its limits: a description may allow less than the
-robot can do, but not by that much. One that slides may be by its range, and SHORTEST [m] at least.
-"""
+# Plausible distance outside the limits, since descriptions may allow less than the robot can do:
+# HALF_TURN [rad] for a joint that turns; for one that slides its range, and at least SHORTEST [m].
+HALF_TURN = math.pi
 SHORTEST = 0.1
+# [rad or m] Largest plausible position without limits: larger angles have no digits left for the
+# position within a turn.
 FARTHEST = 1e8
-"""[rad or m] Nor may a joint without limits be farther away: such an angle has no digits left that
-say where the joint is within its turn.
-"""
+# A plausible speed is at most this multiple of the velocity limit: robots are pushed, or swing.
 FASTER = 1.5
-"""A robot that is pushed, or swings, may exceed the velocity of its description so much,"""
-BUNCHED = 0.05
-"""and so many seconds may messages come too late, the next one right behind them."""
-TURN = 2.0 * math.pi
+BUNCHED = 0.05  # [s] delay of a message after which the next one may follow at once
+FULL_TURN = 2.0 * math.pi
 Joints = NDArray[np.intp]
 
 
 class Differences:
-    """Differences of positions [rad or m]; joints with endless turns have the same one each turn.
+    """Differences of positions [rad or m]; whole turns of joints with endless turns do not count.
 
-    Drivers may give the angle of such a joint within a turn, or with all of its turns.
+    Drivers report the angle of such a joint within a turn, or with all of its turns.
     """
 
     def __init__(self, continuous: NDArray[np.bool_]) -> None:
-        self._turns = np.where(continuous, TURN, 0.0)
+        self._turns = np.where(continuous, FULL_TURN, 0.0)
         self._any = bool(continuous.any())
 
     def between(self, q: Array, other: Array, joints: Joints) -> Array:
-        """q - other, of some joints, by the shorter way round."""
+        """Return q - other of some joints, without whole turns."""
         difference: Array = q - other
         if self._any:
-            difference -= self._turns[joints] * np.rint(difference / TURN)
+            difference -= self._turns[joints] * np.rint(difference / FULL_TURN)
         return difference
 
     def nearest(self, q: Array, near: Array, joints: Joints) -> Array:
-        """The copies of q, of some joints, that are nearest to `near`; q where that is NaN."""
+        """Return q of some joints, shifted by whole turns nearest to `near`; unshifted for NaN."""
         if not self._any:
             return q
-        turns = np.rint((q - near) / TURN)
+        turns = np.rint((q - near) / FULL_TURN)
         return q - self._turns[joints] * np.where(np.isnan(near), 0.0, turns)
 
 
-class Runs:
-    """For each joint, how many samples in a row agree with the first of them, and how long."""
+class AgreeingRuns:
+    """Runs of consecutive samples of each joint that agree with the first one of the run."""
 
     def __init__(self, differences: Differences, n: int) -> None:
         self._differences = differences
         self._first = np.zeros(n)
         self._count = np.zeros(n, np.intp)
-        self._times = np.full((2, n), math.inf)  # of the first and the last sample
+        self._times = np.full((2, n), math.inf)  # [s] of the first and the last sample of each run
 
     def add(self, joints: Joints, q: Array, now: float, tolerance: Array) -> None:
-        """Take samples; one farther than the tolerance from the first of its run begins anew."""
+        """Add samples; one beyond the tolerance from the first of its run begins a new run."""
         apart = np.abs(self._differences.between(q, self._first[joints], joints))
         new = (apart > tolerance) | np.isinf(self._times[0, joints])
         begin = joints[new]
@@ -104,17 +97,17 @@ class Runs:
         self._count[joints] += 1
 
     def end(self, joints: Joints) -> None:
-        """Begin anew with the next samples of these joints."""
+        """End the runs of these joints."""
         self._count[joints], self._times[:, joints] = 0, math.inf
 
     def last(self, joints: Joints, count: int, seconds: float) -> NDArray[np.bool_]:
-        """Whether the runs of some joints have so many samples, over so many seconds."""
+        """Return a mask of the joints whose runs have `count` samples and span `seconds`."""
         first, last = self._times[:, joints]
         return (self._count[joints] >= count) & (last >= first + seconds)
 
 
-class Rest:
-    """Whether joints rest, by their samples of the last WATCHED [s]."""
+class RestDetector:
+    """Detects which joints rest, by their samples of the last WATCHED [s]."""
 
     def __init__(self, n: int) -> None:
         self._times = np.full((n, REMEMBERED), -math.inf)
@@ -122,19 +115,19 @@ class Rest:
         self._counts = np.zeros(n, np.intp)
 
     def add(self, joints: Joints, q: Array, now: float) -> None:
-        """Take samples of some joints; where the clock jumped back, begin anew."""
+        """Add samples of some joints; drop the previous ones if the clock jumped back."""
         newest = self._times[joints, (self._counts[joints] - 1) % REMEMBERED]
         self.forget(joints[newest > now])
-        place = self._counts[joints] % REMEMBERED
-        self._times[joints, place], self._q[joints, place] = now, q
+        column = self._counts[joints] % REMEMBERED
+        self._times[joints, column], self._q[joints, column] = now, q
         self._counts[joints] += 1
 
     def forget(self, joints: Joints) -> None:
-        """Begin anew with the next samples of these joints."""
+        """Drop the samples of these joints."""
         self._times[joints], self._counts[joints] = -math.inf, 0
 
     def joints(self, joints: Joints, tolerance: Array) -> NDArray[np.bool_]:
-        """Mask of joints that rest, by a tolerance of each."""
+        """Return a mask of the joints that rest, with a tolerance [rad or m] for each."""
         times, counts = self._times[joints], self._counts[joints]
         newest = times.max(axis=1)
         last_few = times[np.arange(joints.size), (counts - REST_SAMPLES) % REMEMBERED]
@@ -152,15 +145,15 @@ class Rest:
 
 
 class MeasuredState:
-    """The positions of a robot's joints, from messages that may have some joints only.
+    """The measured positions of a robot, from messages that may have only some of the joints.
 
-    robot, needed : `needed` are the joints without which nothing can start; the others stay in
-        the middle of their limits until they are measured
-    commanded : where joints were commanded to be last, by name, as far as they were
-    mimics : the mimic joints whose positions count, too, where they are measured
+    needed : the joints that a start needs; others count as in the middle of their limits until
+        they are measured
+    commanded : last commands of joints, by name
+    mimics : the mimic joints whose positions count, too, if they are measured
 
-    Times [s] are of one clock; `tolerance` [rad or m] is how much samples of a robot at rest may
-    differ, a number or one for each joint (n + m,).
+    Times [s] are of one clock; `tolerance` [rad or m] is the largest difference between samples of
+    a joint at rest, a number or (n + m,).
     """
 
     def __init__(
@@ -192,14 +185,13 @@ class MeasuredState:
         self._latest = -math.inf
         turns = np.array([unit == 'rad' for unit in self.units])
         span = self._upper - self._lower
-        margin = np.where(turns, HALF_A_TURN, np.maximum(span, SHORTEST))
+        margin = np.where(turns, HALF_TURN, np.maximum(span, SHORTEST))
         self._lowest, self._highest = self._lower - margin, self._upper + margin
         self.continuous = np.append(robot.continuous, (turns & np.isinf(upper - lower))[self._n :])
         self._differences = Differences(self.continuous)
-        self._rest = Rest(n)
-        self._elsewhere = Runs(self._differences, n)
-        self.others: set[str] = set()
-        """Names of joints that came in messages without any joint of this robot."""
+        self._rest = RestDetector(n)
+        self._elsewhere = AgreeingRuns(self._differences, n)
+        self.others: set[str] = set()  # joints of messages without any joint of this robot
 
     @property
     def joints(self) -> Mapping[str, int]:
@@ -213,14 +205,14 @@ class MeasuredState:
 
     @property
     def all_positions(self) -> Array:
-        """The measured positions (n + m,), mimic joints included, a copy.
+        """The measured positions (n + m,), mimic joints last, a copy.
 
-        Joints that were never measured are somewhere.
+        Joints that were never measured have arbitrary positions.
         """
         return self._q.copy()
 
     def mimics(self, now: float, timeout: float) -> dict[str, float]:
-        """The measured positions of mimic joints, by name, where they came in that time [s]."""
+        """Return measured positions of mimic joints, by name, if newer than `timeout` [s]."""
         self._follow_clock(now)
         return {
             self.names[i]: float(self._q[i])
@@ -235,10 +227,10 @@ class MeasuredState:
         tolerance: float | Array,
         time: float | None = None,
     ) -> tuple[Joints, list[str]]:
-        """Take finite samples by name: which joints are believed, and doubts of others.
+        """Take finite samples [rad or m] by name; return the accepted joints, and doubts.
 
-        A doubt is a sentence that says why a sample is refused. The samples came `now`, and were
-        measured at `time`, by default now.
+        A doubt is a sentence that says why a sample is refused. The samples were received at `now`
+        [s] and measured at `time` [s], by default now.
         """
         self._follow_clock(now)
         time = now if time is None else time
@@ -249,7 +241,7 @@ class MeasuredState:
         if not possible.all():
             doubts += [self._beyond(i, value) for i, value in _pairs(joints, q, ~possible)]
             joints, q = joints[possible], q[possible]
-        believed = self._is_there(joints, q, time, self._of(tolerance, joints))
+        believed = self._is_there(joints, q, time, self._tolerances(tolerance, joints))
         if not believed.all():
             doubts += [self._too_far(i, value, time) for i, value in _pairs(joints, q, ~believed)]
             self._rest.forget(joints[~believed])
@@ -261,26 +253,26 @@ class MeasuredState:
         return joints, doubts
 
     def age(self, now: float) -> float:
-        """Seconds since the oldest of the last news of the needed joints; inf before any."""
+        """Return the largest age [s] of the needed joints' newest samples; inf without one."""
         self._follow_clock(now)
         return now - float(self._received[self._needed].min(initial=now))
 
     def rests(self, tolerance: float | Array) -> bool:
-        """Whether all needed joints rest, and the mimic joints that are measured."""
+        """Return whether all needed joints and all measured mimic joints rest."""
         joints = self._moving
-        return bool(self._rest.joints(joints, self._of(tolerance, joints)).all())
+        return bool(self._rest.joints(joints, self._tolerances(tolerance, joints)).all())
 
-    def _of(self, tolerance: float | Array, joints: Joints) -> Array:
-        """The tolerances of some joints."""
+    def _tolerances(self, tolerance: float | Array, joints: Joints) -> Array:
+        """Return the tolerances [rad or m] of some joints."""
         return np.maximum(np.broadcast_to(tolerance, self._q.shape)[joints], LEAST_TOLERANCE)
 
     def never_heard(self, names: Sequence[str]) -> list[str]:
-        """Those of some joints that no message has had."""
+        """Return those of the names that no message has had."""
         return [name for name in names if self._received[self._index[name]] == -math.inf]
 
     @property
     def _moving(self) -> Joints:
-        """The joints that have to rest: the needed ones, and mimic joints with news of late."""
+        """The joints that have to rest: the needed ones, and mimic joints with recent samples."""
         mimics = self._mimics
         if not mimics.size:
             return self._needed
@@ -288,29 +280,19 @@ class MeasuredState:
         return np.append(self._needed, mimics[self._times[mimics] > latest - WATCHED])
 
     def forget_rest(self) -> None:
-        """Count the rest of all joints from their next samples on."""
+        """Drop the samples that show rest: all joints have to rest anew."""
         self._rest.forget(np.arange(self._q.size))
 
     def unknown(self, now: float, timeout: float, tolerance: float | Array) -> tuple[str, ...]:
-        """Name the joints that should rest but do not, or have no sample for that long [s]."""
+        """Return the joints that should rest but do not, or have no sample for `timeout` [s]."""
         self._follow_clock(now)
         joints = self._moving
-        known = self._rest.joints(joints, self._of(tolerance, joints))
+        known = self._rest.joints(joints, self._tolerances(tolerance, joints))
         known &= now - self._received[joints] <= timeout
         return tuple(self.names[i] for i in joints[~known])
 
-    def distance(self, q: Array) -> float:
-        """How far [rad or m] the needed joint is that is farthest from its place in q.
-
-        In q (n + m,) mimic joints with news of late count, too. Whole turns of joints that turn
-        endlessly do not.
-        """
-        joints = self._needed if q.size == self._n else self._moving
-        apart = self._differences.between(self._q[joints], q[joints], joints)
-        return float(np.abs(apart).max(initial=0.0))
-
     def away_from(self, q: Array) -> Array:
-        """How far (n + m,) the joints that count in `distance` are from q (n + m,); others 0."""
+        """Return measured minus q (n + m,) of the joints that have to rest; 0 for others."""
         joints, away = self._moving, np.zeros_like(q)
         away[joints] = self._differences.between(self._q[joints], q[joints], joints)
         return away
@@ -318,7 +300,7 @@ class MeasuredState:
     def _is_there(
         self, joints: Joints, q: Array, now: float, tolerance: Array
     ) -> NDArray[np.bool_]:
-        """Mask of joints that could have come to q, or are there, by several samples in a row."""
+        """Return a mask of joints that could have moved to q, or are proved there by samples."""
         apart = np.abs(self._differences.between(q, self._q[joints], joints))
         seconds = np.maximum(now - self._times[joints], 0.0) + BUNCHED
         there = apart <= FASTER * self._velocity[joints] * seconds + tolerance
@@ -332,7 +314,7 @@ class MeasuredState:
         return there
 
     def _follow_clock(self, now: float) -> None:
-        """Treat old samples as news if the clock jumped back."""
+        """Set the times of old samples to `now` [s] if the clock jumped back."""
         if now < self._latest:
             for times in (self._received, self._times):
                 np.minimum(times, now, out=times)

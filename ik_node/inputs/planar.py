@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planar goals: RViz's 2D Goal Pose sends x, y and a heading, with z = 0 and no tilt.
 
-The parameter `planar_goals` says what is kept of the tip's own height and tilt (roll and pitch)
+The parameter `planar_goals` selects whether the tip keeps its own height and tilt (roll and pitch)
 instead, in the frame of the goal.
 """
 
@@ -13,14 +13,13 @@ import numpy as np
 
 from ik_core.maths.rotations import Array
 
-STEEP = 1e-6
-"""An x axis with less than this in the plane has no heading; the y axis then gives it."""
+STEEP = 1e-6  # an x axis with a smaller projection on the plane is vertical: y gives the heading
 
 
 def complete(goal: Array, current: Array, keep: str) -> Array:
-    """A planar goal (4, 4) with what `keep` takes from the pose `current` (4, 4).
+    """Return a planar goal (4, 4), completed by parts of the pose `current` (4, 4).
 
-    `keep` is one of PLANAR_GOALS (`parameters.node_options`).
+    keep : the parts, one of PLANAR_GOALS (`parameters.node_options`)
     """
     completed = goal.copy()
     if keep in ('keep_z_roll_pitch', 'keep_z'):
@@ -34,7 +33,7 @@ def complete(goal: Array, current: Array, keep: str) -> Array:
 
 
 def _heading(pose: Array) -> float:
-    """The yaw of fixed-axis roll, pitch, yaw [rad]; roll is 0 where the x axis is vertical."""
+    """Return the yaw [rad] of fixed-axis roll, pitch, yaw; roll is 0 for a vertical x axis."""
     if math.hypot(pose[0, 0], pose[1, 0]) > STEEP:
         return math.atan2(pose[1, 0], pose[0, 0])
     return math.atan2(-pose[0, 1], pose[1, 1])

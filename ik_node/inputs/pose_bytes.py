@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses read from the bytes of a message, without the objects that rclpy makes of them.
+"""Poses read from the bytes of a message, without the message objects of rclpy.
 
-Those are made in Python, a dozen for one pose, with defaults first: where that is done once in a
-while, as with goals, and not in a loop, it takes a good part of a period of 1 ms.
+rclpy makes a dozen Python objects for one pose, with defaults first. For single messages, as
+goals are, that takes a good part of a period of 1 ms.
 
-What is made here has the fields of the messages, by the same names. The layout is plain CDR with
-the lowest byte first (OMG DDSI-RTPS 2.5, 10): each number at a multiple of its size, counted from
-behind the four bytes that say so. What says something else, or is not what it should be, is left
-to rclpy.
+The results have the fields of the messages, by the same names. The layout is plain CDR, little
+endian (OMG DDSI-RTPS 2.5, 10): each number is at a multiple of its size, counted from the end of
+the four bytes of the encapsulation header. rclpy reads messages with another layout.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from typing import Any, NamedTuple
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.serialization import deserialize_message
 
-PLAIN = b'\x00\x01'
-"""How plain CDR with the lowest byte first begins."""
-START = 4
-"""Offset of the message itself."""
+PLAIN = b'\x00\x01'  # identifier of plain CDR, little endian
+START = 4  # [bytes] length of the encapsulation header
 HEAD, COUNT, POSE = struct.Struct('<iII'), struct.Struct('<I'), struct.Struct('<7d')
 
 
@@ -80,7 +77,7 @@ class Poses(NamedTuple):
 
 
 def reader_of(kind: Any) -> Callable[[bytes], Any]:
-    """The reader for messages of a kind: the one above for poses, else rclpy's."""
+    """Return the reader of a message type: the one of this module for poses, else rclpy's."""
     return READERS.get(kind) or partial(deserialize_message, message_type=kind)
 
 
@@ -106,13 +103,13 @@ def _poses(serialized: bytes) -> Poses | PoseArray:
 
 
 def _header(serialized: bytes) -> tuple[Header, int]:
-    """The header, and where it ends. ValueError unless it is plain, with a plain text."""
+    """Return the header and the offset of its end. ValueError for another layout."""
     if serialized[:2] != PLAIN:
         raise ValueError('not plain CDR with the lowest byte first')
     seconds, nanoseconds, size = HEAD.unpack_from(serialized, START)
     begin = START + HEAD.size
     text, end = serialized[begin : begin + size], begin + size
-    if text.find(0) != size - 1:  # which also finds that there is less than it says
+    if text.find(0) != size - 1:  # also detects a message that ends too early
         raise ValueError('the frame has no end, or ends too early')
     return Header(Stamp(seconds, nanoseconds), text[:-1].decode()), end
 
@@ -122,9 +119,9 @@ def _pose(serialized: bytes, at: int) -> Pose:
     return Pose(Position(x, y, z), Orientation(*quaternion))
 
 
-def _aligned(place: int, size: int) -> int:
-    """The first place from this one on where a number of that size may stand."""
-    return place + (START - place) % size
+def _aligned(offset: int, size: int) -> int:
+    """Return the next offset at which a number of this size [bytes] is aligned."""
+    return offset + (START - offset) % size
 
 
 READERS: dict[Any, Callable[[bytes], Any]] = {

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robot comes from: a parameter, a file, or the topic robot_description.
+"""The source of the robot: a parameter, a file, or the topic robot_description.
 
-It is loaded beside the node's own threads, since a large description takes longer than a tick. The
-robot that is moved is published on ~/robot_description, wherever it came from: for programs that
-show it.
+A background thread loads it, since a large description takes longer than a tick. The description
+in use is published on ~/robot_description, whatever its source, for programs that display it.
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ from .subscriptions import Inputs
 TOPIC = 'robot_description'
 IN_FORCE = '~/robot_description'
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-POLL_PERIOD = 0.02
-"""[s] How often a node that loads its robot checks whether it is to end."""
+POLL_PERIOD = 0.02  # [s] between checks for the end of the process, while the robot is loaded
 
 
 class Description:
     """Loads the robot of a node, and another one whenever the topic has another description.
 
-    `stopping` is the event that ends the process; `on_news` is called when loading begins.
-    `source` is the URDF of the robot that was accepted last, as it was when it was loaded: a file
-    may be another one by now.
+    stopping : ends the process
+    on_news : called when loading begins
+
+    `source` is the URDF of the robot in use, as it was when it was loaded: a file may have changed
+    since.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Description:
         self.source: str | bytes = ''
 
     def open(self, parameters: NodeParameters) -> Robot | None:
-        """The robot that the parameters name; None where it comes by topic, listened to then.
+        """Load and return the robot of the parameters; without one, subscribe and return None.
 
-        Raises IkError where it can't be loaded, or the process is to end meanwhile.
+        Raises IkError if it can't be loaded, or if the process ends meanwhile.
         """
         source, log = read_description(parameters), self._node.get_logger()
         if source is None:
@@ -72,27 +72,27 @@ class Description:
         return self._wait()
 
     def close(self) -> None:
-        """Unsubscribe, and forget what is being loaded."""
+        """Unsubscribe, and drop a robot that is being loaded."""
         self._input.close()
         self._loading, self._latest = None, ''
         self._set_source('')
 
     def poll(self) -> None:
-        """Handle what came."""
+        """Handle the received messages."""
         self._input.poll()
 
     @property
     def is_loading(self) -> bool:
-        """Whether a robot is being loaded, or loaded and not taken yet."""
+        """Whether a robot is being loaded, or is loaded and not in use yet."""
         return self._loading is not None
 
     def loaded(self) -> Robot | None:
-        """The robot that is loaded; None while there is none. Raises what loading raised."""
+        """Return the loaded robot; None while there is none. Raises the errors of loading."""
         done = self._loading is not None and self._loading.done
         return self._loading.result()[0] if self._loading and done else None
 
     def taken(self, accepted: bool) -> None:
-        """Report whether the loaded robot was installed or refused."""
+        """Note that the loaded robot was accepted or refused; publish an accepted one."""
         loading, self._loading = self._loading, None
         if accepted and loading is not None:
             self._set_source(loading.result()[1])

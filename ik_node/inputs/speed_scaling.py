@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fraction of its speed at which a controller runs trajectories, as it reports.
+"""The speed scaling of a trajectory controller: the fraction of full speed that it reports.
 
 A JointTrajectoryController with speed scaling reads the fraction from its hardware, for example
-from the slider of a teach pendant, and publishes it in `controller_state`. For where control_msgs
-is installed; that of Humble does not have the fraction.
+from the slider of a teach pendant, and publishes it in `controller_state`. Needs control_msgs;
+Humble's has no such field.
 """
 
 from __future__ import annotations
@@ -20,27 +20,22 @@ from ..outputs.diagnostics import Diagnostics
 from .subscriptions import Inputs
 
 LATEST = QoSProfile(depth=1)
-LARGEST_STATE = 200_000
-"""Largest message [bytes]: six points for more than a thousand joints."""
-LEAST = 0.01
-"""Smaller fractions count as this one: a robot that stands does not follow."""
-INTERVAL = 0.05
-"""[s] The state is read so often: a controller publishes it in each of its cycles."""
-STEP = 0.02
-"""A fraction counts as the next lower multiple of this: measured ones are never steady."""
-FASTER = 2.5 * STEP
-"""The fraction in force rises by more than this, or to 1; it falls by any step."""
+LARGEST_STATE = 200_000  # largest message [bytes]: six points for more than a thousand joints
+LEAST = 0.01  # smallest fraction: at 0 the command would stop, and never start again
+INTERVAL = 0.05  # [s] period of reading the state, which a controller publishes in each cycle
+STEP = 0.02  # fractions are rounded down to multiples of this, since measured ones are noisy
+FASTER = 2.5 * STEP  # the fraction rises only by more than this, or to 1; it falls by any step
 
 
 class SpeedScaling:
-    """Listens to a controller's state while open. `factor`: the fraction in force."""
+    """Reads a controller's state; `factor` is the fraction in use."""
 
     def __init__(self, node: Node, health: Diagnostics, seconds: Callable[[], float]) -> None:
         self._node, self._input, self._seconds = node, Inputs(node, health), seconds
         self.factor, self._polled = 1.0, -math.inf
 
     def open(self, topic: str) -> None:
-        """Listen to the controller whose topic this is, in place of the one before."""
+        """Subscribe for the controller of this command topic, in place of the previous one."""
         self.close()
         controller = self._node.resolve_topic_name(topic).rpartition('/')[0]
         try:
@@ -53,14 +48,14 @@ class SpeedScaling:
             self._input.listen(kind, name, self._take, LATEST, LARGEST_STATE)
 
     def poll(self) -> None:
-        """Handle what came, once in an interval."""
+        """Handle the received messages, once per INTERVAL."""
         now = self._seconds()
         if not self._polled <= now < self._polled + INTERVAL:
             self._polled = now
             self._input.poll()
 
     def close(self) -> None:
-        """Stop listening, and forget what came."""
+        """Unsubscribe, and reset the fraction to 1."""
         self._input.close()
         self.factor, self._polled = 1.0, -math.inf
 

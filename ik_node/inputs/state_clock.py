@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock that stamps joint_states: how far it is from this one, and when states were measured.
+"""The clock of the stamps of joint_states: its difference to this clock, and delays of states.
 
-The controller stamps them, and plays trajectories by the same clock. States take some time to
-come, some longer than others, so the newest of each second counts.
+The controller stamps states, and plays trajectories, by the same clock. States arrive with varying
+delays, so the least delay of each second counts.
 """
 
 from __future__ import annotations
@@ -14,27 +14,25 @@ from builtin_interfaces.msg import Time
 
 from ..conversions import time_to_seconds
 
-WATCHED = 1.0
-"""[s] How long stamps are collected."""
+WATCHED = 1.0  # [s] stamps are collected over this time
+# [s] Plausible ages of the newest stamp; any other means that the clocks differ.
 OLDEST = 0.05
-"""[s] A stamp may be so old when its state comes,"""
 NEWEST = -0.005
-"""Least age [s]."""
+# [s] A stamp with a larger delay, compared with others, is not trusted.
 LATEST = 1.0
-"""[s] A state that comes so late, compared with others, has a stamp that can't be trusted."""
 
 
 class StateClock:
-    """Compares stamps with `now` [s], which gives the time of this computer's ROS clock."""
+    """Compares stamps with `now`, which returns the time [s] of this computer's ROS clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._since = self._age = self._age_before = math.inf
 
     def lateness(self, stamp: Time) -> float | None:
-        """How much longer a state took to arrive than the quickest state lately [s].
+        """Return how much longer [s] a state took to arrive than the quickest recent one.
 
-        It was measured at least so long before it arrived. None if its stamp does not tell.
+        So it was measured at least that long before its arrival. None without a usable stamp.
         """
         seconds, age = time_to_seconds(stamp), 0.0
         least = min(self._age, self._age_before)
@@ -44,9 +42,9 @@ class StateClock:
         return max(age, 0.0) if age <= LATEST else None
 
     def difference(self, stamp: Time) -> float | None:
-        """Take the stamp of a state; by how much the clocks differ [s], once it is known.
+        """Take the stamp of a state; return the difference [s] of the clocks, if they differ.
 
-        None while it is not, where they go together, and for states without a stamp.
+        Returns None while that is not known, if the clocks agree, and for states without a stamp.
         """
         seconds, now = time_to_seconds(stamp), self._now()
         if seconds == 0.0:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions that no message can bring down, taken from without an executor.
+"""Subscriptions that are polled without an executor, and survive any message.
 
 rclpy's executor rebuilds its wait set, over all entities of the node, twice for each message: at
-1 kHz that is most of a period, in which the interpreter keeps the tick waiting. So the executor
-does not know these subscriptions; the node asks for what came shortly before each tick. It takes
-bytes, and converts them only where there are not too many, since converting is what takes long.
+1 kHz that takes most of a period, in which the interpreter delays the tick. So these subscriptions
+are hidden from the executor, and the node polls them shortly before each tick. It reads bytes, and
+converts them only up to a size limit, since the conversion takes long.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ..outputs.diagnostics import Diagnostics
 from ..texts import MIDDLEWARE_ERRORS
 from .pose_bytes import reader_of
 
-LARGEST = 4096
-"""Largest message [bytes] with one pose or twist and the name of a frame."""
+LARGEST = 4096  # largest message [bytes] with one pose or twist and the name of a frame
 
 
 class Inputs:
-    """Subscriptions of a node that come and go together; `poll` handles what they hold.
+    """A group of subscriptions of a node; `poll` handles the received messages.
 
-    Whatever a message does, the node goes on: what a handler refuses is counted by reason, and
-    what it should not have raised is logged. Where they are `overridable`, the parameters
-    `qos_overrides.<topic>.subscription.reliability` choose their reliability.
+    overridable : whether the parameters `qos_overrides.<topic>.subscription.reliability` choose
+        their reliability
+
+    Messages that a handler refuses are counted by reason; unexpected exceptions are logged.
     """
 
     def __init__(self, node: Node, health: Diagnostics, *, overridable: bool = False) -> None:
@@ -56,9 +56,9 @@ class Inputs:
         qos: QoSProfile | int = 1,
         largest: int = LARGEST,
     ) -> None:
-        """Subscribe to a topic, for messages of so many serialized bytes at most.
+        """Subscribe to a topic, for messages of at most `largest` serialized bytes.
 
-        handler : called with a message; for poses `pose_bytes` makes one with the same fields
+        handler : called with a message; for poses, with the same fields, made by `pose_bytes`
         """
         depth, read = qos if isinstance(qos, int) else qos.depth, reader_of(kind)
 
@@ -73,7 +73,7 @@ class Inputs:
             subscription = self._node.create_subscription(
                 kind, topic, receive, qos, callback_group=self._group, **self._options
             )
-        except RuntimeError as error:  # for a value that rclpy does not know
+        except RuntimeError as error:  # rclpy raises it for unknown values of an override
             if not self._options or isinstance(error, MIDDLEWARE_ERRORS):
                 raise
             text = f'qos_overrides of {topic}: {error}; it is reliable or best_effort'
@@ -81,7 +81,7 @@ class Inputs:
         self._subscriptions.append((subscription, depth, receive))
 
     def poll(self) -> None:
-        """Handle what came: of each topic no more messages than its queue holds."""
+        """Handle the received messages: of each topic at most as many as its queue holds."""
         for subscription, depth, receive in self._subscriptions:
             for _ in range(depth):
                 serialized = take(subscription)
@@ -90,14 +90,14 @@ class Inputs:
                 receive(serialized)
 
     def close(self) -> None:
-        """Unsubscribe from all."""
+        """Unsubscribe from all topics."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop()[0])
 
 
 @contextmanager
 def survived(health: Diagnostics, topic: str) -> Iterator[None]:
-    """Count what a message made its handler raise; log it where that should not have been."""
+    """Count a refusal raised by the handler of a message; log an unexpected exception."""
     try:
         yield
     except Refused as refused:

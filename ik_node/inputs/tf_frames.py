@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that tf2 knows, where it is installed.
+"""Frames of tf2, if it is installed.
 
 The node subscribes to /tf and /tf_static when it is configured, so the first goal in such a frame
-finds what was published before it. Until that goal comes, the messages stay in the middleware's
-queues: a robot's own links need no tf2, and what comes on /tf may be as much as all else together.
-From then on a thread takes them, apart from the ticks and without an executor (`subscriptions`).
+finds transforms that were published before it. Until that goal comes, the messages stay in the
+middleware's queues: a robot's own links need no tf2, and /tf may have as many messages as all
+other topics together. From then on a background thread reads them, without an executor
+(`subscriptions`).
 
 Needs the package tf2_ros, which no other module imports.
 """
@@ -40,24 +41,20 @@ NOT_ALLOWED = (
     'SROS 2 does not allow this node to listen to /tf; '
     'the part for tf2_ros in config/sros2_policy.xml allows it'
 )
+# Pattern of rcl's messages on stderr when it can't subscribe.
 RCL_COMPLAINT = re.compile(rb'\n?>>> \[rcutils\|.*?<<<\n|invalid allocator[^\n]*\n', re.DOTALL)
-"""Pattern of rcl's complaints on stderr when it can't subscribe."""
+# [s] Goals wait for an unknown frame until this time after the first request for any frame,
 FIRST_PATIENCE = 2.0
-"""[s] A frame may become known within this time of the first request for any frame,"""
-PATIENCE = 0.1
-"""and within this time of the first request for that frame."""
+PATIENCE = 0.1  # and until this time after the first request for that frame
+# [s] An unknown frame counts as new again when no request has named it for this time.
 FORGET_AFTER = 2.0
-"""[s] An unknown frame counts as new again when no request has named it for this time."""
-TAKE_PERIOD = 0.01
-"""[s] How often what came is taken,"""
-MOST_AT_ONCE = 100
-"""Messages of a topic that are read at once: the length of tf2's queues."""
-LARGEST = 64_000
-"""Largest message [bytes]: some hundred transforms."""
+TAKE_PERIOD = 0.01  # [s] period of reading messages
+MOST_AT_ONCE = 100  # messages of a topic read in each period: the length of tf2's queues
+LARGEST = 64_000  # largest message [bytes]: several hundred transforms
 
 
 class TfFrames:
-    """The frames of tf2, for whoever asks: `lookup` may be called from any thread."""
+    """The frames of tf2; `lookup` may be called from any thread."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -65,7 +62,7 @@ class TfFrames:
         self._obstacle = MISSING
 
     def open(self) -> None:
-        """Listen to /tf; where that can't be done, goals that need it are refused with why."""
+        """Subscribe to /tf; if that fails, goals in its frames are refused with the reason."""
         try:
             tf2 = importlib.import_module('tf2_ros')
             with rcl_complaints_dropped():
@@ -79,41 +76,45 @@ class TfFrames:
             self._node.get_logger().warning(f'goals in tf frames are refused: {self._obstacle}')
 
     def lookup(self, target: str, source: str, stamp: int = 0) -> Array:
-        """The transform (4, 4) from `source` to `target`, at a stamp; see `FrameSource`."""
+        """Return the transform (4, 4) from `source` to `target` at a stamp [ns], 0 for the latest.
+
+        Raises Refused, NotYet, or Pending for a frame that may become known soon.
+        """
         listener = self._listener
         if listener is None:
             raise Refused('unknown_frame', self._obstacle)
         return listener.lookup(target, source, stamp)
 
     def close(self) -> None:
-        """Stop listening, and forget what was heard."""
+        """Unsubscribe, and drop all transforms."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
 
     def renew(self) -> None:
-        """Forget what was heard, and listen anew."""
+        """Drop all transforms, and subscribe anew."""
         self.close()
         self.open()
 
 
 class TfListener:
-    """Listens to /tf with a node and, once a frame was asked for, a thread of its own.
+    """Reads /tf with a node of its own and, after the first request, a thread of its own.
 
-    Raises what rclpy raises where /tf can't be subscribed to.
+    Raises the errors of rclpy if it can't subscribe to /tf.
     """
 
     def __init__(self, tf2: Any, node: Node) -> None:
         self._tf2, self._log, self._clock = tf2, node.get_logger(), node.get_clock()
         self._node = background_node(node, 'tf')
-        self._buffer = tf2.Buffer()  # with a node, it would serve tf2_frames there
+        self._buffer = tf2.Buffer()  # given a node, it would offer the service tf2_frames
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._deadline = 0.0
-        self._asked: dict[str, tuple[float, float]] = {}  # unknown: waited for until, last asked
+        # Unknown frames: when they stop being Pending, and when they were last requested [s].
+        self._asked: dict[str, tuple[float, float]] = {}
         try:
-            # Without its __del__, which undoes what its __init__ did not get to do.
+            # Without its __del__, which fails if its __init__ failed.
             listener = type('Listener', (tf2.TransformListener,), {'__del__': lambda self: None})
             self._tf2_listener = listener(self._buffer, self._node, spin_thread=False)
         except MIDDLEWARE_ERRORS:
@@ -121,7 +122,10 @@ class TfListener:
             raise
 
     def lookup(self, target: str, source: str, stamp: int = 0) -> Array:
-        """See `TfFrames`; an unknown frame is Pending while its message may be on the way."""
+        """Return the transform (4, 4) from `source` to `target` at a stamp [ns], 0 for the latest.
+
+        Raises Pending for an unknown frame while its message may still come.
+        """
         self._start_thread()
         try:
             return _to_matrix(self._transform(target, source, stamp).transform)
@@ -130,9 +134,10 @@ class TfListener:
             raise kind('unknown_frame', f'tf2: {error}') from error
 
     def _transform(self, target: str, source: str, stamp: int) -> TransformStamped:
-        """The transform of tf2 at a stamp [ns]; 0: the latest. NotYet, Refused outside its cache.
+        """Return the transform of tf2 at a stamp [ns], 0 for the latest.
 
-        Fixed frames are known at all times.
+        Raises NotYet for a stamp after the newest transform, Refused for one before the oldest.
+        Static transforms are known at all times.
         """
         find, when = self._buffer.lookup_transform, Time(nanoseconds=stamp)
         try:
@@ -151,7 +156,7 @@ class TfListener:
             raise Refused('stamp_too_old', text) from error
 
     def close(self) -> None:
-        """Leave the graph."""
+        """End the thread, and destroy the node."""
         self._stopping.set()
         with self._lock:
             if self._thread is not None:
@@ -160,7 +165,7 @@ class TfListener:
         self._node.destroy_node()
 
     def _start_thread(self) -> None:
-        """Start the thread, unless somebody has."""
+        """Start the thread, if it does not run."""
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
                 self._deadline = time.monotonic() + FIRST_PATIENCE
@@ -168,7 +173,7 @@ class TfListener:
                 self._thread.start()
 
     def _may_come(self, frame: str) -> bool:
-        """Return whether an unknown frame may become known in a moment; notes the request."""
+        """Note the request of an unknown frame; return whether it may become known soon."""
         now = time.monotonic()
         with self._lock:
             recent = {k: at for k, at in self._asked.items() if now - at[1] <= FORGET_AFTER}
@@ -186,7 +191,7 @@ class TfListener:
                 return
 
     def _take_message(self, subscription: Any) -> bool:
-        """Hand a message to tf2, whatever it is; false where there is none."""
+        """Pass a message to tf2; return False if there is none. Errors are logged."""
         try:
             serialized = take(subscription)
             if serialized is None:
@@ -203,10 +208,10 @@ class TfListener:
 
 @contextmanager
 def rcl_complaints_dropped() -> Iterator[None]:
-    """Hold back stderr, of C code too, and then write it without what RCL_COMPLAINT matches."""
+    """Capture stderr, also of C code, and then write it without the matches of RCL_COMPLAINT."""
     try:
         stderr, held = os.dup(2), tempfile.TemporaryFile()  # noqa: SIM115
-    except OSError:  # no stderr, or no place to hold it back
+    except OSError:  # no stderr, or no temporary file
         yield
         return
     with held:
@@ -217,7 +222,7 @@ def rcl_complaints_dropped() -> Iterator[None]:
             os.dup2(stderr, 2)
             os.close(stderr)
             held.seek(0)
-            with suppress(OSError):  # nobody reads it
+            with suppress(OSError):  # stderr is closed
                 os.write(2, RCL_COMPLAINT.sub(b'', held.read()))
 
 
@@ -227,7 +232,7 @@ def _nanoseconds(stamp: Any) -> int:
 
 
 def _to_matrix(transform: Transform) -> Array:
-    """The (4, 4) matrix of a transform; Refused where that is not finite."""
+    """Return the matrix (4, 4) of a transform; Refused if it is not finite."""
     at = transform.translation
     position = Point(x=at.x, y=at.y, z=at.z)
     return pose_to_transform(Pose(position=position, orientation=transform.rotation))

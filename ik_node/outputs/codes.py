@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codes of ~/status: what the node is doing, and what to beware of.
+"""The codes of ~/status: the state of the node, and hazards.
 
-A code is a name and a number. Numbers below 10 are those of MoveIt Servo's StatusCode, where it
-has the same; they warn, while goals are followed: of singularities, by the condition number of
-the goals' Jacobian (`lower_singularity_threshold`, `hard_stop_singularity_threshold`), and of
-joints at their bound (`joint_limit_margin`). The others say what the node does.
+A code is a name and a number. Numbers below 10 are hazards while goals are followed, with the
+numbers of MoveIt Servo's StatusCode: singularities, by the condition number of the goals' Jacobian
+(`lower_singularity_threshold`, `hard_stop_singularity_threshold`), and joints at their bounds
+(`joint_limit_margin`). Other numbers are states of the node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
-from ik_core.tracking.other_configuration import MISSED
+from ik_core.tracking.status import MISSED
 
 from ..robot_model import Model
 
@@ -62,16 +62,16 @@ class StatusCode(Enum):
         return self.name.lower()
 
 
+# Codes whose message names joints.
 OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
-"""Codes about joints."""
+# Outcomes of a goal once a search for another configuration has found nothing closer.
 AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
-"""Outcomes of a goal once a search for another configuration has found nothing closer."""
+# Outcomes of a goal without such a search, or after it.
 AT_ONCE = (StatusCode.REACHED, StatusCode.BLOCKED, StatusCode.OTHER_CONFIGURATION)
-"""Outcomes of a goal without such a search, or after it."""
 
 
 class Hazard(Enum):
-    """Hazards while goals are followed, with Servo's numbers."""
+    """Hazards while goals are followed, with the numbers of MoveIt Servo."""
 
     NONE = 0, ''
     APPROACHING_SINGULARITY = 1, 'close to a singularity'
@@ -89,7 +89,7 @@ class Hazard(Enum):
 
 
 class Hazards(NamedTuple):
-    """Hazards with the figures behind them: inf and () where no goal is followed."""
+    """The hazards at a command: the worst one, the condition number, and joints at bounds."""
 
     worst: Hazard = Hazard.NONE
     condition_number: float = 0.0
@@ -97,7 +97,7 @@ class Hazards(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text, such as 'close to a singularity and at a joint limit: elbow_joint'."""
+        """The hazards as text: 'close to a singularity and at a joint limit: elbow_joint'."""
         singular = '' if self.worst is Hazard.JOINT_BOUND else self.worst.text
         joints = ', '.join(self.joints_at_bound)
         bound = f'{Hazard.JOINT_BOUND.text}: {joints}' if joints else ''
@@ -117,7 +117,7 @@ FOLLOWING = (
 
 
 def hazards(model: Model, command: Command) -> Hazards:
-    """The hazards at a command; the worst is the warning."""
+    """Return the hazards at a command; none unless goals of tips are followed."""
     if command.status not in FOLLOWING or model.tracker.joint_goal is not None:
         return Hazards()
     options = model.parameters.tracker
@@ -133,7 +133,7 @@ def hazards(model: Model, command: Command) -> Hazards:
 
 
 def _joints_at_bound(model: Model, command: Command) -> tuple[str, ...]:
-    """The joints that goals move and that are near a limit, those without any way to go apart."""
+    """Return moved joints near a limit, without those whose whole range is near one."""
     lower, upper = model.limits.lower, model.limits.upper
     margin = model.parameters.node.joint_limit_margin
     near = (command.q - lower <= margin) | (upper - command.q <= margin)

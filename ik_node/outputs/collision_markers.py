@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markers for RViz of links that are near each other, and of those that collide.
+"""Markers for RViz of links that are close to each other or collide.
 
-A line joins the nearest points of each pair, with the distance of the nearest one as text; links
-that collide are covered in red. All is found in a thread beside the ticks, while somebody listens.
+A line joins the nearest points of each pair of links; the closest pair also has its distance as
+text. Colliding links are covered in red. A background thread computes the markers, while they have
+subscribers.
 """
 
 from __future__ import annotations
@@ -25,36 +26,33 @@ from ..known_collisions import KnownCollisions
 from ..robot_model import Model
 from ..texts import explanation
 from .diagnostics import Diagnostics
-from .goals_and_solution import Look
+from .goals_and_solution import Current
 
-PERIOD = 0.2
-"""[s] Between two looks."""
-REACH = 0.1
-"""[m] Pairs that are nearer are shown."""
+PERIOD = 0.2  # [s] between two updates
+REACH = 0.1  # [m] pairs at a smaller distance are shown
 LINE_WIDTH, TEXT_HEIGHT = 0.004, 0.03
 RED, ORANGE, GREEN, WHITE = (
     (1.0, 0.1, 0.1, 1.0), (1.0, 0.6, 0.0, 1.0), (0.2, 0.8, 0.2, 1.0), (1.0, 1.0, 1.0, 1.0),
 )  # fmt: skip
 COVER = (1.0, 0.1, 0.1, 0.5)
-NEAR = 0.3
-"""Share of REACH below which a pair is orange."""
+NEAR = 0.3  # fraction of REACH below which a pair is orange
 
 
 class CollisionMarkers:
-    """Publishes ~/collision_markers. `look` gives what is moved, None for nothing."""
+    """Publishes ~/collision_markers. `current` returns the robot model that is moved, or None."""
 
     def __init__(
-        self, node: Node, health: Diagnostics, look: Look, collisions: KnownCollisions
+        self, node: Node, health: Diagnostics, current: Current, collisions: KnownCollisions
     ) -> None:
-        self._node, self._health, self._look, self._known = node, health, look, collisions
+        self._node, self._health, self._current, self._known = node, health, current, collisions
         self._publisher = node.create_publisher(MarkerArray, '~/collision_markers', 1)
         self._job: Job[list[Marker]] | None = None
         self._model: Model | None = None
         self._refused: Model | None = None
 
     def follow(self) -> None:
-        """Publish what was found since the last look, and look again; every PERIOD."""
-        model, _ = self._look()
+        """Publish the markers of the last job, and start the next one; called every PERIOD."""
+        model, _ = self._current()
         if model is None or not self._publisher.get_subscription_count():
             self.clear()
             return
@@ -68,7 +66,7 @@ class CollisionMarkers:
         self._job = Job(lambda: list(markers(self._known.of(model.robot, margin), q)))
 
     def clear(self) -> None:
-        """Take the markers away, if there are any."""
+        """Remove the markers, if there are any."""
         if self._model is not None:
             self._model = self._job = None
             self._publisher.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
@@ -76,7 +74,7 @@ class CollisionMarkers:
     def _publish(self, job: Job[list[Marker]], model: Model) -> None:
         try:
             found = job.result()
-        except Exception as error:  # once for each robot: the next look would end the same way
+        except Exception as error:  # warned once per robot: the next job would fail, too
             self._refused = model
             self._health.warn('collision_markers', f'~/collision_markers: {explanation(error)}')
             return
@@ -88,20 +86,17 @@ class CollisionMarkers:
 
 
 def markers(collisions: Collisions, q: Array) -> Iterator[Marker]:
-    """Markers in the root link's frame for a robot at q (n,)."""
+    """Yield the markers of a robot at q (n,), in the root link's frame."""
     pairs = collisions.distances(q, REACH)
     if pairs:
         yield _lines(pairs)
         yield _text(pairs[0])
-    colliding = {link for pair in pairs if pair.distance <= pair.margin for link in _links(pair)}
+    touching = [pair for pair in pairs if pair.distance <= pair.margin]
+    colliding = {link for pair in touching for link in (pair.first, pair.second)}
     robot = collisions.robot
     for piece in collisions.pieces:
         if piece.link in colliding:
             yield from _cover(piece, robot.forward_kinematics(q, piece.link))
-
-
-def _links(pair: PairDistance) -> tuple[str, str]:
-    return pair.first, pair.second
 
 
 def _lines(pairs: Sequence[PairDistance]) -> Marker:
@@ -116,7 +111,7 @@ def _lines(pairs: Sequence[PairDistance]) -> Marker:
 
 
 def _text(pair: PairDistance) -> Marker:
-    """The names and the distance of a pair, above the middle of its line."""
+    """Return a text marker of a pair's names and distance, above the middle of its line."""
     text = f'{pair.first} - {pair.second}: {1e3 * pair.distance:.1f} mm'
     marker = Marker(ns='nearest', type=Marker.TEXT_VIEW_FACING, color=_rgba(WHITE), text=text)
     marker.scale.z = TEXT_HEIGHT
@@ -126,7 +121,7 @@ def _text(pair: PairDistance) -> Marker:
 
 
 def _cover(piece: Piece, link: Array) -> Iterator[Marker]:
-    """A piece of a link whose frame is `link` (4, 4)."""
+    """Yield markers that cover a piece of a link; `link` is the link's pose (4, 4)."""
     if piece.kind in ('box', 'hull'):
         marker = Marker(ns='colliding', type=Marker.TRIANGLE_LIST, color=_rgba(COVER))
         marker.pose = transform_to_pose(link)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands: each output is one message that is filled in place, tick after tick.
+"""Commands: each output has one message, which each tick fills anew.
 
 - `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.
 - `joint_trajectory`: a JointTrajectory on `joint_trajectory` for ros2_control's
-  JointTrajectoryController: a window of the motion, see `joint_trajectories`.
+  JointTrajectoryController: a window of the motion (`joint_trajectories`).
 - `position_command`: a Float64MultiArray on `commands` for forward_command_controller.
 
-The last two have the joints that the goals move, in the URDF's order, unless `command_joints`
-names others; its order is the message's.
+The last two have the joints that the goals move, in the URDF's order, or those of
+`command_joints`, in its order.
 
-Where it can be, a joint state is published as bytes: serialized once, and then only the numbers
-change. rclpy would convert every name to C again, in every tick, and serialize it: that is most
-of what publishing takes.
+If possible, a joint state is published as bytes: it is serialized once, and then only its numbers
+change. rclpy would convert and serialize all names in every tick, which is most of the time of
+publishing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .output import Output
 
 
 class JointStateWriter(Output):
-    """The positions and velocities of the joints `names`; by default of all that move."""
+    """An output of the positions and velocities of joints; by default of all movable joints."""
 
     kind: ClassVar[Any] = JointState
     topic: ClassVar[str] = 'joint_states'
@@ -47,16 +47,16 @@ class JointStateWriter(Output):
         names = list(names) or [*robot.joint_names, *robot.mimic_joints]
         self._rows = JointRows(robot, names)
         self.message = JointState(name=names, position=_zeros(names), velocity=_zeros(names))
-        # Views of the message's own arrays: writing through them is all that a tick has to do.
+        # Views of the message's own arrays: a tick only writes through them.
         self._position = np.frombuffer(self.message.position)
         self._velocity = np.frombuffer(self.message.velocity)
 
     def write(self, governor: Governor, moment: Moment) -> JointState:
-        """See Output."""
+        """Return the message for the governor's state at a moment."""
         return self.fill(governor.q, governor.dq, moment.stamp)
 
     def fill(self, q: Array, dq: Array, stamp: int) -> JointState:
-        """The message for positions and velocities (n,), stamped [ns]."""
+        """Return the message for positions and velocities (n,), with a stamp [ns]."""
         self._rows.positions(q, self._position)
         self._rows.velocities(dq, self._velocity)
         self.message.header.stamp.sec, self.message.header.stamp.nanosec = divmod(stamp, 10**9)
@@ -84,25 +84,25 @@ class SerializedJointStateWriter(Output):
         self._bytes = bytearray(serialize_message(message))
         self._stamp = struct.Struct('=iI')
         self._stamp_at = self._bytes.index(self._stamp.pack(0x1234567, 0x2345678))
-        # The bytes are not aligned for numbers, so the numbers are worked out beside them.
-        self._places = [
+        # The bytes are not aligned for numbers, so numbers are computed elsewhere and copied here.
+        self._number_views = [
             memoryview(self._bytes)[start : start + part.nbytes]
             for part in (self._position, self._velocity)
             for start in (self._bytes.index(part.tobytes()),)
         ]
 
     def write(self, governor: Governor, moment: Moment) -> bytes:
-        """See Output."""
+        """Return the serialized message for the governor's state at a moment."""
         self._rows.positions(governor.q, self._position)
         self._rows.velocities(governor.dq, self._velocity)
-        self._places[0][:] = self._position.tobytes()
-        self._places[1][:] = self._velocity.tobytes()
+        self._number_views[0][:] = self._position.tobytes()
+        self._number_views[1][:] = self._velocity.tobytes()
         self._stamp.pack_into(self._bytes, self._stamp_at, *divmod(moment.stamp, 10**9))
         return bytes(self._bytes)
 
 
 class PositionWriter(Output):
-    """The positions of the joints `names`, in their order."""
+    """An output of the positions of the joints `names`, in their order."""
 
     kind: ClassVar[Any] = Float64MultiArray
     topic: ClassVar[str] = 'commands'
@@ -113,13 +113,13 @@ class PositionWriter(Output):
         self._position = np.frombuffer(self.message.data)
 
     def write(self, governor: Governor, moment: Moment) -> Float64MultiArray:
-        """See Output."""
+        """Return the message for the governor's state."""
         self._rows.positions(governor.q, self._position)
         return self.message
 
 
 def make_output(model: Model) -> Output:
-    """The output that the parameters ask for, for the model's robot."""
+    """Return the output that the parameters select, for the model's robot."""
     node, names = model.parameters.node, model.command_joints
     if node.output == 'joint_trajectory':
         return JointTrajectoryWriter(model.robot, names, node.rate, node.trajectory_delay)
@@ -131,12 +131,12 @@ def make_output(model: Model) -> Output:
         return JointStateWriter(model.robot, names)
 
 
+# Outputs by the value of the parameter `output`.
 OUTPUTS: dict[str, type[Output]] = {
     'joint_state': JointStateWriter,
     'joint_trajectory': JointTrajectoryWriter,
     'position_command': PositionWriter,
 }
-"""Outputs by the value of the parameter `output`."""
 
 
 def _zeros(names: Sequence[str]) -> array[float]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics: counters, throttled warnings, ~/status and /diagnostics.
 
-The tick only stores its command and adds to counters here; messages are made by a slow timer, ten
-times a second at most and only when something changed, and once a second for /diagnostics.
+A tick only stores its command and adds to counters. Housekeeping makes the messages: ~/status on
+changes, at most ten times a second, and /diagnostics once a second.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, cut
 from .codes import AFTER_A_SEARCH, AT_ONCE, OF_STATE, Hazard, Hazards, StatusCode, hazards
 
+# The limits of a joint, and the suffix of their units after the joint's unit.
 RATES = {'lower': '', 'upper': '', 'velocity': '/s', 'acceleration': '/s^2', 'jerk': '/s^3'}
-"""The limits of a joint, and what comes after the joint's unit."""
 
 
 class Diagnostics:
     """Counters of a node, and the messages that report them.
 
-    `state` is what the node is doing; ACTIVE means whatever the tracker says.
-    `concerns` is what that is about: the joints that are waited for, or what is wrong with them.
-    `on_the_way`: the command is at the goal, but the robot is not yet. `moved_externally`: others
-    move the robot. `not_following` counts the stops of a robot that did not follow, `held_up` the
-    messages that came out of the middleware too late.
+    state : returns the state of the node; ACTIVE stands for the status of the tracker
+
+    `concerns` : the details of the state: missing joints, or their errors
+    `on_the_way` : whether the command has reached the goal, and the robot has not
+    `moved_externally` : whether others move the robot
+    `not_following` : number of stops since the robot did not follow
+    `held_up` : number of messages that may have been published too late
     """
 
     def __init__(self, node: Node, state: Callable[[], StatusCode]) -> None:
@@ -55,7 +57,7 @@ class Diagnostics:
         self._iterations = 0
         self._solve_time = 0.0
         self._slowest_tick = 0.0
-        self._told_rate = False
+        self._has_warned_of_rate = False
         self._solves = Ring()
         self._state = state
         self.concerns: tuple[str, ...] = ()
@@ -66,16 +68,16 @@ class Diagnostics:
         self._hazards = Hazards()
         self._restarts = RisingTotal()
 
-    def show(self, model: Model | None) -> None:
+    def set_model(self, model: Model | None) -> None:
         """Report on this model from now on."""
         self._model, self.command, self._hazards = model, None, Hazards()
 
     def note_goal(self) -> None:
-        """Count solving for another goal from the next tick on."""
+        """Restart the counters of solving with the next tick, for a new goal."""
         self._goal_is_new = True
 
     def record(self, command: Command) -> None:
-        """Keep what a tick commanded, and add up what solving took since the last goal."""
+        """Keep the command of a tick, and add its iterations and solve time."""
         self.command = command
         if self._goal_is_new:
             self._goal_is_new, self._iterations, self._solve_time = False, 0, 0.0
@@ -87,16 +89,16 @@ class Diagnostics:
         self._solves.add(command.solve_time)
 
     def refuse(self, topic: str, refused: Refused) -> None:
-        """Count a refused message by reason and say why, once per WARNING_PERIOD."""
+        """Count a refused message by its reason, and log it once per WARNING_PERIOD."""
         self.refused[refused.reason] += 1
         self._last_refused = cut(f'{topic}: {refused}')
         self.warn(f'refused:{refused.reason}', f'{topic}: refused: {refused}')
 
     def warn(self, kind: str, text: str) -> None:
-        """A warning, once per WARNING_PERIOD for each kind."""
-        held = self._throttle.admit(kind, time.monotonic())
-        if held is not None:
-            more = f' ({held} more like this)' if held else ''
+        """Log a warning, once per WARNING_PERIOD for each kind."""
+        suppressed = self._throttle.admit(kind, time.monotonic())
+        if suppressed is not None:
+            more = f' ({suppressed} more like this)' if suppressed else ''
             self._node.get_logger().warning(cut(text) + more)
 
     def error(self, kind: str, text: str) -> None:
@@ -106,9 +108,9 @@ class Diagnostics:
             self._node.get_logger().error(cut(text, LONGEST_TRACEBACK))
 
     def publish_status(self) -> None:
-        """~/status, if anything of it changed since the last time but late ticks and effort.
+        """Publish ~/status if it has changed, other than late ticks and effort.
 
-        On a busy machine ticks are late all the time: /diagnostics counts them, once a second.
+        On a busy machine late ticks would change it all the time; /diagnostics counts them.
         """
         self._hazards = self._find_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
@@ -119,7 +121,7 @@ class Diagnostics:
             self._status_publisher.publish(self._status())
 
     def publish_diagnostics(self) -> None:
-        """/diagnostics: the status with all counters; `since_last`: since the message before."""
+        """Publish /diagnostics: limits, and the status with all counters."""
         status = self._status()
         status.values.extend(_key_values(self._totals()))
         message = DiagnosticArray(status=[*self._limits(), status])
@@ -129,8 +131,8 @@ class Diagnostics:
         self._warn_of_plain_python()
 
     def _warn_of_plain_python(self) -> None:
-        """Log once, after late ticks in plain Python, which rate is possible."""
-        if library.BACKEND != 'python' or self._told_rate or not self.meter.late_ticks:
+        """Log once the possible rate, if ticks are late since kernels run as plain Python."""
+        if library.BACKEND != 'python' or self._has_warned_of_rate or not self.meter.late_ticks:
             return
         if self._model is None:
             return
@@ -138,14 +140,14 @@ class Diagnostics:
         (p99,) = self.meter.durations.percentiles(99)
         possible = allowed_rate(rate, 1e-9 * p99)
         if possible < rate:
-            self._told_rate = True
+            self._has_warned_of_rate = True
             self._node.get_logger().warning(
                 f'ticks are late at {rate:g} Hz, since kernels run as plain Python: '
                 f'they take so long that {possible:.2g} Hz are possible'
             )
 
     def _limits(self) -> Iterable[DiagnosticStatus]:
-        """The limits in force: of the URDF, the parameters, and the defaults where neither has."""
+        """Yield the status with the limits in force: URDF, parameters, and defaults."""
         if self._model is not None:
             yield DiagnosticStatus(
                 name=self._name('joint limits'),
@@ -189,7 +191,7 @@ class Diagnostics:
         return code in AT_ONCE
 
     def _errors(self) -> tuple[tuple[str, str, float, float], ...]:
-        """Tip, what counts of its goal, position [m] and orientation [rad] error, as published."""
+        """Return tip, kind of goal, position [m] and orientation [rad] error, rounded."""
         if self.command is None or self._model is None:
             return ()
         tips = zip(
@@ -202,7 +204,7 @@ class Diagnostics:
         return tuple(tips)
 
     def _name(self, part: str) -> str:
-        """Such as 'ik_node: joint limits': the node's name without a slash in front."""
+        """Return the name of a status: 'ik_node: joint limits', without a leading slash."""
         return f'{self._node.get_fully_qualified_name().lstrip("/")}: {part}'
 
     def _find_hazards(self) -> Hazards:
@@ -211,7 +213,7 @@ class Diagnostics:
         return hazards(self._model, self.command)
 
     def _note(self) -> str:
-        """The solver's note on how it found its last solution."""
+        """Return the solver's note on how it found its last solution."""
         return '' if self._model is None else self._model.tracker.solver_note
 
     def _shown_condition(self) -> str:
@@ -242,7 +244,7 @@ class Diagnostics:
         for tip, kind, metres, radians in self._errors():
             yield f'{tip}.goal_kind', kind
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
-            if kind != 'position':  # else it does not count: there is none
+            if kind != 'position':  # a position has no orientation error
                 yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
         if self._note():
             yield 'solver_note', self._note()
@@ -280,7 +282,7 @@ class Diagnostics:
 
 
 def limits_in_force(model: Model) -> Iterable[tuple[str, str]]:
-    """The limits of every joint as texts: 'elbow.acceleration [rad/s^2]', '0.5'; inf: none."""
+    """Yield the limits of every joint as texts: 'elbow.acceleration [rad/s^2]', '0.5'."""
     robot, limits = model.robot, model.limits
     for i, (joint, unit) in enumerate(zip(robot.joint_names, robot.joint_units, strict=True)):
         for limit, per in RATES.items():

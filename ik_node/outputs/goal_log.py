@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log of goals and jogs: one line where a goal is reached, blocked, or not reached.
+"""Log of goals and jogs: one line for each goal that is reached, blocked, or not reached.
 
-A goal that another one replaces sooner than STEADY is one of a stream, or of a marker that is
-being dragged, and says nothing; the last one does. The line about a goal that is not reached
-waits for the search for another configuration. A jog has a line where it begins, where it is
-blocked, and where it ends.
+A goal that is replaced within STEADY belongs to a stream or to a dragged marker, and is not
+logged; the last one is. A goal that is not reached is logged after the search for another
+configuration. A jog is logged when it begins, is blocked, and ends.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ from ..robot_model import Model
 from ..texts import cut
 from .codes import StatusCode
 from .diagnostics import Diagnostics
-from .goals_and_solution import Look
+from .goals_and_solution import Current
 
-STEADY = 0.5
-"""[s] How long a goal stays the same before what became of it is worth a line."""
-NEGLIGIBLE = 1e-5
-"""[m, rad] Motion of a tip during a jog that is not worth a word."""
+STEADY = 0.5  # [s] a goal that stays the same for this time is logged: shorter ones are a stream
+NEGLIGIBLE = 1e-5  # [m, rad] smaller motion of a tip during a jog is not logged
 OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
@@ -37,45 +34,45 @@ OUTCOMES = {
     StatusCode.STOPPED_SHORT: ('goal not reached, the solver stopped short', 'is off by'),
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
+# Kinds of goals that an arm of few joints can reach better, by the kind of its goal.
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
-"""Kinds of goals that suit an arm of few joints better, by kind."""
 
 
 class GoalLog:
     """Logs each outcome of a goal once.
 
-    `look` gives what is moved and its last command, None for neither.
+    `current` returns the robot model that is moved and its last command, or None.
     """
 
     def __init__(
         self,
         node: Node,
         health: Diagnostics,
-        look: Look,
+        current: Current,
     ) -> None:
-        self._node, self._health, self._look = node, health, look
+        self._node, self._health, self._current = node, health, current
         self._goals: tuple[object, ...] = ()
         self._since = 0.0
-        self._said: set[StatusCode] = set()
+        self._logged: set[StatusCode] = set()
 
     def follow(self) -> None:
-        """See what became of the goals; called now and then."""
-        model, command = self._look()
+        """Log new outcomes of the goals; called periodically."""
+        model, command = self._current()
         if model is None or command is None or not model.tracker.has_goals:
             self._goals = ()
             return
         tracker = model.tracker
         now, goals = time.monotonic(), tuple(map(_bytes, (*tracker.goals, tracker.joint_goal)))
         if goals != self._goals:
-            self._goals, self._since, self._said = goals, now, set()
+            self._goals, self._since, self._logged = goals, now, set()
         code = self._health.code
-        if code not in OUTCOMES or code in self._said or not self._health.goal_has_ended:
+        if code not in OUTCOMES or code in self._logged or not self._health.goal_has_ended:
             return
         if now - self._since >= STEADY:
-            self._said.add(code)
-            self._say(code, model, command)
+            self._logged.add(code)
+            self._log_outcome(code, model, command)
 
-    def _say(self, code: StatusCode, model: Model, command: Command) -> None:
+    def _log_outcome(self, code: StatusCode, model: Model, command: Command) -> None:
         what, how = OUTCOMES[code]
         hint = _hint(model, command, code)
         note = joined(hint, model.tracker.solver_note)
@@ -86,7 +83,7 @@ class GoalLog:
         tips = _distances(model, command, how, missed=True)
         why = self._health.hazards.text
         text = _line(f'{what}: {", ".join(tips)}', why, note)
-        if code is not StatusCode.BLOCKED:  # a result, and as usual as REACHED in a drag
+        if code is not StatusCode.BLOCKED:  # no warning: usual while a marker is dragged
             self._node.get_logger().info(text)
         else:
             self._node.get_logger().warning(text)
@@ -95,20 +92,20 @@ class GoalLog:
 class JogLog:
     """Logs when a jog begins, is blocked, and ends.
 
-    Twists that pause for less than STEADY are one jog. `look` gives what is moved and its last
-    command, None for neither.
+    Twists that pause for less than STEADY are one jog. `current` returns the robot model that is
+    moved and its last command, or None.
     """
 
-    def __init__(self, node: Node, health: Diagnostics, look: Look) -> None:
-        self._node, self._health, self._look = node, health, look
+    def __init__(self, node: Node, health: Diagnostics, current: Current) -> None:
+        self._node, self._health, self._current = node, health, current
         self._model: Model | None = None
-        self._starts: list[Array] = []  # the tips' poses (4, 4) where the jog began
+        self._starts: list[Array] = []  # the tips' poses (4, 4) at the begin of the jog
         self._last_twist = self._last_motion = 0.0
-        self._said = False
+        self._logged_block = False
 
     def follow(self) -> None:
-        """See what became of the twists; called now and then."""
-        model, command = self._look()
+        """Log changes of the jog; called periodically."""
+        model, command = self._current()
         now, log = time.monotonic(), self._node.get_logger()
         if model is None or command is None or model is not self._model:
             self._model, self._starts = model, []
@@ -119,13 +116,13 @@ class JogLog:
         if is_blocked or self._health.code is StatusCode.JOGGING:
             if not self._starts:
                 self._starts = [model.tip_pose(tip) for tip in tips]
-                self._last_motion, self._said = now, False
+                self._last_motion, self._logged_block = now, False
                 log.info('jog begins: twists are followed')
             self._last_twist = now
             if command.dq.any() and not is_blocked:
-                self._last_motion, self._said = now, False
-            elif not self._said and now - self._last_motion >= STEADY:
-                self._said = True
+                self._last_motion, self._logged_block = now, False
+            elif not self._logged_block and now - self._last_motion >= STEADY:
+                self._logged_block = True
                 self._health.warn('jog', _line('the jog is blocked', self._health.hazards.text))
         elif self._starts and now - self._last_twist >= STEADY:
             moved = (_displacement(model, tip, self._starts[tip]) for tip in tips)
@@ -134,7 +131,7 @@ class JogLog:
 
 
 def _displacement(model: Model, tip: int, start: Array) -> str:
-    """Such as 'panda_hand moved by 12.3 mm and 4 deg'; '' for a tip that did not move."""
+    """Return 'panda_hand moved by 12.3 mm and 4 deg'; '' for a tip that did not move."""
     pose = model.tip_pose(tip)
     metres = float(np.linalg.norm(pose[:3, 3] - start[:3, 3]))
     turn = pose[:3, :3] @ start[:3, :3].T
@@ -148,9 +145,9 @@ def _line(*parts: str) -> str:
 
 
 def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Iterable[str]:
-    """Such as 'panda_hand is off by 12.3 mm, its orientation within tolerance'.
+    """Yield texts such as 'panda_hand is off by 12.3 mm, its orientation within tolerance'.
 
-    missed : of the tips that miss their goal, or where they are held; else of those with a goal
+    missed : for all tips that miss their goal, or are held; else for all tips with a goal
     """
     joint_goal = model.tracker.joint_goal
     if joint_goal is not None:
@@ -173,7 +170,7 @@ def _distances(model: Model, command: Command, how: str, *, missed: bool) -> Ite
 
 
 def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
-    """Such as 'panda_joint4 is off by 0.12 rad', of joints that miss their goal."""
+    """Yield 'panda_joint4 is off by 0.12 rad' for each joint that misses its goal."""
     robot = model.robot
     for joint, unit, distance in zip(
         robot.joint_names, robot.joint_units, distances.tolist(), strict=True
@@ -185,7 +182,7 @@ def _joint_distances(model: Model, distances: Array, how: str) -> Iterable[str]:
 
 
 def _hint(model: Model, command: Command, code: StatusCode) -> str:
-    """A hint if few or frozen joints keep a tip from its goal: these joints, or other kinds."""
+    """Return a hint if few or frozen joints keep a tip from its goal, else ''."""
     if code not in (StatusCode.CLOSEST, StatusCode.TOO_FEW_JOINTS):
         return ''
     node, goals = model.parameters.node, model.tracker.goals

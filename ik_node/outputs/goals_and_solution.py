@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals in force and solution, for programs that show them: ~/goals and ~/solution.
+"""The topics ~/goals and ~/solution, for programs that display them.
 
-~/goals      the goal that each tip has, whoever sent it, in the order of `tip_links` and in the
-             root link's frame; all NaN for a tip that has none, no poses while nothing moves.
-             Latched, when it changes, at most 10 times a second
-~/solution   where the solver wants the joints, before rates are limited: 30 times a second,
-             while somebody listens
+~/goals      the goal of each tip, from any source, in the order of `tip_links` and in the root
+             link's frame; all NaN for a tip without a goal, no poses while nothing moves.
+             Latched; published on changes, at most 10 times a second
+~/solution   the solution of the solver, before limits are applied; 30 times a second, while it
+             has subscribers
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ..robot_model import Model
 from .joint_rows import JointRows
 
 SOLUTION_PERIOD = 1.0 / 30.0
-Look = Callable[[], tuple[Model | None, Command | None]]
-"""Gives the model that is moved and its last command, None for neither."""
+# Returns the robot model that is moved and its last command; None for each that does not exist.
+Current = Callable[[], tuple[Model | None, Command | None]]
 
 
 class GoalsInForce:
     """Publishes ~/goals."""
 
-    def __init__(self, node: Node, look: Look) -> None:
-        self._node, self._look = node, look
+    def __init__(self, node: Node, current: Current) -> None:
+        self._node, self._current = node, current
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._publisher = node.create_publisher(PoseArray, '~/goals', latched)
         self._published: tuple[object, ...] | None = None
 
     def publish(self) -> None:
-        """Publish the goals, if they are others than the last time; called now and then."""
-        model, _ = self._look()
+        """Publish the goals if they have changed; called periodically."""
+        model, _ = self._current()
         goals = [] if model is None else model.tracker.goals
         now = (model, *(None if goal is None else goal.tobytes() for goal in goals))
         if now != self._published:
@@ -65,16 +65,16 @@ def _pose(goal: Array | None) -> Pose:
 class Solution:
     """Publishes ~/solution: the positions of all movable joints, mimic joints last."""
 
-    def __init__(self, node: Node, look: Look) -> None:
-        self._node, self._look = node, look
+    def __init__(self, node: Node, current: Current) -> None:
+        self._node, self._current = node, current
         self._publisher = node.create_publisher(JointState, '~/solution', 1)
         self._model: Model | None = None
 
     def publish(self) -> None:
-        """Publish the solution of the last tick; every SOLUTION_PERIOD."""
+        """Publish the solution of the last tick; called every SOLUTION_PERIOD."""
         if not self._publisher.get_subscription_count():
             return
-        model, command = self._look()
+        model, command = self._current()
         if model is None or command is None:
             return
         if model is not self._model:
@@ -88,4 +88,4 @@ class Solution:
         names = [*robot.joint_names, *robot.mimic_joints]
         self._rows = JointRows(robot, names)
         self._message = JointState(name=names, position=[0.0] * len(names))
-        self._positions = np.frombuffer(self._message.position)  # writing is all that is to do
+        self._positions = np.frombuffer(self._message.position)  # a view of the message

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in the ROS graph: publishers that are not heard, or that should not be there.
+"""Checks of the ROS graph: publishers whose messages do not arrive, or that should not exist.
 
-Whatever does not arrive makes no callback, and so no warning: a publisher of goals with best
-effort, a Twist without a stamp, a second node that commands the same robot, no /clock. Every
-GRAPH_PERIOD a thread beside the ticks looks for them.
+Messages that do not arrive cause no callback, and so no warning: goals with best effort, a Twist
+without a stamp, a second node that commands the same robot, a missing /clock. A background thread
+checks the graph every GRAPH_PERIOD.
 """
 
 from __future__ import annotations
@@ -32,35 +32,32 @@ from ..clocks import CLOCK_PATIENCE, NodeClock
 from ..texts import cut, explanation
 from .diagnostics import Diagnostics
 
-GRAPH_PERIOD = 2.0
-"""[s] Period of the checks."""
+GRAPH_PERIOD = 2.0  # [s] period of the checks
+# Message types of goals, besides joint_goal.
 GOALS = (PoseStamped, PoseArray, PointStamped, TwistStamped)
-"""Kinds of messages that are goals, besides joint_goal."""
-JOINT_JOG = '~/delta_joint_cmds'
-"""A topic of MoveIt Servo that this node does not have."""
+JOINT_JOG = '~/delta_joint_cmds'  # a topic of MoveIt Servo that this node does not support
+# [s] Duration of reading other joint states in a check, and the period of polling.
 LISTENING, LISTENING_PERIOD = 1.0, 0.02
-"""[s] How long to listen to other joint states at a time, and the period of reading them."""
+# The first checks after a change of the publishers read their joint states until they are known,
 MOST_LISTENED = 5
-"""Times that the same publishers are listened to in a row, until their joints are known,"""
-SELDOM = 15
-"""and in one of so many checks later on: they may begin to publish others."""
+SELDOM = 15  # and later every fifteenth one, since they may begin to publish other joints
 
+# ROS reports this name for nodes that are not discovered yet, or are no ROS nodes.
 NAMELESS = '_NODE_NAME_UNKNOWN_'
-"""The name that ROS gives to a node that is not discovered yet, or is none of ROS."""
 
+# Returns the topic of the commands and their joints; '' and () if none are published.
 Published = Callable[[], tuple[str, tuple[str, ...]]]
-"""Gives the topic of the commands and their joints; '' and () for none."""
 
 
 class Finding(NamedTuple):
-    """Something to log while it lasts; only when it appears where it has a `key`."""
+    """A finding, logged in each check; with a `key`, only in the first one."""
 
     text: str
     key: str = ''
 
 
 class Subscribed(NamedTuple):
-    """What a subscription of the node needs."""
+    """The topic, type and QoS of a subscription of the node."""
 
     topic: str
     kind: Any
@@ -68,16 +65,16 @@ class Subscribed(NamedTuple):
 
 
 class GraphWatch:
-    """Warns of publishers and nodes that are wrong. `published` gives what is commanded."""
+    """Warns of wrong publishers and nodes. `published` returns the topic of the commands."""
 
     def __init__(self, node: Node, health: Diagnostics, published: Published) -> None:
         self._node, self._health, self._published = node, health, published
         self._job: Job[list[Finding]] | None = None
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._others = OtherJointStates(node)
 
     def follow(self) -> None:
-        """Log what was found since the last call, and look again; every GRAPH_PERIOD."""
+        """Log the findings of the last check, and start the next; called every GRAPH_PERIOD."""
         job = self._job
         if job is not None:
             if not job.done:
@@ -102,9 +99,9 @@ class GraphWatch:
         for each in found:
             if not each.key:
                 log.warning(cut(each.text))
-            elif each.key not in self._said:
+            elif each.key not in self._logged:
                 log.info(cut(each.text))
-        self._said = {each.key for each in found}
+        self._logged = {each.key for each in found}
 
     def _find(self, subscribed: Collection[Subscribed], topic: str) -> Iterator[Finding]:
         node = self._node
@@ -134,7 +131,7 @@ class GraphWatch:
             yield from self._find_commands(topic, own)
 
     def _find_commands(self, topic: str, own: str) -> Iterator[Finding]:
-        """Other publishers of commands: a robot that listens to both jumps."""
+        """Find other publishers of commands: a robot that executes both would jump."""
         resolved = self._node.resolve_topic_name(topic)
         others = without_one(publishers(self._node, resolved), own)
         text = f'{resolved} has other publishers too: {listed_names(others)}'
@@ -152,10 +149,11 @@ class GraphWatch:
 
 
 class OtherJointStates:
-    """Which joints other publishers of the topic of the commands publish.
+    """The joints that other publishers of the commands' topic publish.
 
-    Messages do not say who sent them. Those that name just the joints of the commands may be the
-    node's own, so others are known once there are as many other lists of names as publishers.
+    Messages do not name their publisher. A message with exactly the joints of the commands may be
+    the node's own, so the others are known once there are as many other lists of names as
+    publishers.
     """
 
     def __init__(self, node: Node) -> None:
@@ -169,7 +167,7 @@ class OtherJointStates:
         self.subscription: Any = None
 
     def follow(self, topic: str, joints: Iterable[str]) -> None:
-        """Listen while it is needed, to the topic of the commands of these joints."""
+        """Subscribe while it is needed to `topic`, on which this node commands `joints`."""
         own = frozenset(joints)
         if (topic, own) != (self._topic, self._joints):
             self._topic, self._joints, self._who = topic, own, ()
@@ -183,9 +181,9 @@ class OtherJointStates:
             )  # fmt: skip
 
     def overlap(self, others: Collection[Any]) -> list[str]:
-        """Return the joints that others publish, too; takes LISTENING at most.
+        """Return the joints that others publish, too; takes at most LISTENING seconds.
 
-        From another thread than `follow`.
+        Runs in another thread than `follow`.
         """
         who = tuple(sorted(bytes(info.endpoint_gid).hex() for info in others))
         if who != self._who:
@@ -199,12 +197,12 @@ class OtherJointStates:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it was not heard so far what the others publish."""
+        """Whether the others' joints are still unknown after the first checks."""
         return self._checks > MOST_LISTENED and not self.is_known
 
     @property
     def is_known(self) -> bool:
-        """Whether it was heard what all others publish, or that they publish shared joints."""
+        """Whether the joints of all other publishers are known, or some shared joints."""
         shares = any(names & self._joints for names in self._lists)
         return shares or len(self._lists) >= len(self._who)
 
@@ -212,7 +210,7 @@ class OtherJointStates:
         subscription, end = self.subscription, time.monotonic() + LISTENING
         if subscription is None:
             return
-        known = self.is_known  # what they publish besides is not, then
+        known = self.is_known
         while time.monotonic() < end and self.is_known == known:
             serialized = take(subscription)
             if serialized is None:
@@ -224,21 +222,21 @@ class OtherJointStates:
 
 
 class ClockLog:
-    """Logs once that a simulated clock does not come, or stands still, and that it goes on."""
+    """Logs once that the simulated clock is missing or stands still, and that it runs again."""
 
     def __init__(self, node: Node, clock: NodeClock) -> None:
         self._node, self._clock = node, clock
-        self._told = False
+        self._logged = False
 
     def follow(self) -> None:
-        """Look at the clock; every few tenths of a second."""
+        """Check the clock; called several times a second."""
         clock, log = self._clock, self._node.get_logger()
         if not clock.stands_still:
-            if self._told:
+            if self._logged:
                 log.info('/clock goes on')
-            self._told = False
-        elif not self._told and clock.stood_for > CLOCK_PATIENCE:
-            self._told = True
+            self._logged = False
+        elif not self._logged and clock.stood_for > CLOCK_PATIENCE:
+            self._logged = True
             topic = self._node.resolve_topic_name('/clock')
             text = f'waiting for {topic} (use_sim_time is true): '
             if not self._node.count_publishers(topic):
@@ -250,12 +248,12 @@ class ClockLog:
 
 
 def publishers(node: Node, topic: str) -> list[Any]:
-    """The publishers of a topic, by its resolved name."""
+    """Return the publishers of a topic, by its resolved name."""
     return list(node.get_publishers_info_by_topic(topic)) if node.count_publishers(topic) else []
 
 
 def without_one(infos: Collection[Any], own: str) -> list[Any]:
-    """Publishers without the first of a node by its full name: another may have that name."""
+    """Return the publishers without the first one of the node `own`: others may share its name."""
     others = list(infos)
     for info in infos:
         if full_name(info) == own:
@@ -265,19 +263,19 @@ def without_one(infos: Collection[Any], own: str) -> list[Any]:
 
 
 def full_name(info: Any) -> str:
-    """The name of the node of a publisher."""
+    """Return the full name of the node of a publisher."""
     if info.node_name == NAMELESS:
         return 'a node without a name'
     return f'{info.node_namespace.rstrip("/")}/{info.node_name}'
 
 
 def listed_names(infos: Iterable[Any]) -> str:
-    """The names of the nodes of publishers."""
+    """Return the names of the nodes of publishers, as a list in text."""
     return ', '.join(sorted(map(full_name, infos)))
 
 
 def _unheard(wanted: Subscribed, info: Any) -> Iterator[Finding]:
-    """Why messages of a publisher do not arrive; nothing if they do."""
+    """Yield why messages of a publisher do not arrive; nothing if they do."""
     package, kind = wanted.kind.__module__.split('.')[0], wanted.kind.__name__
     expected, topic = f'{package}/msg/{kind}', wanted.topic
     where = f'{topic}: nothing of {full_name(info)} arrives: it publishes'
@@ -300,7 +298,7 @@ def _is_best_effort(qos: QoSProfile) -> bool:
 
 
 def qos_text(qos: QoSProfile) -> str:
-    """Such as 'best effort, volatile'."""
+    """Return a QoS as text: 'best effort, volatile'."""
     reliability = 'best effort' if _is_best_effort(qos) else 'reliable'
     is_latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
     return f'{reliability}, {"transient local" if is_latched else "volatile"}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some joints of a robot, by name, out of what is commanded for all that move."""
+"""Positions and velocities of selected joints, taken from those of all movable joints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ik_core.maths.rotations import Array
 
 
 class JointRows:
-    """Some joints of a robot, by name: a mimic joint is multiplier * its driver + offset.
+    """Selected joints of a robot, by name, including mimic joints.
 
-    Configurations (..., n + m), with columns for the m mimic joints, too, have its position there.
+    From arrays (..., n) a mimic joint is computed as multiplier * driver + offset; arrays
+    (..., n + m) have columns for the m mimic joints.
     """
 
     def __init__(self, robot: Robot, names: Sequence[str]) -> None:
@@ -39,7 +40,7 @@ class JointRows:
     def velocities(self, dq: Array, out: Array) -> None:
         """Write the joints' velocities (..., size), from dq (..., n) or (..., n + m)."""
         follow = dq.shape[-1] == self._n
-        # 'clip' is the mode that needs no buffer.
+        # The mode 'clip' needs no buffer.
         dq.take(self._drivers if follow else self._columns, -1, out, 'clip')
         if not self._copied and follow:
             np.multiply(out, self._multipliers, out=out)

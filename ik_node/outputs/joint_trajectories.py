@@ -1,34 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories for ros2_control's JointTrajectoryController: a window of what is commanded.
+"""Trajectories for ros2_control's JointTrajectoryController: a window of the commanded motion.
 
 The controller follows splines through the points of a message, at times on its own clock, until
-another message takes the place of this one, whenever that comes. A message of one point would
-begin another spline each time, at a moment that neither loop has in its hand, and from the state
-that the controller measures: joints jerk, and where states come late, swing ever farther out. So
-each message has, with their times,
+the next message arrives and replaces it. A message of a single point would begin a new spline each
+time, at a moment that neither loop controls, and at the state that the controller measures: joints
+would jerk, and with late states they would oscillate with growing amplitude. So each message has,
+with their times,
 
-- the points of the last ticks, from before now on. About the same moment all messages say the
-  same: it does not matter which one the controller has.
-- then the stop: how all joints come to rest within their limits. It is gone into only as long as
-  the next message is late, or where none comes any more. At its end the joints rest, which the
-  controller insists on by default.
+- the points of the last ticks, beginning before the present. All messages agree about the same
+  moment, so it does not matter which of them the controller has;
+- then the stop, in which all joints come to rest within their limits. The controller executes it
+  only if the next message is late or never comes. It ends at rest, as the controller requires by
+  default;
 - before all of them, the first of these positions, at rest since the clock began, which is the
-  stamp. So there is no time, by no clock, for which the controller asks what it measures.
+  stamp. So the controller never interpolates from its measured state, whatever its clock.
 
-The points are the knots of `ik_core.tracking.knots`: between them, too, the limits are kept,
-however often the controller samples. They lie ahead of their ticks by the lag of the joints,
+The points are the knots of `ik_core.tracking.governor.stop_spline`: the limits hold between them,
+too, at any sampling rate of the controller. They are ahead of their ticks by the lag of the
+joints,
 
     lag = 1.5 periods + delay
 
-a period until the next message, half a one because a knot lies between two ticks, and `delay`: as
-long as a message is not longer on its way, the controller's own period included, no stop begins.
+one period until the next message, half a period since a knot lies between two ticks, and `delay`:
+the stop begins only if a message takes longer than that, including a period of the controller.
 
-What is sent can't be taken back: where ticks did not come, the controller went on, into the stop
-in the end. `make_up` lets the commanded joints do the same, so that the next message goes on from
-there, and not from where the joints were long ago. That is why it comes last in a tick, which may
-have been held up itself. A message that was held up before it was sent (`latest`) is dropped: the
-controller is in the stop of the message before, not in this one's. Joints and window go back to
-where they were when that was sent, and all ticks since then are made up anew.
+A sent message can't be revoked: if ticks are missed, the controller continues it, finally into the
+stop. `simulate_missed` lets the commanded joints do the same, so that the next message continues
+from there. It is called last in a tick, since the tick itself may have been delayed. A message
+that was delayed before it was sent (beyond `latest`) is dropped, since the controller executes the
+stop of the previous message. Then joints and window are restored to the time of that message, and
+all ticks since are simulated anew.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.knots import MOST
+from ik_core.tracking.governor.stop_spline import MAX_KNOTS
 
 from ..clocks import Moment
 from ..committed_steps import CommittedSteps
@@ -51,22 +52,26 @@ from .joint_rows import JointRows
 from .output import Output
 from .trajectory_bytes import TrajectoryBytes
 
+# [ns] Length of the past in a message: the controller's clock may be behind by this much.
 CLOCKS = 20_000_000
-"""[ns] The past in a message: as far may the controller's clock be behind without any harm."""
+# [ns] The last point is repeated this much later: controllers refuse messages that end in the
+# past.
 PATIENCE = 10**9
-"""[ns] The last point is repeated so much later: a message that ends in the past is refused."""
-BEGINNING = -(2**62)
-"""[ns] A time before all others."""
+FIRST_TIME = -(2**62)  # [ns] a time before all others
+# [rad or m] A knot farther from the extrapolation of the previous one begins another motion.
 CONTINUOUS = 1e-9
-"""[rad or m] A knot farther from where the one before leads begins another motion."""
 
 
 class Window:
     """The points of a message: the knots of the last ticks, and those of the stop after them.
 
-    `count` points with `times` [ns], on the clock of the ticks, `positions` and `velocities` of
-    the joints of `rows`. Two at rest are the first, then as many knots as are `certain`, then
-    those of the stop, of which there are `most_knots`. `period`, `lag` [ns].
+    rows : the published joints
+    most_knots : largest number of knots of a stop
+    period, lag : [ns]
+
+    The first `count` rows of `times` [ns] on the clock of the ticks, `positions` and `velocities`
+    (capacity, joints) are valid: two points at rest, `certain` knots of past ticks, the knots of
+    the stop, and its last point again.
     """
 
     def __init__(self, rows: JointRows, most_knots: int, period: int, lag: int) -> None:
@@ -75,18 +80,18 @@ class Window:
         self._newest = self.certain + 1
         self.capacity = self._newest + most_knots + 1
         self.count = 0
-        self.times = np.full(self.capacity, BEGINNING)
+        self.times = np.full(self.capacity, FIRST_TIME)
         self.positions, self.velocities = np.zeros((2, self.capacity, rows.size))
-        self.keep()
+        self.save()
 
-    def keep(self) -> None:
-        """Keep the points as they are now, for `take_back`."""
+    def save(self) -> None:
+        """Save the present points for `restore`."""
         rows = self.times, self.positions, self.velocities
-        self._kept = self.count, tuple(row.copy() for row in rows)
+        self._saved = self.count, tuple(row.copy() for row in rows)
 
-    def take_back(self) -> None:
-        """Undo each `add` since the last `keep`."""
-        self.count, rows = self._kept
+    def restore(self) -> None:
+        """Undo all calls of `add` since the last `save`."""
+        self.count, rows = self._saved
         for row, kept in zip((self.times, self.positions, self.velocities), rows, strict=True):
             row[:] = kept
 
@@ -104,7 +109,7 @@ class Window:
         self._rest_before_and_after()
 
     def _join(self, is_first: bool) -> None:
-        """Connect the past to the newest knot; if they do not meet, as if joints had rested."""
+        """Connect the past to the newest knot; if they do not meet, let the past be at rest."""
         newest, times, half = self._newest, self.times, 0.5e-9 * self._period
         position, velocity = self.positions[newest], self.velocities[newest]
         led = self.positions[newest - 1] + half * (self.velocities[newest - 1] + velocity)
@@ -123,7 +128,11 @@ class Window:
 
 
 class JointTrajectoryWriter(Output):
-    """Windows of the motion of the joints `names`, at `rate` [Hz]; `delay` [s]: see above."""
+    """An output of windows of the motion of the joints `names`.
+
+    rate : [Hz] of the ticks
+    delay : [s] longest transport time of a message, including a period of the controller
+    """
 
     kind: ClassVar[Any] = JointTrajectory
     topic: ClassVar[str] = 'joint_trajectory'
@@ -133,29 +142,33 @@ class JointTrajectoryWriter(Output):
         lag = self._delay + 3 * self._period // 2
         self.lag = 1e-9 * lag
         self._rows = JointRows(robot, names)
-        most_knots = 1 + MOST * (robot.n + len(robot.mimic_joints))  # of which some may be alone
-        self._ticks_in_time = self._delay // (2 * self._period) + 1  # one missed more is too late
+        # Mimic joints have knots of their own during an alignment.
+        most_knots = 1 + MAX_KNOTS * (robot.n + len(robot.mimic_joints))
+        # The controller begins the stop after this many missed ticks; half of the delay is a
+        # margin.
+        self._ticks_in_time = self._delay // (2 * self._period) + 1
         self._window = Window(self._rows, most_knots, self._period, lag)
         self._bytes = TrajectoryBytes(names, self._window.capacity)
         self._last_due: int | None = None
         self._sent_due: int | None = None
 
-    def make_up(
+    def simulate_missed(
         self, steps: CommittedSteps, due: int, now: int, *, has_stepped: bool = True
     ) -> int:
-        """Repeat, for ticks that did not come, the motion that the controller makes meanwhile.
+        """Take the steps of missed ticks, as the controller continues the last message meanwhile.
 
-        Where it may have gone into the stop, after half of the delay, they brake, instead of the
-        step of this tick; else there is still time to go on.
+        If it may have begun the stop, after half of the delay, these steps brake, in place of the
+        step of this tick; else the motion continues. Returns the deadline that is published for.
         """
         due += self._period * max((now - due) // self._period, 0)
         missed, tick = self._missed(due), 0
-        braking = self._braking(missed)
+        # Ticks in which the controller may have been braking.
+        braking = max(missed - self._ticks_in_time + 1, 0)
         if braking and has_stepped:
             steps.undo_tick()
             has_stepped = False
         while tick <= missed:
-            if tick < braking and steps.at_rest:  # only what a message still tells of
+            if tick < braking and steps.at_rest:  # skip ticks that are too old for the window
                 tick = max(tick, min(braking, missed - self._window.certain))
             if tick or not has_stepped:
                 steps.skip_tick(braking=tick < braking)
@@ -164,19 +177,15 @@ class JointTrajectoryWriter(Output):
             tick += 1
         return due
 
-    def _braking(self, missed: int) -> int:
-        """The number of missed ticks in which the controller may have been braking."""
-        return max(missed - self._ticks_in_time + 1, 0)
-
     def drop(self, steps: CommittedSteps) -> None:
-        """See Output."""
-        self._window.take_back()
+        """Undo all messages written since `sent`, and the steps of the joints for them."""
+        self._window.restore()
         self._last_due = self._sent_due
         steps.undo_tick()
 
     def sent(self) -> None:
-        """See Output."""
-        self._window.keep()
+        """Keep the last message written as the one that the controller executes."""
+        self._window.save()
         self._sent_due = self._last_due
 
     def _add(self, governor: Governor, due: int) -> None:
@@ -184,26 +193,29 @@ class JointTrajectoryWriter(Output):
         self._last_due = due
 
     def _missed(self, due: int) -> int:
-        """How many ticks did not come since the last message."""
+        """Return the number of ticks missed since the last message."""
         if self._last_due is None:
             return 0
         return max(round((due - self._last_due) / self._period) - 1, 0)
 
     def write(self, governor: Governor, moment: Moment) -> bytes:
-        """See Output."""
+        """Return the serialized message for the governor's state at a moment."""
         self._add(governor, moment.due)
-        if self._sent_due is not None:  # then the controller goes into a stop
+        if self._sent_due is not None:  # the controller begins the stop of the last message then
             self.latest = moment.due + self._period * self._ticks_in_time
         window, end = self._window, self._window.count
         times = window.times[:end] + (moment.stamp - moment.due)
-        begin = int(np.searchsorted(times, 1)) - 1  # after 0 only where simulated time just began
+        begin = int(np.searchsorted(times, 1)) - 1  # above 0 only if simulated time has just begun
         times[begin] = 0
         return self._bytes.fill(
             times[begin:], window.positions[begin:end], window.velocities[begin:end]
         )
 
     def write_return(self, q: Array, seconds: float, moment: Moment) -> bytes:
-        """See Output. The controller begins where it measures the joints then."""
+        """Return a message that sends the joints to rest at q (n,) or (n + m,) in `seconds`.
+
+        The controller begins where it measures the joints.
+        """
         end = moment.stamp + round(1e9 * seconds)
         positions = np.zeros((2, self._rows.size))
         self._rows.positions(np.array([q, q]), positions)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markers for RViz: goals, and the way that the tips took.
+"""Markers for RViz: goals, and the paths of the tips.
 
-An axis triad and a ball are where each goal is; the ball has the colour of its state. A line, of
-bounded length, follows each tip. Nothing is computed while nobody listens.
+Each goal has an axis triad, and a ball in the colour of its state. A line of bounded length shows
+the path of each tip. Nothing is computed without subscribers.
 """
 
 from __future__ import annotations
@@ -30,14 +30,11 @@ AXIS_LENGTH = 0.1
 BALL_DIAMETER = 0.03
 TRACE_WIDTH = 0.004
 TRACE_COLOUR = (0.2, 0.6, 1.0)
-TRACE_STEP = 0.002
-"""A point of a trace is at least this far [m] from the one before,"""
-TRACE_POINTS = 300
-"""Points of a trace at most."""
+TRACE_STEP = 0.002  # [m] least distance between points of a trace
+TRACE_POINTS = 300  # longest trace: older points are dropped
 SAMPLING_PERIOD = 0.04
 SAMPLES_PER_MESSAGE = 5
-DELIVERY = Duration(seconds=0.2)
-"""How long the last message may take to those who listen."""
+DELIVERY = Duration(seconds=0.2)  # longest wait until the last message has been received
 Colour = tuple[float, float, float]
 RED, GREEN, BLUE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 MOVING = (1.0, 0.8, 0.0)
@@ -53,21 +50,24 @@ COLOURS = {
 
 
 class Markers:
-    """Publishes ~/markers. `look` gives what is moved and its last command, None for neither."""
+    """Publishes ~/markers.
+
+    `current` returns the robot model that is moved and its last command, or None.
+    """
 
     def __init__(
-        self, node: Node, look: Callable[[], tuple[Model | None, Command | None]]
+        self, node: Node, current: Callable[[], tuple[Model | None, Command | None]]
     ) -> None:
         self._node = node
-        self._look = look
+        self._current = current
         self._publisher = node.create_publisher(MarkerArray, '~/markers', 1)
         self._model: Model | None = None
         self._traces: list[Trace] = []
         self._samples = 0
 
     def sample(self) -> None:
-        """Add to the traces, and publish them now and then; every SAMPLING_PERIOD."""
-        model, command = self._look()
+        """Add points to the traces, and publish every fifth time; called every SAMPLING_PERIOD."""
+        model, command = self._current()
         if model is None or command is None or not self._publisher.get_subscription_count():
             self.clear()
             return
@@ -81,11 +81,11 @@ class Markers:
             self._publish(model, command)
 
     def clear(self) -> None:
-        """Take the markers away, if there are any; they would stay where the node has gone."""
+        """Remove the markers, if there are any: RViz would keep them after the node has ended."""
         if self._model is not None:
             self._model = None
             self._delete_all()
-            with suppress(*MIDDLEWARE_ERRORS):  # not every middleware can say
+            with suppress(*MIDDLEWARE_ERRORS):  # not every middleware supports it
                 self._publisher.wait_for_all_acked(DELIVERY)
 
     def _delete_all(self) -> None:
@@ -100,19 +100,19 @@ class Markers:
 
 
 class Trace:
-    """The last points [m] of a tip's way."""
+    """The last points [m] of a tip's path."""
 
     def __init__(self) -> None:
         self.points: deque[Point] = deque(maxlen=TRACE_POINTS)
 
     def add(self, x: float, y: float, z: float) -> None:
-        """Add a point, unless it is hardly away from the last one."""
+        """Add a point [m], unless it is closer than TRACE_STEP to the last one."""
         last = self.points[-1] if self.points else None
         if last is None or math.dist((last.x, last.y, last.z), (x, y, z)) >= TRACE_STEP:
             self.points.append(Point(x=x, y=y, z=z))
 
     def marker(self) -> Marker:
-        """The line; none with fewer than two points."""
+        """Return the line; one that deletes it, with fewer than two points."""
         marker = Marker(ns='trace', type=Marker.LINE_STRIP, color=_rgba(TRACE_COLOUR))
         marker.scale.x = TRACE_WIDTH
         marker.points = list(self.points)
@@ -121,7 +121,7 @@ class Trace:
 
 
 def colours(model: Model, command: Command) -> list[Colour]:
-    """The colour of each tip's goal: reached, or what the tracker says of all of them."""
+    """Return the colour of each tip's goal: green if reached, else by the tracker's status."""
     node = model.parameters.node
     reached = (command.position_errors <= node.position_tolerance) & (
         command.orientation_errors <= node.orientation_tolerance
@@ -134,7 +134,7 @@ def colours(model: Model, command: Command) -> list[Colour]:
 def goal_markers(
     goals: Sequence[Array | None], colours: Sequence[Colour], root_link: str, stamp: Time
 ) -> MarkerArray:
-    """Markers of the goals (4, 4) of all tips [m] in the root link's frame; none for None."""
+    """Return markers of the goals (4, 4) of all tips, in the root link's frame; None: no goal."""
     message = MarkerArray()
     for tip, (goal, colour) in enumerate(zip(goals, colours, strict=True)):
         for marker in (_triad(), _ball(colour)):
@@ -155,7 +155,7 @@ def _placed(marker: Marker, tip: int, root_link: str, stamp: Time) -> Marker:
 def _triad() -> Marker:
     marker = Marker(ns='goal_axes', type=Marker.LINE_LIST)
     marker.scale.x = 0.1 * AXIS_LENGTH
-    for axis in (RED, GREEN, BLUE):  # the axes' directions are their colours
+    for axis in (RED, GREEN, BLUE):  # the colours (r, g, b) equal the directions (x, y, z)
         x, y, z = (AXIS_LENGTH * part for part in axis)
         marker.points += [Point(), Point(x=x, y=y, z=z)]
         marker.colors += [_rgba(axis), _rgba(axis)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of outputs: a message for each tick, made of the command."""
+"""The interface of outputs, which make a message of the command in each tick."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ from ..committed_steps import CommittedSteps
 
 
 class Output(ABC):
-    """A message to publish, and where."""
+    """A writer of messages of the type `kind` on `topic`.
+
+    `lag` : [s] time from a tick until the joints are where it commanded them
+    `latest` : [ns] the last message written must be published before this time, or dropped
+    """
 
     kind: ClassVar[Any]
     topic: ClassVar[str]
     lag = 0.0
-    """[s] How long after its tick the joints are where it commanded them."""
     latest: float = math.inf
-    """[ns] The last message written must be published before this time, or dropped."""
 
-    def make_up(
+    def simulate_missed(
         self, steps: CommittedSteps, due: int, now: int, *, has_stepped: bool = True
     ) -> int:
-        """Handle ticks that did not come, up to now [ns], in the tick that was `due` [ns].
+        """Take the steps of ticks missed until `now` [ns], in the tick of the deadline `due` [ns].
 
-        has_stepped : the joints have taken the step of this tick; False after `drop`
+        has_stepped : whether the joints have taken the step of this tick; False after `drop`
 
-        Returns when the tick was due that is published.
+        Returns the deadline that is published for.
         """
         return due
 
     @abstractmethod
     def write(self, governor: Governor, moment: Moment) -> Any:
-        """The message for what is commanded in the tick at a moment."""
+        """Return the message for the governor's state in the tick at a moment."""
 
     def drop(self, steps: CommittedSteps) -> None:  # noqa: B027 (most outputs keep nothing)
         """Undo all messages written since `sent`, and the steps of the joints for them."""
 
     def sent(self) -> None:  # noqa: B027
-        """Keep the last message written: the next one goes on from it."""
+        """Keep the last message written as the one that was sent: the next one continues it."""
 
     def write_return(self, q: Array, seconds: float, moment: Moment) -> Any:
-        """A message that sends the joints to rest at q (n,), in so many seconds from a moment."""
+        """Return a message that sends the joints to rest at q (n,) in `seconds` from a moment."""
         raise NotImplementedError

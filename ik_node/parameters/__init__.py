@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node's parameters: what there is, how it is declared, checked and described."""
+"""The node's parameters: their options, declaration, checks and descriptions."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.parameters.describe > config/ik_node.yaml`: all parameters, documented.
 
-The file is made from the same metadata as `ros2 param describe`. Run the command again when an
-option was added or changed, in `ik_core` or here; until then `test_config.py` fails.
-It needs rclpy, but starts no node.
+The file is made from the metadata of `ros2 param describe`. Run the command again after a change
+of an option, in `ik_core` or here; until then `test_config.py` fails. It needs rclpy, but starts
+no node.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .specs import UNBOUNDED, Spec, fixed_specs
 
 WIDTH = 99
 INDENT = ' ' * 4
+# Values that the file sets; all others are commented out, with their defaults.
 SHIPPED = {'joint_limits.default.velocity': 1.0, 'joint_limits.default.acceleration': 5.0}
-"""Values that the file sets; everything else is commented out, with its default."""
 
 HEADER = """\
 # All parameters of ik_node, with meaning, [unit], range and default.
@@ -36,6 +36,7 @@ HEADER = """\
 /**:
   ros__parameters:
 """
+# Introductions of the groups of parameters; a group is the first part of a name.
 INTRODUCTIONS = {
     '': """\
 The node, and how it follows goals. A tip may have a tool centre point, given in the tip's
@@ -57,17 +58,16 @@ The defaults apply to joints without limits in the URDF. A joint without any lim
 as fast as the goal does. /diagnostics has the limits in force. Limits, tools and goal kinds
 that are set while the node runs also apply to the next robot with these joints and tips.""",
 }
-"""Introductions of groups of parameters; the group is the first part of their names."""
 
 
 def describe(specs: Iterable[Spec]) -> str:
-    """The YAML file that documents these parameters."""
+    """Return the YAML file that documents these parameters."""
     groups = groupby(specs, group_of)
     return HEADER + ''.join(line for name, group in groups for line in _section(name, group))
 
 
 def group_of(spec: Spec) -> str:
-    """The first part of a parameter's name; empty for the node's own."""
+    """Return the first part of a parameter's name; '' for the node's own parameters."""
     group, dot, _ = spec.name.partition('.')
     return group if dot else ''
 
@@ -91,7 +91,7 @@ def _introduction(group: str) -> str:
 
 
 def solver_summary(name: str) -> str:
-    """The first paragraph of what a solver's module says of it."""
+    """Return the first paragraph of the docstring of a solver's module."""
     return (import_module(SOLVERS[solver_name(name)].__module__).__doc__ or '').split('\n\n')[0]
 
 
@@ -101,7 +101,7 @@ def _comment(text: str) -> Iterator[str]:
 
 
 def _explanation(spec: Spec) -> str:
-    """Such as 'joint states per second [Hz]; 1 to 10000; default: 250.0; static'."""
+    """Return 'joint states per second [Hz]; 1 to 10000; default: 250.0; static'."""
     unit = f' [{spec.unit}]' if spec.unit else ''
     facts = (
         spec.doc + unit,
@@ -114,7 +114,7 @@ def _explanation(spec: Spec) -> str:
 
 
 def range_text(spec: Spec) -> str:
-    """Such as '1 to 10000', or '' for what has no bounds."""
+    """Return the bounds as text, '1 to 10000'; '' without bounds."""
     if spec.kind not in (int, float) or spec.bounds == UNBOUNDED:
         return ''
     low, high = spec.bounds
@@ -126,13 +126,13 @@ def range_text(spec: Spec) -> str:
 
 
 def yaml_value(value: Any) -> str:
-    """A value as YAML that ROS reads in the right type: 1e-05 without a point would be text."""
+    """Return a value as YAML that ROS reads in the right type: it reads 1e-05 as text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return _yaml_number(value)
     if isinstance(value, tuple):
-        value = ', '.join(value)  # an empty list has no type
+        value = ', '.join(value)  # an empty YAML list would have no type
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 

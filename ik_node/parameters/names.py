@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are no parameters: what was meant, and whether they are misspelt or of another robot.
+"""Unknown names of parameters: misspelt ones, and those of another robot.
 
-A name that is nearly one of the node's own is misspelt: without effect, it would be a rate or a
-tolerance that nobody keeps. A file may also have what other robots need, which is no mistake, so
-the joints and tips in `joint_limits.<joint>.<limit>`, `home.<joint>`, `tools.<tip>.<part>` and
-`goal_kind.<tip>` are compared word by word: in `panda_jiont1` one is misspelt, `left_elbow` is
-another than `right_elbow`, and `joint_7` than `joint_6`.
+A name that is close to a parameter of the node is misspelt: ignoring it would leave a rate or a
+tolerance unset. But a file may have parameters of other robots, so joints and tips in
+`joint_limits.<joint>.<limit>`, `home.<joint>`, `tools.<tip>.<part>` and `goal_kind.<tip>` are
+compared word by word: `panda_jiont1` has a misspelt word, but `left_elbow` is another joint than
+`right_elbow`, and `joint_7` another than `joint_6`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ from ik_core.display import listed
 from .node_options import Limits, Tool
 
 OF_JOINTS, OF_TIPS = ('joint_limits.', 'home.'), ('tools.', 'goal_kind.')
-OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)
-"""Parameters that are declared once the robot is known."""
+OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)  # prefixes of parameters declared once the robot is known
+# Last parts of the parameters of each joint or tip.
 PARTS = {
     prefix: tuple(f.name for f in fields(owned))
     for prefix, owned in (('joint_limits.', Limits), ('tools.', Tool))
 }
-"""Fields of the parameters of each joint or tip."""
-MISSPELT = 0.75
-"""Likeness to a name, or to a word of one, from which on another is taken for it."""
+MISSPELT = 0.75  # least similarity (difflib) of a misspelt name, or word, to the right one
 
 
 def misspelt(
     name: str, known: Collection[str], given: Collection[str] = (), links: Collection[str] = ()
 ) -> str:
-    """Why a name that is none of `known` is no parameter; empty where it may be of something else.
+    """Return an error text for a misspelt name; '' if it may belong to another node or robot.
 
-    given : parameters that are set as well, so that none of them can be what was meant
-    links : of the robot, those that are no tips included; a name with one of them is not misspelt
+    known : all parameters; `name` is none of them
+    given : parameters that are set, too, so that none of them was meant
+    links : all links of the robot: a name with a link that is no tip is not misspelt
     """
     prefix = _prefix(name)
     if not prefix:
@@ -53,11 +52,11 @@ def misspelt(
 
 
 def unknown(name: str, known: Collection[str]) -> str:
-    """An error text for an unknown parameter, with the nearest name or all names."""
-    said = misspelt(name, known)
+    """Return an error text for an unknown parameter, with the closest name or all names."""
+    text = misspelt(name, known)
     prefix = _prefix(name)
-    if said or not prefix:
-        return said or _refused(name, difflib.get_close_matches(name, known, 1)) or _none(name)
+    if text or not prefix:
+        return text or _refused(name, difflib.get_close_matches(name, known, 1)) or _none(name)
     owners = _owners(prefix, known)
     owner, _ = _split(prefix, name)
     if owner in owners:
@@ -70,7 +69,7 @@ def unknown(name: str, known: Collection[str]) -> str:
 
 
 def is_slip(name: str, other: str) -> bool:
-    """Whether a joint's or tip's name is another one with a word misspelt, or run together."""
+    """Return whether a name is another one with one misspelt word, or other separators."""
     if _bare(name) == _bare(other):
         return True
     words, others = (re.split(r'[\W_]+', one.lower()) for one in (name, other))
@@ -84,7 +83,7 @@ def is_slip(name: str, other: str) -> bool:
 
 
 def _prefix(name: str) -> str:
-    """The prefix of a robot's parameters that it should be one of; empty: none of them."""
+    """Return the prefix of a name that is a robot's parameter, else ''."""
     return next((prefix for prefix in OF_A_ROBOT if name.startswith(prefix)), '')
 
 
@@ -93,7 +92,7 @@ def _bare(name: str) -> str:
 
 
 def _split(prefix: str, name: str) -> tuple[str, str]:
-    """Split a name into its joint or tip, which may have dots, and its part, which some lack."""
+    """Return the joint or tip in a name, and the last part; '' if the prefix has no parts."""
     rest = name[len(prefix) :]
     owner, _, part = rest.rpartition('.') if prefix in PARTS else (rest, '', '')
     return owner, part
@@ -104,7 +103,7 @@ def _joined(prefix: str, owner: str, part: str) -> str:
 
 
 def _owners(prefix: str, known: Iterable[str]) -> dict[str, list[str]]:
-    """The joints or tips that parameters are of, and which parts they have."""
+    """Return the joints or tips of the known parameters, with their parts."""
     owners: dict[str, list[str]] = {}
     for name in known:
         if name.startswith(prefix):
@@ -114,7 +113,7 @@ def _owners(prefix: str, known: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _wrong_part(name: str, prefix: str, owner: str, part: str, parts: list[str]) -> str:
-    """One that this joint has not, or nobody has; others may be for other nodes."""
+    """Return an error text for a part that the joint or tip lacks; '' for an unrelated one."""
     close = difflib.get_close_matches(part, parts, 1, MISSPELT)
     if not close and part not in PARTS[prefix]:
         return ''

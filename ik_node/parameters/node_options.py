@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node's own options, and a snapshot of all parameters.
 
-An option is a field of a frozen dataclass with a default, a type and metadata; the solvers' and
-the tracker's options are their own. `specs` makes ROS parameters of them.
+An option is a field of a frozen dataclass with a default, a type and metadata; solvers and the
+tracker have option classes of their own. `specs` makes ROS parameters of all of them.
 """
 
 import math
@@ -17,19 +17,17 @@ from ik_core.options import option
 from ik_core.solvers import PresetName, SolverName
 from ik_core.tracking import TrackerOptions
 
-TIGHTEST = 1e-12
-"""The smallest tolerance [m, rad] that a goal can be reached to."""
+TIGHTEST = 1e-12  # [m, rad] smallest tolerance: rounding prevents smaller errors
+# Parts of the tip's height and tilt that a planar goal keeps.
 PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
-"""Parts of the tip's own height and tilt that a planar goal can keep."""
+# Parts of a goal's pose that count; auto: the pose, or with fewer than six joints the position
+# first; axis: the position and the direction of the z axis.
 GOAL_KINDS = ('auto', 'pose', 'position', 'axis')
-"""Parts of a goal's pose that count; auto: all of it, with fewer than six joints the position
-first; axis: its position and the direction of its z axis.
-"""
 
 
 @dataclass(frozen=True)
 class NodeOptions:
-    """Options of the node itself; the solvers' and the tracker's options are their own."""
+    """Options of the node itself, without those of the solvers and the tracker."""
 
     robot_description: str = option(
         '',
@@ -204,7 +202,7 @@ class NodeOptions:
 
 
 def _check_home(name: str, path: str) -> None:
-    """A path may begin with ~ or ~user; InvalidOption where there is no such user."""
+    """Raise InvalidOption if a path begins with the ~user of an unknown user."""
     try:
         Path(path).expanduser()
     except RuntimeError as error:
@@ -225,7 +223,7 @@ class TwistScale:
 
 @dataclass(frozen=True)
 class ExampleOptions:
-    """How a demonstrated motion is imitated: [TakKo] Eq. 1."""
+    """Options of following goals in the style of an example: [TakKo] Eq. 1."""
 
     file: str = option(
         '',
@@ -251,7 +249,7 @@ class ExampleOptions:
 
 @dataclass(frozen=True)
 class Tool:
-    """Where the tool centre point of a tip is, in the frame of the tip's link."""
+    """The pose of a tip's tool centre point in the frame of the tip's link: xyz [m], rpy [rad]."""
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
     rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -259,9 +257,9 @@ class Tool:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one joint as parameters; inf where there is none.
+    """Limits of one joint as parameters [rad or m, s]; inf for no limit.
 
-    `following_error` [rad or m] is how far behind its command the joint may be measured.
+    `following_error` [rad or m] is the largest deviation of the measured joint from its commands.
     """
 
     lower: float = -math.inf
@@ -274,7 +272,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class NodeParameters:
-    """All parameters at one moment, checked.
+    """A checked snapshot of all parameters.
 
     `joint_limits`, `home` and `state_tolerances` are by joint, `tools` and `goal_kinds` by tip.
     """

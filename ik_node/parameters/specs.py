@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS parameters made from the metadata of option dataclasses.
 
-A field of an option dataclass becomes one ROS parameter: the node's own options under their own
-names, the tracker's too, every solver's as `<solver>.<option>`, the limits of every joint of the
-loaded robot as `joint_limits.<joint>.<limit>`, their home as `home.<joint>`, their tolerance at
-rest as `state_tolerance.<joint>`, the tools of its tips as `tools.<tip>.<part>`, and what counts
-of their goals as `goal_kind.<tip>`.
-A new option or a new solver needs no line here.
+Each field of an option dataclass becomes a ROS parameter. Options of the node and of the tracker
+have their own names, those of solvers are `<solver>.<option>`. A loaded robot adds
+`joint_limits.<joint>.<limit>`, `home.<joint>`, `state_tolerance.<joint>`, `tools.<tip>.<part>` and
+`goal_kind.<tip>`. A new option or solver needs no change here.
 """
 
 import math
@@ -26,17 +24,16 @@ from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
+# [rad or m] Larger than the sag and overshoot of controllers; a short lag makes no error.
 FOLLOWING_ERROR = 0.1
-"""[rad or m] More than controllers sag and overshoot; a lag in time is no following error."""
-LONGEST_TOOL = 100.0
-"""[m] Largest coordinate of a tool centre point."""
+LONGEST_TOOL = 100.0  # [m] largest coordinate of a tool centre point
+# Smallest limit of velocity, acceleration and jerk: at 0 a joint could neither move nor stop.
 SLOWEST = 1e-6
-"""The lowest velocity, acceleration and jerk limit; at 0 a joint could neither move nor stop."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One ROS parameter: what it is called, what it may be, and what describes it."""
+    """A ROS parameter: its name, type, default, bounds and description."""
 
     name: str
     kind: type
@@ -49,16 +46,16 @@ class Spec:
 
     @property
     def bounded(self) -> bool:
-        """Whether this is a number that has bounds."""
+        """Whether this is a number with bounds."""
         return self.kind in (int, float) and self.bounds != UNBOUNDED
 
     @property
     def switch(self) -> bool:
-        """Whether this may also be given as true or false, which YAML takes for no text."""
+        """Whether this text may also be given as true or false, which YAML reads as bool."""
         return 'true' in self.choices
 
     def declare(self, node: Node, value: Any = None) -> None:
-        """Declare the parameter with this value, or else that of the command line, or a file."""
+        """Declare the parameter with this value; for None with that of command line or file."""
         default = self.default if value is None else value
         if self.kind in (tuple, list):
             default = list(default) or ['']
@@ -66,7 +63,7 @@ class Spec:
         node.declare_parameter(self.name, default, self.descriptor(), ignore_override=known)
 
     def accepts(self, value: Any) -> bool:
-        """Whether `read` takes it."""
+        """Return whether `read` accepts a value."""
         try:
             self.read(value)
         except InvalidOption:
@@ -74,14 +71,14 @@ class Spec:
         return True
 
     def same(self, value: Any, other: Any) -> bool:
-        """Whether two values that `read` takes mean the same, as 100 and 100.0 do."""
+        """Return whether two accepted values mean the same, as 100 and 100.0 do."""
         return bool(self.read(value) == self.read(other))
 
     def descriptor(self) -> ParameterDescriptor:
-        """The description that `ros2 param describe` shows.
+        """Return the description for `ros2 param describe`.
 
-        Doubles and lists are typed dynamically: rclpy would refuse the 500 of `rate: 500` as an
-        integer, and a single name where a list is meant; `read` does the checking instead.
+        Doubles and lists have dynamic types: rclpy would refuse the integer of `rate: 500`, and a
+        single name in place of a list. `read` checks them instead.
         """
         unit = f' [{self.unit}]' if self.unit else ''
         choices = f'one of {", ".join(self.choices)}' if self.choices else ''
@@ -100,7 +97,7 @@ class Spec:
         return descriptor
 
     def read(self, value: Any) -> Any:
-        """The value as this option has it; InvalidOption says what would be right."""
+        """Return the value in the option's type. Raises InvalidOption."""
         if self.switch and isinstance(value, bool):
             value = str(value).lower()
         value = _READERS[self.kind](value)
@@ -123,7 +120,7 @@ class Spec:
 
 
 def _read_float(value: Any) -> float | None:
-    """Text too: `ros2 param` takes 1e-5 for text, and sends it for the .inf of a file."""
+    """Return a number, also from text: `ros2 param` sends text for 1e-5 and for .inf."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -168,7 +165,7 @@ _KINDS = {
 
 
 def specs_of(options: type, prefix: str = '') -> list[Spec]:
-    """One Spec per field of an option dataclass."""
+    """Return a Spec for each field of an option dataclass."""
     defaults = options()
     return [
         Spec(
@@ -186,9 +183,9 @@ def specs_of(options: type, prefix: str = '') -> list[Spec]:
 
 
 def limit_specs(robot: Robot) -> list[Spec]:
-    """The limits of every joint of a robot; their bounds let them only tighten the URDF's.
+    """Return the limits of every joint; their bounds only let them tighten the URDF's.
 
-    Mimic joints have limits of their rates, in their own unit: as fast as their drivers at most.
+    Mimic joints have only limits of rates, in their own unit.
     """
     rows = [(joint, row) for i, joint in enumerate(robot.joint_names) for row in _limits(robot, i)]
     rows += [(joint, row) for joint in robot.mimic_joints for row in _rate_limits({}, '')]
@@ -206,12 +203,11 @@ def limit_specs(robot: Robot) -> list[Spec]:
     ]
 
 
-LimitRow = tuple[str, float, str, tuple[float, float]]
-"""Limit, default, unit, bounds."""
+LimitRow = tuple[str, float, str, tuple[float, float]]  # limit, default, unit, bounds
 
 
 def _limits(robot: Robot, i: int) -> list[LimitRow]:
-    """The limits of a joint. One with endless turns has no position limits."""
+    """Return the limits of joint i; a joint with endless turns has no position limits."""
     lower, upper = float(robot.lower[i]), float(robot.upper[i])
     unit = robot.joint_units[i]
     rates = _rate_limits({rate: float(getattr(robot, rate)[i]) for rate in RATES}, unit)
@@ -222,7 +218,7 @@ def _limits(robot: Robot, i: int) -> list[LimitRow]:
 
 
 def _rate_limits(stated: Mapping[str, float], unit: str) -> list[LimitRow]:
-    """The limits of velocity, acceleration and jerk; bounded by those of the description."""
+    """Return the limits of velocity, acceleration and jerk, bounded by the description's."""
     unit = unit or 'rad or m'
     rows = []
     for power, rate in zip(('', '^2', '^3'), RATES, strict=True):
@@ -232,7 +228,7 @@ def _rate_limits(stated: Mapping[str, float], unit: str) -> list[LimitRow]:
 
 
 def following_error_specs(robot: Robot) -> list[Spec]:
-    """How far every joint of a robot may be behind its command."""
+    """Return the largest following error of every joint."""
     default = 'joint_limits.default.following_error'
     return [
         Spec(
@@ -248,7 +244,7 @@ def following_error_specs(robot: Robot) -> list[Spec]:
 
 
 def state_tolerance_specs(robot: Robot) -> list[Spec]:
-    """How much the states of every joint of a robot at rest may differ."""
+    """Return the tolerance of the states at rest of every joint."""
     return [
         Spec(
             name=f'state_tolerance.{joint}',
@@ -264,7 +260,7 @@ def state_tolerance_specs(robot: Robot) -> list[Spec]:
 
 
 def home_specs(robot: Robot) -> list[Spec]:
-    """The home position of every joint of a robot."""
+    """Return the home position of every joint."""
     return [
         Spec(
             name=f'home.{joint}',
@@ -278,7 +274,7 @@ def home_specs(robot: Robot) -> list[Spec]:
 
 
 def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """The tool centre point of every tip."""
+    """Return the tool centre point of every tip."""
     return [
         Spec(
             name=f'tools.{tip}.{part}',
@@ -297,7 +293,7 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """Parameters: the parts of each tip's goals that count."""
+    """Return the kind of goals of every tip."""
     return [
         Spec(
             name=f'goal_kind.{tip}',
@@ -313,7 +309,7 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def default_limit_specs() -> list[Spec]:
-    """Default limits, where the URDF and the limits of the joint give none."""
+    """Return the default limits, for joints without one in URDF and parameters."""
     doc = '{} limit of joints without one of their own; inf: none'
     behind = (
         'with measured states: a joint farther than this from all its commands of the last 0.25 '
@@ -339,7 +335,7 @@ def default_limit_specs() -> list[Spec]:
 
 
 def fixed_specs() -> list[Spec]:
-    """Every parameter that there is without a robot."""
+    """Return all parameters that do not depend on the robot."""
     solvers = [s for name, solver in SOLVERS.items() for s in specs_of(solver.Options, f'{name}.')]
     return [
         *specs_of(NodeOptions),

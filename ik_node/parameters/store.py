@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node's parameters: declared, checked as a whole, taken as a snapshot.
+"""The node's parameters: they are declared, checked together, and read as a snapshot.
 
-Changes are checked as one set, before any of it is stored, by building the snapshot that they
-would lead to. The snapshot (`NodeParameters`) is frozen; the node takes a new one at the start of
-the tick after a change, because the callback that follows a change does not exist in Humble's
-rclpy.
+A set of changes is checked before any is stored, by building the resulting snapshot. A snapshot
+(`NodeParameters`) is frozen; the node takes a new one at the start of the tick after a change,
+since Humble's rclpy has no callback after a change.
 """
 
 import difflib
@@ -42,13 +41,14 @@ Values = Mapping[str, Any]
 
 
 class Parameters:
-    """Declares the parameters of a node, checks changes, and gives snapshots.
+    """Declares the parameters of a node, checks changes, and returns snapshots.
 
-    `locked` is true while the node is configured: static parameters then refuse to change.
-    `changed` is true from an accepted change until the next `take`. Limits, tools and kinds of
-    goals that were set while running are kept for the next robot, as far as it has those joints
-    and tips. Raises InvalidOption, here and in `declare_robot`, when the values that the node was
-    started with, or their names, are refused.
+    `locked` : whether the node is configured, so that static parameters can't change
+    `changed` : whether a change was accepted since the last `take`
+
+    Limits, tools and kinds of goals that were set while running are kept for the next robot, if it
+    has these joints and tips. The constructor and `declare_robot` raise InvalidOption for invalid
+    values or names that the node was started with.
     """
 
     def __init__(self, node: Node) -> None:
@@ -68,12 +68,12 @@ class Parameters:
         node.add_on_set_parameters_callback(self._on_set)
 
     def take(self) -> NodeParameters:
-        """The snapshot of what is set now."""
+        """Return a snapshot of the present values."""
         self.changed = False
         return self._build(self._values())
 
     def declare_robot(self, robot: Robot, tip_links: Sequence[str] = ()) -> None:
-        """Declare what is of the joints and of the tips, in place of that of those before."""
+        """Declare the parameters of a robot's joints and tips, in place of the previous ones."""
         tips = tuple(dict.fromkeys(tip_links))
         of_joints = limit_specs, following_error_specs, state_tolerance_specs, home_specs
         of_tips = tool_specs, goal_kind_specs
@@ -97,7 +97,7 @@ class Parameters:
                     raise
 
     def drop_lost(self) -> list[str]:
-        """Forget, and return, what was set while running and is not in force any more."""
+        """Return, and drop, parameters that were set while running and do not fit this robot."""
         lost = [name for name, value in self._kept.items() if not self._holds(name, value)]
         for name in lost:
             del self._kept[name]
@@ -110,33 +110,33 @@ class Parameters:
         return spec.same(value, self._node.get_parameter(name).value)
 
     def undeclare_robot(self) -> None:
-        """Forget what is of joints and tips; `joint_limits.default` stays."""
+        """Undeclare the parameters of joints and tips; `joint_limits.default` stays."""
         self._joints = self._tips = ()
         for name in self._specs.keys() - self._permanent:
             self._node.undeclare_parameter(name)
             del self._specs[name]
 
     def unread(self) -> list[str]:
-        """Parameters that the node was started with and nobody declared: most likely misspelt."""
+        """Return undeclared parameters that the node was started with: probably misspelt."""
         names = (name for name in self._undeclared() if not name.startswith('qos_overrides.'))
         return [_with_hint(name, self._specs) for name in names]
 
     def _given(self) -> Values:
-        given: Values = getattr(self._node, '_parameter_overrides', {})  # no public way to ask
+        given: Values = getattr(self._node, '_parameter_overrides', {})  # rclpy keeps it private
         return given
 
     def _undeclared(self) -> list[str]:
         return sorted(name for name in self._given() if not self._node.has_parameter(name))
 
     def why_unknown(self, names: Iterable[str]) -> str:
-        """Why those of these names that are no parameters can't be set; empty: they all are."""
+        """Return an error text for the unknown names; '' if all are parameters."""
         wrong = [name for name in names if not self._node.has_parameter(name)]
         return '; '.join(unknown(name, self._specs) for name in wrong)
 
     def _refuse_misspelt(self, links: Iterable[str] = ()) -> None:
-        """Names that are nearly ours; others may be for other nodes, or robots, of the same file.
+        """Raise InvalidOption for a misspelt name, but not for names of other nodes and robots.
 
-        links : of the robot. What a robot before had a parameter of that name for is none either.
+        links : all links of the robot. Parameters of previous robots are not misspelt, either.
         """
         given, links = self._given(), frozenset(links)
         for name in self._undeclared():
@@ -152,7 +152,7 @@ class Parameters:
                 spec.declare(self._node, values.get(spec.name))
             except ParameterException as error:
                 if spec.name in self._given():
-                    spec.read(self._given()[spec.name].value)  # says what would be right
+                    spec.read(self._given()[spec.name].value)  # its error says what would be right
                 raise InvalidOption(str(error)) from error
             self._specs[spec.name] = spec
             self._read.add(spec.name)
@@ -168,16 +168,16 @@ class Parameters:
         try:
             self._check_static(now, ours)
             self._check_home(self._build({**now, **ours}), ours)
-        except Exception as error:  # rclpy would let it end the process
+        except Exception as error:  # rclpy would end the process
             return SetParametersResult(successful=False, reason=sentence(error))
         self._kept |= {n: value for n, value in ours.items() if n not in self._permanent}
         self.changed = True
         return SetParametersResult(successful=True)
 
     def _check_home(self, built: NodeParameters, names: Iterable[str] | None = None) -> None:
-        """Raise InvalidOption for a home outside the limits; by default all homes are checked.
+        """Raise InvalidOption for a home outside the limits; check `names`, by default all.
 
-        Limits may be tightened beyond a home that was set before: ~/home then is refused.
+        Limits may be tightened beyond a home that was set before: ~/home is then refused.
         """
         changed = [f'home.{joint}' for joint in built.home] if names is None else names
         for joint, position in built.home.items():
@@ -190,7 +190,7 @@ class Parameters:
                 )
 
     def _may_be_home(self, name: str, value: Any) -> bool:
-        """Whether a value, if it is a home, is none that no limits of this robot allow."""
+        """Return False for the value of a home outside this robot's limits."""
         if not name.startswith('home.') or math.isinf(value):
             return True
         lower, upper = self._positions[name.removeprefix('home.')]
@@ -237,7 +237,7 @@ class Parameters:
 
 
 def _of_joints(values: Values, prefix: str) -> Mapping[str, float]:
-    """The finite parameters that start with `prefix`, by joint."""
+    """Return the finite parameters that start with `prefix`, by joint."""
     return MappingProxyType(
         {
             name.removeprefix(prefix): value
@@ -253,9 +253,9 @@ def _with_hint(name: str, known: Iterable[str]) -> str:
 
 
 def _with_preset(solver: SolverName, preset: PresetName | Literal[''], options: Any) -> Any:
-    """Options of a preset, overridden by each option that differs from its default.
+    """Return the options of a preset, overridden by each option that is not at its default.
 
-    Raises InvalidOption where the solver does not have that preset.
+    Raises InvalidOption if the solver has no such preset.
     """
     if not preset:
         return options
@@ -268,7 +268,7 @@ def _with_preset(solver: SolverName, preset: PresetName | Literal[''], options: 
 
 
 def _make(options: type, values: Values, prefix: str = '') -> Any:
-    """An option dataclass from the parameters that start with `prefix`."""
+    """Return an option dataclass of the parameters that start with `prefix`."""
     names = (entry.name for entry in fields(options))
     try:
         return options(**{n: values[prefix + n] for n in names if prefix + n in values})

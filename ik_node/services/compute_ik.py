@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service `compute_ik` as MoveIt has it: poses of links in, joint positions out.
+"""The service `compute_ik`, as in MoveIt: poses of links in, joint positions out.
 
-Nothing moves. The service runs beside the ticks, on a thread, a node and an executor of its own,
-and solves problems of its own. What it can't honour (constraints, other groups) it refuses with
-MoveIt's error codes. Poses are those of the links, without tools. With `avoid_collisions` the
-robot's links collide neither with one another, where its description has collision geometry, nor
-with the objects of the planning scene and of `robot_state.attached_collision_objects`; pairs that
-the scene allows to touch may. While something of the scene could not be read, such requests are
-declined, unless the parameter `compute_ik_ignore` names it.
+Nothing moves. The service has a background thread, a node and an executor of its own, and solves
+problems of its own. Unsupported requests (constraints, other groups) are declined with MoveIt's
+error codes. Poses are those of the links, without tools.
+
+With `avoid_collisions`, solutions are free of collisions between the robot's links, if its
+description has collision geometry, and with the objects of the planning scene and of
+`robot_state.attached_collision_objects`, except for pairs that the scene allows to touch. While
+parts of the scene could not be read, such requests are declined, unless the parameter
+`compute_ik_ignore` names these parts.
 
 Needs the package moveit_msgs, which no other module imports.
 """
@@ -52,30 +54,26 @@ from ..scene_reader import SceneReader
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
 
 SERVICE = 'compute_ik'
+# The solvers that search for any solution, as requests need; the first one if neither is set.
 SEARCHES: tuple[SolverName, ...] = 'levenberg_marquardt', 'closed_form'
-"""The solvers that find any solution, as such requests need; the first where neither is set."""
 
-DEFAULT_TIMEOUT = 0.5
-"""[s] Timeout of a request without one,"""
-LONGEST_TIMEOUT = 10.0
-"""Longest timeout of a request, whatever it asks for: others wait meanwhile."""
+DEFAULT_TIMEOUT = 0.5  # [s] timeout of a request without one
+LONGEST_TIMEOUT = 10.0  # [s] upper bound of timeouts, since other requests wait meanwhile
+# The topic of planning scenes, and the depth of its queue, as in MoveIt.
 SCENE, SCENE_DEPTH = 'planning_scene', 100
-"""The topic of planning scenes, and the depth of its queue; as of MoveIt's."""
+# The service of MoveIt's move_group for the whole scene, with earlier messages of that topic.
 SCENE_SERVICE = 'get_planning_scene'
-"""The service of MoveIt's move_group that knows what came on that topic before."""
+# The requested parts of a scene: names in moveit_msgs/PlanningSceneComponents.
 COMPONENTS = (
     'ROBOT_STATE_ATTACHED_OBJECTS', 'WORLD_OBJECT_NAMES', 'WORLD_OBJECT_GEOMETRY', 'OCTOMAP',
     'ALLOWED_COLLISION_MATRIX',
 )  # fmt: skip
-"""The parts of a scene that are asked for: names in moveit_msgs/PlanningSceneComponents."""
-MOST_SHOWN = 3
-"""Parts of a scene that could not be read, of which a text says why."""
-POLL_PERIOD = 0.02
-"""[s] How often a request checks whether the service is being closed."""
+MOST_SHOWN = 3  # parts of a scene whose flaws are listed; a text counts the others
+POLL_PERIOD = 0.02  # [s] period in which a request checks whether the service is being closed
 
 
 class MoveItErrorCode(IntEnum):
-    """The codes of moveit_msgs/MoveItErrorCodes that are used here."""
+    """The codes of moveit_msgs/MoveItErrorCodes in use here."""
 
     SUCCESS = 1
     FAILURE = 99999
@@ -90,7 +88,7 @@ class MoveItErrorCode(IntEnum):
 
 
 class Declined(Exception):
-    """A request that can't be honoured: its error code, and why."""
+    """A request that is declined: its error code, and the reason."""
 
     def __init__(self, code: MoveItErrorCode, text: str) -> None:
         super().__init__(text)
@@ -99,7 +97,7 @@ class Declined(Exception):
 
 @dataclass(frozen=True)
 class Query:
-    """A request, checked: what to solve, from which positions q0 (n,), in how many seconds."""
+    """A checked request: the problem, the start q0 (n,), the timeout, and the solver."""
 
     problem: IkProblem
     q0: Array
@@ -108,7 +106,7 @@ class Query:
     options: dict[str, Any]
 
     def solve(self, stopping: threading.Event) -> IkResult:
-        """The best that is found in the time, or before `stopping` is set."""
+        """Return the best result within the timeout, or until `stopping` is set."""
         search = make_solver(self.solver, **self.options).begin(self.problem, self.q0)
         deadline = time.monotonic() + self.seconds
         while True:
@@ -119,9 +117,9 @@ class Query:
 
 
 class PatientFrames:
-    """Frames of which those that are Pending are waited for, unless `stopping` is set.
+    """Frames that wait for a Pending one, until `stopping` is set.
 
-    A request has a thread of its own: the ticks go on meanwhile.
+    Only for requests, which have a thread of their own: a tick must not wait.
     """
 
     def __init__(self, frames: Frames, stopping: threading.Event) -> None:
@@ -129,7 +127,7 @@ class PatientFrames:
         self._stopping = stopping
 
     def in_root(self, frame_id: str, q: Array) -> Array:
-        """See Frames."""
+        """Return the transform (4, 4) from a frame to the root link's, at q (n,); or Refused."""
         while True:
             try:
                 return self._frames.in_root(frame_id, q)
@@ -139,10 +137,10 @@ class PatientFrames:
 
 
 def _collisions(scenes: SceneReader, state: Any, model: Model, now: Moment) -> Collisions:
-    """The collisions of a robot in the scene, with what its state attaches.
+    """Return the collision checker of a robot in the scene, with the state's attached objects.
 
-    A state that is no difference, and names joints, says all that is attached. Raises Declined
-    without usable geometry, and while something is missing in the scene.
+    A state with is_diff false and joints replaces all attached objects. Raises Declined without
+    usable geometry, and while parts of the scene are missing.
     """
     node, scene = model.parameters.node, scenes.scene
     if state.joint_state.name and not state.is_diff:
@@ -162,7 +160,7 @@ def _collisions(scenes: SceneReader, state: Any, model: Model, now: Moment) -> C
 
 
 def described(missing: Sequence[Missing]) -> str:
-    """What is missing in a scene, the first ones with their reasons."""
+    """Return the missing parts of a scene as text, the first ones with their reasons."""
     more = len(missing) - MOST_SHOWN
     rest = f'; {more} more' if more > 0 else ''
     return f'could not be read: {"; ".join(map(str, missing[:MOST_SHOWN]))}{rest}'
@@ -175,9 +173,9 @@ def read_request(
     group: str,
     scenes: SceneReader,
 ) -> Query:
-    """Read a moveit_msgs/PositionIKRequest. Raises Declined where it can't be honoured.
+    """Read a moveit_msgs/PositionIKRequest. Raises Declined if it is not supported.
 
-    Joints that its state does not name are where they are commanded to be now.
+    Joints that its state does not name start at their present commands.
     """
     _check_scope(request, group)
     q0 = _start(request.robot_state, model)
@@ -210,7 +208,7 @@ def _check_scope(request: Any, group: str) -> None:
 
 
 def _start(state: Any, model: Model) -> Array:
-    """The positions (n,) to start from; mimic joints follow their drivers."""
+    """Return the start (n,) of the search; mimic joints follow their drivers."""
     robot, q = model.robot, model.tracker.q
     if state.multi_dof_joint_state.joint_names:
         text = 'robot_state: joints with several degrees of freedom are not supported'
@@ -229,7 +227,7 @@ def _start(state: Any, model: Model) -> Array:
 
 
 def _goals(request: Any, model: Model, frames: PatientFrames, q0: Array) -> list[PoseTask]:
-    """One goal for each link; the vectors win over the single fields, as in MoveIt."""
+    """Return a goal for each link; vectors override the single fields, as in MoveIt."""
     poses = list(request.pose_stamped_vector) or [request.pose_stamped]
     single = [request.ik_link_name] if request.ik_link_name else []
     links = list(request.ik_link_names) or single or list(model.tip_links)
@@ -243,7 +241,7 @@ def _goals(request: Any, model: Model, frames: PatientFrames, q0: Array) -> list
 
 
 def _in_root(pose: PoseStamped, frames: PatientFrames, q0: Array) -> Array:
-    """A pose (4, 4) in the root link's frame; frames of links are where q0 has them."""
+    """Return a pose (4, 4) in the root link's frame; frames of links are those at q0."""
     try:
         frame = frames.in_root(pose.header.frame_id, q0)
     except Refused as refused:
@@ -255,7 +253,7 @@ def _in_root(pose: PoseStamped, frames: PatientFrames, q0: Array) -> Array:
 
 
 def write_response(response: Any, result: IkResult, model: Model) -> None:
-    """Fill a moveit_msgs/GetPositionIK response; only a solution that reaches the goals is one."""
+    """Fill a moveit_msgs/GetPositionIK response; without success its solution is empty."""
     codes = {
         IkStatus.REACHED: MoveItErrorCode.SUCCESS,
         IkStatus.TIME_LIMIT: MoveItErrorCode.TIMED_OUT,
@@ -269,14 +267,14 @@ def write_response(response: Any, result: IkResult, model: Model) -> None:
 
 
 def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
-    """Fill in how a request went; Humble's messages have no place for the text."""
+    """Fill in the error code and the text, which Humble's messages do not have."""
     response.error_code.val = int(code)
     if hasattr(response.error_code, 'message'):
         response.error_code.message = text
 
 
 class SceneRequest:
-    """Asks a service for the whole planning scene whenever it appears.
+    """Requests the whole planning scene from a service, whenever the service appears.
 
     request : the request; take : called with the response
     """
@@ -287,7 +285,7 @@ class SceneRequest:
         self._is_there = False
 
     def poll(self) -> None:
-        """Ask if the service has appeared since the last call."""
+        """Send the request if the service has appeared since the last call."""
         was_there, self._is_there = self._is_there, self._client.service_is_ready()
         if self._is_there and not was_there:
             self._client.call_async(self._request).add_done_callback(self._read)
@@ -298,7 +296,7 @@ class SceneRequest:
 
 
 class ComputeIk:
-    """The service of a node. `model` gives the robot of the moment, None without one."""
+    """The service of a node. `model` returns the present robot model, None without one."""
 
     def __init__(
         self,
@@ -311,12 +309,12 @@ class ComputeIk:
         self._model = model
         self._others = others
         self._scenes = scenes
-        self._unread: list[Any] = []  # scenes that came before the robot
+        self._unread: list[Any] = []  # scenes received before there is a robot
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def open(self, wanted: bool) -> None:
-        """Offer the service, if it is wanted; where moveit_msgs is missing, the log says so."""
+        """Offer the service, if it is wanted; log if moveit_msgs is not installed."""
         if not wanted or self._thread is not None:
             return
         try:
@@ -335,7 +333,7 @@ class ComputeIk:
         self._thread.start()
 
     def close(self) -> None:
-        """Withdraw the service; a request under way is answered with what is found by now."""
+        """Withdraw the service; a running request returns its best result so far."""
         if self._thread is not None:
             self._stopping.set()
             self._thread.join()

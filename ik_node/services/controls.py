@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services ~/reset and ~/pause, which answer once the joints rest, and ~/home.
+"""The services ~/reset and ~/pause, which respond once the joints rest, and ~/home.
 
-rclpy sends what a callback returns, and until then its gate is closed: a callback that waited, a
-coroutine too, would keep the ticks from coming. So the answer of a call that waits is kept back
-where the executor sends it, and sent by `answer`, which is called again and again.
+rclpy sends the response when the callback returns, and until then the callback holds the lock of
+the ticks: a callback that waited, or a coroutine, would block them. So the executor's call that
+sends the response is intercepted, and `answer`, which is called periodically, sends it later.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from ..conversions import Refused
 from ..inputs.joint_states import FeedbackMonitor
 from ..robot_model import Model
 
-ANSWER_PERIOD = 0.02
-"""[s] How often to look whether calls that wait can be answered."""
+ANSWER_PERIOD = 0.02  # [s] between checks whether waiting calls can be answered
 NO_ROBOT = 'there is no robot yet'
 TAKEN_BACK = 'cancelled before the joints were at rest: resuming'
 
@@ -32,9 +31,12 @@ TAKEN_BACK = 'cancelled before the joints were at rest: resuming'
 class Waiting:
     """A call that waits for the joints to rest.
 
-    answer : its response; `done` is its message once they do
-    until, since : when it is answered at the latest [s], when it came [ns of the ticks' clock]
-    send : sends the answer; None until the executor would have sent it
+    answer : its response
+    done : the message of the response once the joints rest
+    pauses : whether it is a call of ~/pause
+    until : [s] deadline of the response
+    since : [ns] time of the call, on the clock of the ticks
+    send : sends the response; None until the executor has called it
     """
 
     answer: Any
@@ -46,10 +48,11 @@ class Waiting:
 
 
 class Controls:
-    """Serves ~/reset, ~/pause and ~/home while open.
+    """The services ~/reset, ~/pause and ~/home.
 
-    `model` gives what is moved, None without a robot; `drop_goals` brings it to rest and leaves
-    it without goals; `go_home` makes its home the goal, or raises Refused.
+    model : returns the robot model that is moved, None without a robot
+    drop_goals : brings the robot to rest and drops its goals
+    go_home : sets the home positions as a goal; raises Refused
     """
 
     def __init__(
@@ -75,19 +78,19 @@ class Controls:
         self._offer(Trigger, '~/home', self._on_home)
 
     def close(self) -> None:
-        """Withdraw them; calls that still wait are answered before."""
+        """Answer the waiting calls, and withdraw the services."""
         self._answer_all(or_else=(False, 'the node has ended; the joints may not be at rest'))
         while self._services:
             self._node.destroy_service(self._services.pop())
 
     def answer(self) -> None:
-        """Answer the calls that have waited long enough."""
+        """Answer the waiting calls whose outcome is known; called every ANSWER_PERIOD."""
         self._answer_all()
 
     def reset(self) -> bool:
-        """Drop all goals and come to rest; then start from the measured state, if there is one.
+        """Drop all goals, come to rest, and restart at the measured state, if there is one.
 
-        False without a robot.
+        Returns False without a robot.
         """
         model = self._model()
         if model is not None:
@@ -96,9 +99,9 @@ class Controls:
         return model is not None
 
     def pause(self, paused: bool) -> bool:
-        """Come to rest and keep the goals; or go on with them, from where the robot is now.
+        """Come to rest and keep the goals, or resume following them.
 
-        False without a robot.
+        Returns False without a robot.
         """
         model = self._model()
         if model is not None:
@@ -111,7 +114,7 @@ class Controls:
         self._services.append(service)
 
     def _send_or_keep(self, send: Callable[..., object], answer: Any, header: Any) -> None:
-        """Send an answer for the executor, or keep it back for a call that waits."""
+        """Send a response for the executor, or keep it for a call that waits."""
         for call in self._waiting:
             if call.answer is answer:
                 call.send = partial(send, answer, header)
@@ -125,7 +128,7 @@ class Controls:
 
     def _on_pause(self, request: SetBool.Request, answer: SetBool.Response) -> SetBool.Response:
         known = self.pause(request.data)
-        self._answer_all()  # that this one takes back
+        self._answer_all()  # a resume cancels calls that wait for the pause
         if request.data:
             self._begin_answer(answer, known, 'paused', pauses=True)
         else:
@@ -144,7 +147,7 @@ class Controls:
         return answer
 
     def _begin_answer(self, answer: Any, known: bool, done: str, *, pauses: bool) -> None:
-        """Fill in the answer, or let it wait until the joints rest."""
+        """Fill in the response, or let the call wait until the joints rest."""
         model = self._model()
         if model is None or not known:
             answer.success, answer.message = False, NO_ROBOT
@@ -158,7 +161,7 @@ class Controls:
             answer.success, answer.message = outcome
 
     def _answer_all(self, or_else: tuple[bool, str] | None = None) -> None:
-        """Answer the calls of which it is known how they end, others by `or_else`."""
+        """Answer the calls whose outcome is known; all others by `or_else`, if given."""
         for call in list(self._waiting):
             outcome = self._outcome(call) or or_else
             if outcome is not None and call.send is not None:
@@ -167,7 +170,7 @@ class Controls:
                 call.send()
 
     def _outcome(self, call: Waiting) -> tuple[bool, str] | None:
-        """Success and message of a call, None while it has to wait."""
+        """Return the success and message of a call; None while it has to wait."""
         model = self._model()
         if model is None:
             return None

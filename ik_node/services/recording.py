@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service ~/record: instructions and commands of the tracker, in a file for `ik replay`.
+"""The service ~/record: it records the tracker's instructions and commands for `ik replay`.
 
-The tick only notes numbers in memory; files are written beside it. A recording holds the last
-`record_minutes`, and ends with the service, with the model, or with the node. That it can be
-written is checked when it begins, and no recording takes the place of another.
+Ticks only store numbers in memory; background jobs write files. A recording holds the last
+`record_minutes`, and ends by the service, or with the robot or the node. Its begin checks that a
+file can be written. No recording overwrites another.
 
-A file has the ending `.part` until it is whole. What a killed process of a node of the same name
-has left behind is deleted when a recording begins in the same folder, once it is older than
-LEFT_BEHIND: only files whose names are as `new_file` makes them.
+A file has the suffix `.part` until it is complete. A begin deletes abandoned parts of a node of
+the same name in the same folder: those named as by `new_file` that are older than LEFT_BEHIND.
 """
 
 from __future__ import annotations
@@ -32,18 +31,15 @@ from ik_core.tracking.recording import PART, Recorder, part_of
 from ..robot_model import Model
 from ..texts import explanation, sentence
 
-LONGEST_NAME = 60
-"""Characters of the robot's name that stand in the name of a file."""
+LONGEST_NAME = 60  # the name of a file has at most this many characters of the robot's name
+# Pattern of the robot's name, and format of the begin, in names of files.
 ROBOT, TIME = rf'[A-Za-z0-9._-]{{0,{LONGEST_NAME}}}', '%Y%m%d_%H%M%S'
-"""How names of files have the robot's name, and when they were begun."""
-WRITING_TIME = 60.0
-"""[s] How long an ending node waits for each file to be written."""
-LEFT_BEHIND = 3600.0
-"""[s] A file that was not written to for this long is abandoned."""
+WRITING_TIME = 60.0  # [s] longest wait of an ending node for each file
+LEFT_BEHIND = 3600.0  # [s] a part that was not written to for longer is abandoned
 
 
 def check_folder(folder: Path, node: str) -> None:
-    """Delete what a node left behind in a folder; OSError where no file can be written there."""
+    """Raise OSError if no file can be written in a folder; delete the node's abandoned parts."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -53,7 +49,7 @@ def check_folder(folder: Path, node: str) -> None:
         ) from None
     own = re.compile(rf'{re.escape(node)}_{ROBOT}_\d{{8}}_\d{{6}}(_\d+)?\.npz{re.escape(PART)}')
     for path in folder.iterdir():
-        with suppress(OSError):  # it is another user's, or gone
+        with suppress(OSError):  # the file is another user's, or deleted meanwhile
             found = path.lstat()
             is_old = time.time() - found.st_mtime > LEFT_BEHIND
             if own.fullmatch(path.name) and stat.S_ISREG(found.st_mode) and is_old:
@@ -61,7 +57,7 @@ def check_folder(folder: Path, node: str) -> None:
 
 
 def new_file(folder: Path, node: str, robot: str) -> Path:
-    """The path of a file that no other one has; taken by an empty part. Raises OSError."""
+    """Return the path of a new file, reserved by an empty part. Raises OSError."""
     robot = re.sub(r'[^A-Za-z0-9.-]', '_', robot)[:LONGEST_NAME]
     stem = f'{node}_{robot}_{time.strftime(TIME)}'
     for number in count(1):
@@ -71,17 +67,14 @@ def new_file(folder: Path, node: str, robot: str) -> Path:
             part.touch(exist_ok=False)
         except FileExistsError:
             continue
-        if not path.exists():  # looked for last: who made it had the part
+        if not path.exists():  # checked last: its writer held the part until it existed
             return path
         part.unlink()
     raise AssertionError('there is always another number')
 
 
 class RecordService:
-    """Serves ~/record while open.
-
-    `model` gives what is moved, None without a robot.
-    """
+    """The service ~/record. `model` returns the robot model that is moved, None without one."""
 
     def __init__(self, node: Node, model: Callable[[], Model | None]) -> None:
         self._node, self._model = node, model
@@ -94,7 +87,7 @@ class RecordService:
         self._service = self._node.create_service(SetBool, '~/record', self._on_record)
 
     def close(self) -> None:
-        """Withdraw it; what was recorded is written when this returns."""
+        """Withdraw the service, end the recording, and wait until it is written."""
         if self._service is not None:
             self._node.destroy_service(self._service)
             self._service = None
@@ -104,16 +97,16 @@ class RecordService:
         self._writing.clear()
 
     def begin(self, model: Model) -> None:
-        """Start where the parameter `record` asks for it; where that fails the node goes on."""
+        """Start a recording if the parameter `record` is true; log an error if it fails."""
         if model.parameters.node.record and model.recorder is None:
             try:
                 self.start(model)
-            except Exception as error:  # of a recording, which keeps no joint from moving
+            except Exception as error:  # a failed recording must not prevent motion
                 why = sentence(error) if isinstance(error, OSError) else explanation(error)
                 self._node.get_logger().error(f'nothing is recorded: {why}')
 
     def start(self, model: Model) -> None:
-        """Record this model from now on. Raises IkError or OSError where that can't be."""
+        """Start a recording of this model. Raises IkError or OSError."""
         node = model.parameters.node
         folder = Path(node.record_folder).expanduser().absolute()
         check_folder(folder, self._node.get_name())
@@ -122,7 +115,7 @@ class RecordService:
         self._folder = folder
 
     def finish(self) -> Path | None:
-        """End the recording and begin to write it; the file, or None where nothing was."""
+        """End the recording, begin to write it, and return its file; None without one."""
         model = self._model()
         if model is None or model.recorder is None:
             return None
@@ -130,7 +123,7 @@ class RecordService:
         model.record(None)
         try:
             path = self._new_file(self._folder, model)
-        except OSError:  # the folder is gone, or full
+        except OSError:  # the folder was deleted, or is full
             path = self._new_file(Path(tempfile.gettempdir()), model)
         self._writing = [job for job in self._writing if not job.done]
         self._writing.append(Job(lambda: self._write(recorder, path, model.robot.name)))
@@ -140,7 +133,7 @@ class RecordService:
         return new_file(folder, self._node.get_name(), model.robot.name)
 
     def _write(self, recorder: Recorder, path: Path, robot: str) -> None:
-        """Write to the path; where that can't be, to the folder for temporary files."""
+        """Write the recording to `path`; on failure, to the folder for temporary files."""
         if self._is_written(recorder, path):
             return
         with suppress(OSError):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.demo`: drive the shipped Panda with goals and print a table.
 
-The demo starts `ik_node` as a process of its own and then acts like a user's program: it publishes
-goals, the last one where the tip was at first, and reads joint_states. It computes the errors of
-goals itself, by forward kinematics of the received joint states; only the solve time is the one
-reported by the node (~/status). The exit code is 0 if all reachable goals were reached.
+The demo starts `ik_node` as a process and then acts like a user's program: it publishes goals, the
+last one at the first pose of the tip, and reads joint_states. It computes the errors of goals
+itself, by forward kinematics of the received joint states; only the solve time is the one reported
+by the node (~/status). The exit code is 0 if all reachable goals were reached.
 
 It runs on a ROS domain of its own, and on this machine only, so it disturbs no robot. The viewer
 serves its page on this machine (`--no-viewer`, or VIEWER=0: no page). The first goal waits for a
@@ -47,13 +47,11 @@ RATE = 250.0
 DURATION = 20.0
 TIP = 'panda_hand_tcp'
 ACCELERATION = 10.0
+# [s] Longest wait for the node: if numba compiles the kernels, the first start takes minutes.
 START_PATIENCE = 900.0
-"""[s] To wait for the node; where numba compiles the kernels, the first start takes minutes."""
-BROWSER_PATIENCE = 60.0
-"""[s] To wait for a browser to open the page."""
+BROWSER_PATIENCE = 60.0  # [s] longest wait for a browser to open the page
 POSITION_TOLERANCE = 1e-5
-ORIENTATION_TOLERANCE = 1e-4
-"""Tolerances of a reached goal [m, rad]: the node's own."""
+ORIENTATION_TOLERANCE = 1e-4  # [m, rad] tolerances of a reached goal: the node's defaults
 SOLVE_TIME = 'solve_time_since_goal [us]'
 STREAM_RATE = 50.0
 STREAM_RADIUS = 0.1
@@ -61,9 +59,10 @@ STREAM_RADIUS = 0.1
 
 @dataclass(frozen=True)
 class Goal:
-    """A line of the table: where the tip should go, given as (4, 4) transforms over time.
+    """A goal of the tip, one line of the table.
 
-    A goal that stays has one transform; `stream` has many, sent at STREAM_RATE.
+    transform : the pose (4, 4) in the base frame
+    stream : poses (4, 4) that are sent before, at STREAM_RATE
     """
 
     name: str
@@ -76,7 +75,7 @@ class Goal:
 class Outcome:
     """The outcome of a goal. Errors [m, rad], times [s], rate [Hz].
 
-    `held`: the joints rest, and the node says that it comes no closer.
+    `held`: whether the joints rest at the closest pose, as reported by the node.
     """
 
     reached: bool
@@ -89,7 +88,7 @@ class Outcome:
 
 
 def pose(xyz: tuple[float, float, float], rpy: tuple[float, float, float]) -> Array:
-    """The (4, 4) transform of a position [m] and fixed-axis roll, pitch, yaw [rad]."""
+    """Return the transform (4, 4) of a position [m] and fixed-axis roll, pitch, yaw [rad]."""
     transform = np.eye(4)
     transform[:3, :3] = matrix_from_rpy(rpy)
     transform[:3, 3] = xyz
@@ -97,7 +96,7 @@ def pose(xyz: tuple[float, float, float], rpy: tuple[float, float, float]) -> Ar
 
 
 def circle(centre: Array, seconds: float) -> tuple[Array, ...]:
-    """Poses once around `centre` (4, 4) in its own y-z plane of the root frame, and back on it."""
+    """Return poses (4, 4) on a circle in the y-z plane of the root frame, through `centre`."""
     count = max(2, int(seconds * STREAM_RATE))
     poses = []
     for angle in np.linspace(0.0, 2.0 * np.pi, count):
@@ -108,7 +107,7 @@ def circle(centre: Array, seconds: float) -> tuple[Array, ...]:
 
 
 def goals(duration: float, home: Array) -> list[Goal]:
-    """Goals for `duration` [s], and `home` (4, 4), the pose of the tip at first."""
+    """Return goals for `duration` [s]; the last one is `home` (4, 4)."""
     down, ahead = (np.pi, 0.0, 0.0), (np.pi, -np.pi / 2, 0.0)
     front = pose((0.45, 0.0, 0.45), down)
     every = [
@@ -125,7 +124,7 @@ def goals(duration: float, home: Array) -> list[Goal]:
 
 @dataclass
 class Observer:
-    """Drives the node from outside: publishes goals and keeps what it publishes."""
+    """A client of the node: publishes goals and keeps the node's messages."""
 
     robot: Robot
     context: rclpy.Context
@@ -157,7 +156,7 @@ class Observer:
             self.solve_times.append(1e-6 * float(values[SOLVE_TIME]))
 
     def spin_until(self, condition: Callable[[], bool], deadline: float) -> bool:
-        """Handle messages until the condition holds; false at the deadline (monotonic) [s]."""
+        """Handle messages until the condition holds; return False at the deadline [s]."""
         while not condition():
             left = deadline - time.monotonic()
             if left <= 0.0:
@@ -170,7 +169,7 @@ class Observer:
         self.goals.publish(PoseStamped(pose=transform_to_pose(transform)))
 
     def errors(self, goal: Array) -> tuple[float, float]:
-        """Distance [m] and angle [rad] of the tip from `goal` (4, 4), at the last joint states."""
+        """Return the errors [m, rad] of the tip from `goal` (4, 4), by the last states."""
         if self.q is None:
             return np.inf, np.inf
         tip = self.robot.forward_kinematics(self.q, TIP)
@@ -180,23 +179,23 @@ class Observer:
         return float(np.linalg.norm(tip[:3, 3] - goal[:3, 3])), angle
 
     def reaches(self, goal: Array) -> bool:
-        """Whether the tip is at `goal` now."""
+        """Return whether the tip is at `goal` (4, 4) now."""
         position, orientation = self.errors(goal)
         return position < POSITION_TOLERANCE and orientation < ORIENTATION_TOLERANCE
 
     @property
     def is_held(self) -> bool:
-        """Whether the robot rests at the closest pose, as the node says."""
+        """Whether the robot rests at the closest pose, as reported by the node."""
         return self.code == 'closest' and self.speed == 0.0
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Destroy the client's node."""
         self.executor.shutdown()
         self.node.destroy_node()
 
 
 def attempt(observer: Observer, goal: Goal, seconds: float) -> Outcome:
-    """Send a goal and watch until it is reached, or `seconds` are over."""
+    """Send a goal, and wait until it is reached or held, for at most `seconds`."""
     start = time.monotonic()
     before, observer.solve_times, observer.code = observer.states, [], ''
     for number, transform in enumerate(goal.stream):
@@ -220,7 +219,7 @@ def attempt(observer: Observer, goal: Goal, seconds: float) -> Outcome:
 
 
 def verdict(goal: Goal, outcome: Outcome) -> str:
-    """One word or two for the table."""
+    """Return the result of a goal as text for the table."""
     if goal.reachable:
         return 'reached' if outcome.reached else 'NOT REACHED'
     if outcome.reached:
@@ -229,7 +228,7 @@ def verdict(goal: Goal, outcome: Outcome) -> str:
 
 
 def row(goal: Goal, outcome: Outcome) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     time_to_reach = f'{outcome.seconds:8.2f}' if outcome.reached else f'{"-":>8}'
     return (
         f'{goal.name:<30} {verdict(goal, outcome):<12} {time_to_reach} '
@@ -245,7 +244,7 @@ HEADER = (
 
 
 def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the node publishes; false when it ends, or takes too long."""
+    """Wait until the node publishes; return False if it ends, or takes too long."""
     deadline = time.monotonic() + START_PATIENCE
 
     def settled() -> bool:
@@ -262,7 +261,7 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
 
 
 def parameters(urdf: Path) -> dict[str, object]:
-    """The node's parameters here; the Panda's URDF gives velocities but no accelerations."""
+    """Return the node's parameters; the Panda's URDF has no acceleration limits."""
     return {
         'urdf_path': urdf,
         'tip_links': TIP,
@@ -272,10 +271,10 @@ def parameters(urdf: Path) -> dict[str, object]:
 
 
 def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, stays: bool) -> int:
-    """Run the demo on a context; its exit code.
+    """Run the demo on a context; return its exit code.
 
-    waits : for a browser, before the first goal
-    stays : afterwards, if there is a page
+    waits : whether the first goal waits for a browser
+    stays : whether the arm can be dragged on the page afterwards
     """
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
@@ -305,7 +304,7 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
 def is_opened(
     page: Viewer, observer: Observer, process: subprocess.Popen[bytes], patience: float
 ) -> bool:
-    """Whether a browser opens the page within `patience` [s], unless the node or the page ends."""
+    """Return whether a browser opens the page within `patience` [s], before node or page end."""
 
     def settled() -> bool:
         ended = process.poll() is not None or page.process.poll() is not None
@@ -316,7 +315,7 @@ def is_opened(
 
 
 def show(observer: Observer, duration: float, home: Array) -> int:
-    """Drive the arm through its goals, and print the table; the exit code."""
+    """Drive the arm through its goals, and print the table; return the exit code."""
     print(f'\n{HEADER}', flush=True)
     missed = drive(observer, goals(duration, home), duration)
     print(f'\n{"all reachable goals reached" if not missed else f"{missed} goals not reached"}')
@@ -331,9 +330,9 @@ def wait_for_drags(
     *,
     is_watched: bool,
 ) -> None:
-    """Leave the arm to the page, until Ctrl-C or the end of the node.
+    """Wait while the page drags the arm, until Ctrl-C or the end of the node.
 
-    is_watched : whether a browser showed the goals; else they are repeated for the first one
+    is_watched : whether a browser showed the goals; if not, they are repeated once one opens
     """
     invitation = f'now drag it yourself: {page.url} (Ctrl-C ends)'
     with suppress(KeyboardInterrupt):
@@ -344,20 +343,20 @@ def wait_for_drags(
         process.wait()
 
 
-def drive(observer: Observer, plan: list[Goal], duration: float) -> int:
-    """Send all goals within `duration` [s], print a line for each; how many were missed."""
+def drive(observer: Observer, goals: list[Goal], duration: float) -> int:
+    """Send all goals within `duration` [s], print a line for each; return the number missed."""
     deadline, missed = time.monotonic() + duration, 0
-    for number, goal in enumerate(plan):
+    for number, goal in enumerate(goals):
         left = deadline - time.monotonic()
-        share = left / (len(plan) - number)
-        outcome = attempt(observer, goal, min(left, 2.0 * share))
+        seconds = 2.0 * left / (len(goals) - number)
+        outcome = attempt(observer, goal, min(left, seconds))
         print(row(goal, outcome), flush=True)
         missed += goal.reachable and not outcome.reached
     return missed
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demo; 0 if all reachable goals were reached."""
+    """Run the demo; return 0 if all reachable goals were reached."""
     given = _parser().parse_args(arguments)
     is_endless = math.isnan(given.duration)
     duration, stays = (DURATION if is_endless else given.duration), is_endless and _is_terminal()
@@ -368,7 +367,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f'ik_node and this demo use ROS_DOMAIN_ID={domain}, on this machine only')
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-    # Else the node and the page would go on; SIGHUP comes when the terminal is closed.
+    # Without handlers the node and the page would survive; a closing terminal sends SIGHUP.
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     try:
@@ -381,7 +380,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody is there who can end it."""
+    """Return whether a user is at a terminal, who can end the demo."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -4,8 +4,8 @@
     python -m ik_node.tools.elbow_out config/panda_elbow_out.csv     # writes the demonstration
     python -m ik_node.tools.elbow_out --publish goal_pose            # sends goals, until Ctrl-C
 
-In the demonstration the hand moves in a circle, with the elbow out to one side; the goals move in
-a circle 5 cm higher, in 20 s a turn.
+In the demonstration the hand moves in a circle, with the elbow out to one side. The goals move in
+a circle 5 cm higher, one turn in 20 s.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from ik_core.robot.robot_sources import load_robot
 from ..main import stop_on_signals
 
 TIP, JOINTS = 'panda_hand_tcp', 7
+# [m] The horizontal circle of the demonstration; the hand points down.
 CENTRE, RADIUS = np.array([0.45, 0.0, 0.4]), 0.15
-"""[m] The circle, which is horizontal; the hand points down."""
 DOWN = (1.0, 0.0, 0.0, 0.0)
 ELBOW_OUT = (1.4, -0.9, -1.5, -2.2, 0.3, 2.0, 0.6, 0.04)
 FRAMES, PERIOD = 96, 0.05
 RAISED = np.array([0.0, 0.0, 0.05])
-TURN, PAUSE, GOAL_PERIOD = 20.0, 5.0, 0.02
-"""[s] Times of the goals: a turn, the wait at its begin, the time between two."""
+# [s] Duration of a turn, the wait before it, and the period of goals.
+TURN_TIME, PAUSE, GOAL_PERIOD = 20.0, 5.0, 0.02
 
 
 def position(phase: float) -> np.ndarray:
-    """Where the hand is (3,) [m]; a turn is 1."""
+    """Return the position (3,) [m] of the hand at a phase, 0 to 1 for a turn."""
     angle = 2.0 * np.pi * phase
     return CENTRE + RADIUS * np.array([np.cos(angle), np.sin(angle), 0.0])
 
 
 def demonstration(frames: int = FRAMES) -> ik.motion.Motion:
-    """One turn: at each frame the posture that is nearest to ELBOW_OUT."""
+    """Return a motion of one turn, with the posture closest to ELBOW_OUT at each frame."""
     robot = load_robot('panda')
     goal, rest = ik.PoseTask(TIP), ik.PostureTask(ELBOW_OUT)
     problem = ik.IkProblem(robot, [goal], secondary=[rest])
@@ -70,10 +70,10 @@ def main() -> None:
 
 
 def publish(topic: str, for_ros: list[str]) -> NoReturn:
-    """Publish goals, until Ctrl-C or SIGTERM; `ros2 launch` sends the former once more."""
+    """Publish goals until SIGINT or SIGTERM; `ros2 launch` sends a second SIGINT."""
     stopping = threading.Event()
     stop_on_signals(stopping)
-    import rclpy  # a demonstration is written without ROS
+    import rclpy  # here, since the demonstration is written without ROS
     from geometry_msgs.msg import PoseStamped
     from rclpy.signals import SignalHandlerOptions
 
@@ -89,7 +89,7 @@ def publish(topic: str, for_ros: list[str]) -> NoReturn:
     begun = time.monotonic()
     while not stopping.is_set():
         time.sleep(GOAL_PERIOD)
-        phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN
+        phase = max(time.monotonic() - begun - PAUSE, 0.0) / TURN_TIME
         transform[:3, 3] = position(phase) + RAISED
         goal.pose = transform_to_pose(transform)
         publisher.publish(goal)

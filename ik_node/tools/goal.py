@@ -40,14 +40,14 @@ from ik_core.maths.rotations import Array, matrix_from_quaternion, matrix_from_r
 from ..conversions import transform_to_pose
 from ..robot_model import goal_topic, twist_topic
 
+# [s] After one node is found, time to find others, among which the user has to choose.
 SETTLING = 0.5
-"""[s] After one node is found, time to find others, among which the user has to choose."""
-TWIST_PERIOD = 0.02
+TWIST_PERIOD = 0.02  # [s]
+# [s] Time between two lines that differ by their distances only.
 LINE_PERIOD = 1.0
-"""[s] Time between two lines that differ by their distances only."""
 MOVING = ('tracking', 'searching', 'jogging')
+# Codes of a node that has taken a goal, and does not move to it.
 LOST = ('idle', 'stale', 'paused', 'jogging', 'inactive', 'unconfigured', 'no_model', 'model_swap')
-"""Codes of a node that has taken a goal, and does not move to it."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 

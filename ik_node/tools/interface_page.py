@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ik_node.tools.interface_page > docs/interface.md`: topics, services and parameters.
 
-The parameters come from the metadata that `ros2 param describe` shows too. Topics and services
-stand here, each with a sentence; `test_interface_page.py` holds them against running nodes, and
-the page against this program. It needs rclpy, but starts no node.
+Parameters come from the metadata of `ros2 param describe`. Topics and services are listed here,
+each with a sentence; `test_interface_page.py` compares them with running nodes, and the page with
+this program. It needs rclpy, but starts no node.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NEWEST = 'reliable, 1'
 
 
 class Endpoint(NamedTuple):
-    """A topic or a service: its name, its type, when it exists, its use, and a topic's QoS."""
+    """A topic or a service: name, type, condition of its existence, purpose, QoS of a topic."""
 
     name: str
     kind: str
@@ -284,7 +284,7 @@ SERVICES = (
 
 
 def page() -> str:
-    """The page, as Markdown."""
+    """Return the page as Markdown."""
     return '\n'.join((HEADER, *_topics(), *_codes(), *_parameters(fixed_specs()))) + '\n'
 
 

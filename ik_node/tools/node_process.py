@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts `ik_node`, or another module of this package, as a process of its own."""
+"""Start of `ik_node`, or of another module of this package, as a process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 STOP_PATIENCE = 5.0
 LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
+# Option of Linux' prctl: the signal for a process whose parent thread ends.
 PR_SET_PDEATHSIG = 1
-"""Option of Linux' prctl: the signal that a process gets when its starter ends."""
 
 
 @contextmanager
@@ -28,12 +28,14 @@ def running(
     environment: Mapping[str, str] = MappingProxyType({}),
     pipes: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """`python -m module arguments`, with ROS parameters; ended when the context is left.
+    """Run `python -m module arguments` with ROS parameters, until the context is left.
 
-    The process finds the package where this one did, installed or not. It does not get Ctrl-C:
-    that ends the one who started it, which then ends it. On Linux it also ends if this process
-    is killed; it has to be started by the main thread. `environment`: variables beside this one's;
-    `pipes`: to its stdin and stdout.
+    environment : variables in addition to this process's
+    pipes : whether stdin and stdout of the process are pipes
+
+    The process imports the package from the same place as this one, installed or not. It does not
+    get Ctrl-C: that ends this process, which then ends it. On Linux it also ends if this process
+    is killed, or if the thread that started it ends, so the main thread has to start it.
     """
     ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
     ros += ['-r', f'__ns:={namespace}'] if namespace else []
@@ -59,6 +61,6 @@ def running(
 
 
 def end_with_starter() -> None:
-    """In a new process: get SIGTERM when the thread that started it has ended. Linux only."""
+    """Request SIGTERM for this new process when the thread that started it ends. Linux only."""
     if LIBC is not None:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The viewer beside a program, as a process of its own: `ik_node` never imports it."""
+"""The viewer as a background process: `ik_node` never imports `ik_viewer`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from .node_process import running
 
-PATIENCE = 60.0
-"""[s] How long it may take until it serves the page."""
+PATIENCE = 60.0  # [s] longest wait until the viewer serves its page
 
 
 class Viewer(NamedTuple):
-    """A process that serves a page; the URL is '' where it can't, which it says itself.
+    """A process that serves a page at `url`; '' if it failed, which it prints itself.
 
     opened : set once a browser has opened the page
     """
@@ -31,7 +30,7 @@ class Viewer(NamedTuple):
 
 @contextmanager
 def viewing(node: str = 'ik_node') -> Iterator[Viewer]:
-    """The page about a node, until the context is left."""
+    """Run the viewer of a node, until the context is left."""
     with running('ik_viewer.main', node, pipes=True) as process:
         urls: queue.SimpleQueue[str] = queue.SimpleQueue()
         opened = threading.Event()
@@ -40,7 +39,7 @@ def viewing(node: str = 'ik_node') -> Iterator[Viewer]:
 
 
 def _url(urls: queue.SimpleQueue[str]) -> str:
-    """The address of the page; '' if the viewer ends without one, or takes too long."""
+    """Return the address of the page; '' if the viewer ends without one, or takes too long."""
     try:
         return urls.get(timeout=PATIENCE)
     except queue.Empty:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collisions on the page: obstacles to drag, nearest pairs as lines, colliding links in red."""
+"""Collisions on the page: obstacles to drag, closest pairs as lines, colliding links in red."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawing of collisions: obstacles with gizmos, nearest pairs as lines, links in red."""
+"""Drawing of collisions: obstacles with gizmos, closest pairs as lines, links in red."""
 
 from __future__ import annotations
 
@@ -9,37 +9,53 @@ from typing import Any
 import numpy as np
 
 from ik_core import Robot
-from ik_core.collision import Box, Cylinder, PairDistance, Plane, Sphere, World
+from ik_core.collision import (
+    Box,
+    Capsule,
+    Convex,
+    Cylinder,
+    PairDistance,
+    Plane,
+    Sphere,
+    World,
+)
 from ik_core.collision.shapes import Shape as Solid
 from ik_core.maths.rotations import Array, matrix_from_quaternion
 
 from ..drawing.colours import GREEN, ORANGE, PURPLE, RED
-from ..drawing.drawn_robot import DrawnRobot, linear, wxyz_of
+from ..drawing.drawn_robot import OUTSIDE, DrawnRobot, linear, unit_solid, wxyz_of
 from ..drawing.shapes import Colour, Shape
 from ..page.stage import Stage
 
 NAME = '/collisions'
-OPACITY = 0.55
-"""Opacity of obstacles, and of the red over links that collide."""
-GIZMO = 0.12
-"""Size of gizmos, relative to the robot's size."""
+OPACITY = 0.55  # opacity of obstacles, and of the red over links that collide
+GIZMO = 0.12  # size of gizmos, relative to the robot's size
 
 
 class Obstacle:
-    """An obstacle of a world, drawn with a gizmo that moves it."""
+    """An obstacle of a world, drawn with a gizmo that moves it; on a link it moves with that."""
 
     def __init__(self, stage: Stage, world: World, name: str) -> None:
-        self._world, self._name = world, name
-        scene, pose = stage.server.scene, world[name].pose
-        self._node = scene.add_transform_controls(
-            f'{NAME}/{name}', scale=GIZMO * stage.size, depth_test=False, opacity=0.8
-        )
+        self._world, self._name, self._link = world, name, world[name].link
+        scene, pose, path = stage.server.scene, world[name].pose, f'{NAME}/{name}'
+        if self._link is None:
+            self._node = scene.add_transform_controls(
+                path, scale=GIZMO * stage.size, depth_test=False, opacity=0.8
+            )
+            self._node.on_update(stage.guarded(lambda _: self._move()))
+        else:
+            self._node = scene.add_frame(path, show_axes=False)
         self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
-        _add_solid(scene, f'{NAME}/{name}/solid', world[name].shape, stage.size)
-        self._node.on_update(stage.guarded(lambda _: self._move()))
+        _add_solid(scene, f'{path}/solid', world[name].shape, stage.size)
+
+    def show(self, robot: Robot, q: Array) -> None:
+        """Carry it where its link is at q (n,), if it has one."""
+        if self._link is not None:
+            pose = robot.forward_kinematics(q, self._link) @ self._world[self._name].pose
+            self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
 
     def remove(self) -> None:
-        """Take it out of the scene."""
+        """Remove it from the scene."""
         self._node.remove()
 
     def _move(self) -> None:
@@ -51,7 +67,7 @@ class Obstacle:
 
 
 def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
-    """Add the node of an obstacle's shape; of a plane a square, five times the robot's size."""
+    """Add the node of an obstacle's shape; a plane is a square of five times the robot's size."""
     options: dict[str, Any] = {'color': PURPLE, 'opacity': OPACITY, 'cast_shadow': False}
     match solid:
         case Box(lengths):
@@ -60,6 +76,12 @@ def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
             scene.add_icosphere(name, radius=radius, **options)
         case Cylinder(radius, length):
             scene.add_cylinder(name, radius=radius, height=length, **options)
+        case Capsule(radius, length):
+            ball = radius * unit_solid(Sphere)[0]
+            ends = [ball + np.array([0.0, 0.0, z]) for z in (-0.5 * length, 0.5 * length)]
+            scene.add_mesh_simple(name, *_hull(np.concatenate(ends)), **options)
+        case Convex(points):
+            scene.add_mesh_simple(name, *_hull(points), flat_shading=True, **options)
         case Plane():
             scene.add_box(
                 name,
@@ -67,6 +89,14 @@ def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
                 position=(0.0, 0.0, -0.5e-3 * size),
                 **options,
             )
+
+
+def _hull(points: Array) -> tuple[Array, Array]:
+    """Vertices and faces of the convex hull of points (n, 3)."""
+    import trimesh
+
+    hull = trimesh.convex.convex_hull(np.asarray(points, float))
+    return np.asarray(hull.vertices, np.float32), np.asarray(hull.faces, np.uint32)
 
 
 class Lines:
@@ -77,7 +107,7 @@ class Lines:
         self._node: Any = None
 
     def show(self, pairs: Sequence[PairDistance], reach: float) -> None:
-        """Draw the pairs, whose distances are up to `reach` [m]."""
+        """Draw the pairs, which are at distances up to `reach` [m]."""
         points = np.array([pair.points for pair in pairs]).reshape(-1, 2, 3).astype(np.float32)
         colours = np.array([_colour_of(pair, reach) for pair in pairs]).reshape(-1, 1, 3)
         if self._node is not None:
@@ -100,20 +130,21 @@ def _colour_of(pair: PairDistance, reach: float) -> Colour:
 
 
 class Colliding:
-    """The bodies of links that collide, drawn in red over the robot."""
+    """The colliding bodies, drawn in red over the robot."""
 
     def __init__(self, scene: Any, robot: Robot, shapes: Sequence[Shape]) -> None:
         self._scene, self._robot, self._shapes = scene, robot, shapes
         self._drawn: dict[int, DrawnRobot] = {}
 
     def show(self, q: Array, links: Collection[str]) -> None:
-        """Draw those of links that collide at q (n,)."""
+        """Draw the bodies of colliding links at q (n,)."""
         bodies = {self._robot.places[link].body for link in links}
         for body in bodies - self._drawn.keys():
             own = [shape for shape in self._shapes if shape.body == body]
             self._drawn[body] = DrawnRobot(
-                self._scene, f'{NAME}/body_{body}', self._robot, own, colour=RED, opacity=OPACITY
-            )
+                self._scene, f'{NAME}/body_{body}', self._robot, own, colour=RED, opacity=OPACITY,
+                scale=OUTSIDE,
+            )  # fmt: skip
         for body, drawn in self._drawn.items():
             if body in bodies:
                 drawn.show(q)

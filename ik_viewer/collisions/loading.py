@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collisions of a robot, prepared in a thread: cutting meshes and judging pairs takes seconds."""
+"""The collision checker of a robot, made in a thread: that takes seconds for meshes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 from ik_core import Collisions, World
 from ik_core.exceptions import UnsupportedProblem
+from ik_core.progress import quiet
 
 from ..arm import Description, error_text
 
 
 class Loading:
-    """The collisions of a described robot, once they are prepared.
+    """A collision checker that is being made in a thread.
 
-    done : whether they are; then `collisions` has them, or `error` says why there are none
-    note : a sentence about them, or ''
+    `collisions` : the checker once it is `done`, or None after an `error`
+    `note` : a sentence on the geometry, or ''
     """
 
     def __init__(self, description: Description, world: World) -> None:
@@ -28,18 +29,22 @@ class Loading:
 
     @property
     def done(self) -> bool:
-        """See the class."""
+        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
-            try:
-                self.collisions = self._made('collision')
-            except UnsupportedProblem:
-                self.collisions = self._made('visual')
-                self.note = 'no <collision> elements: what is drawn counts'
+            with quiet():  # the terminal belongs to the program, not to its page
+                self._load()
         except Exception as error:
             self.error = f'collisions: {error_text(error)}'
+
+    def _load(self) -> None:
+        try:
+            self.collisions = self._made('collision')
+        except UnsupportedProblem:
+            self.collisions = self._made('visual')
+            self.note = 'no <collision> elements: what is drawn counts'
 
     def _made(self, geometry: Literal['collision', 'visual']) -> Collisions:
         description = self._description

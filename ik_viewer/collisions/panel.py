@@ -32,11 +32,14 @@ KINDS = 'box', 'ball', 'cylinder', 'floor'
 
 
 class CollisionsPanel:
-    """A `Part`: obstacles, and the nearest of all pairs of links and obstacles."""
+    """A `Part`: obstacles, and the nearest of all pairs of links and obstacles.
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
+    world : obstacles to begin with, which the panel moves; collisions are checked if it has any
+    """
+
+    def __init__(self, stage: Stage, moment: Moment, world: World | None = None) -> None:
         self._stage, self._moment = stage, moment
-        self.world = World()
+        self.world = World() if world is None else world
         self.collisions: Collisions | None = None
         self._loading: Loading | None = None
         self._obstacles: dict[str, Obstacle] = {}
@@ -46,10 +49,14 @@ class CollisionsPanel:
         self._lines = Lines(stage.server.scene)
         self._colliding = Colliding(stage.server.scene, stage.robot, shapes)
         self._add_controls()
+        for obstacle in self.world:
+            self._draw_obstacle(obstacle.name)
 
     def show(self, moment: Moment) -> None:
         """Draw the nearest pairs, where anything has moved."""
         self._moment = moment
+        for obstacle in self._obstacles.values():
+            obstacle.show(self._stage.robot, moment.q)
         self._take_loaded()
         if self.collisions is None or not self._check.value or self._is_as_checked(moment.q):
             return
@@ -65,7 +72,7 @@ class CollisionsPanel:
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Collisions') as self._tab:
+        with stage.add_tab('Collisions') as self._tab:
             self._check = gui.add_checkbox(
                 'Check collisions',
                 False,
@@ -90,7 +97,8 @@ class CollisionsPanel:
 
         pose (4, 4) : by default in front of the robot
         """
-        size, name = self._stage.size, f'{kind} {next(self._numbers)}'
+        size = self._stage.size
+        name = next(name for i in self._numbers if (name := f'{kind} {i}') not in self.world)
         solids: dict[str, Shape] = {
             'box': Box((0.15 * size, 0.25 * size, 0.15 * size)),
             'ball': Sphere(0.08 * size),
@@ -103,6 +111,10 @@ class CollisionsPanel:
             front, upright = (front[0], front[2], 0.0), (-0.5 * np.pi, 0.0, 0.0)
         default = transform(position=front, rpy=upright)
         self.world.add(name, solids[kind], default if pose is None else pose)
+        self._draw_obstacle(name)
+
+    def _draw_obstacle(self, name: str) -> None:
+        """Draw an obstacle of the world, and check collisions from now on."""
         self._obstacles[name] = Obstacle(self._stage, self.world, name)
         if not self._check.value:
             self._check.value = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several solvers at once, each as a ghost: what their papers compare, live.
+"""Comparison of solvers on the page, each drawn as a ghost, as in their papers.
 
-`contestants` names them, `start` is where all of them begin, `stepped_solve` is one of them on its
-way to a goal, `moving_targets` one that follows targets in motion. `race` is all together, none of
-which waits for another, and `director` gives it its pace. `panel` and `targets_panel` are the tabs
-on the page, of menus (`method_menus`), tables and plots.
+`methods` has the solvers and presets, `start` the common start, `stepped_solve` the solve of one
+method, `moving_targets` a method that follows moving targets. `comparison` advances all solves
+without letting a slow one delay the others, and `animation` sets its pace. `panel` and
+`targets_panel` are the tabs on the page, made of menus (`method_menus`), tables and plots.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets in motion, and methods that follow them by one update a step ([Buss2009] section 8)."""
+"""Methods that follow moving targets, one update per step ([Buss2009] section 8)."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from ik_core import Budget
 from ik_core.maths.rotations import Array
 from ik_core.solvers import Solver
 
-from .contestants import Contestant
+from .methods import Method
 from .start import Start
-from .stepped_solve import Run, RunState, Standing
+from .stepped_solve import MethodState, Phase, SteppedSolve
 
-STEP = 0.02
-"""Increment of the sinusoids' argument in each update [rad]."""
-KEPT = 300
-"""Updates whose errors are kept."""
+STEP = 0.02  # [rad] increment of the sinusoids' argument in each update
+KEPT = 300  # updates whose errors are kept
 
 
-DAMPED = 'damped_least_squares'
-"""The method whose damping is to be found by trial."""
+DAMPED = 'damped_least_squares'  # the method whose damping has a slider on the page
 
 
 @dataclass
 class Experiment:
-    """Amplitude `size` [m] of the targets' sinusoids, and `damping` [m/rad] of
-    `damped_least_squares`; both may change at any time.
+    """The settings of the experiment, which may change at any time.
+
+    size : [m] amplitude of the targets' sinusoids
+    damping : [m/rad] of `damped_least_squares`
     """
 
     size: float
     damping: float
 
     def shift(self, update: int, tip: int) -> Array:
-        """Shift (3,) [m] of the target of a tip since update 0, as in `ik bench buss`."""
+        """Return the displacement (3,) [m] of a tip's target since update 0 (`ik bench buss`)."""
         t, phase = STEP * update, float(tip)
         x = np.sin(t + phase) - np.sin(phase)
         y = np.cos(1.3 * t + phase) - np.cos(phase)
         return self.size * np.array([x, y, np.sin(0.7 * t)])
 
 
-class Follower(Run):
-    """A method on moving targets: it goes where each update leads, be that better or worse.
+class Follower(SteppedSolve):
+    """A method that follows moving targets; it takes every update, better or worse.
 
-    `targets` (tips, 3) [m] are those of the last update; `errors` the distances (tips,) [m] from
-    them, one row for each of the last KEPT updates; `mean` [m] that of all updates and tips.
+    `targets` : (tips, 3) [m] of the last update
+    `errors` : distances (tips,) [m] from the targets, for each of the last KEPT updates
+    `mean` : [m] mean distance over all updates and tips
     """
 
-    def __init__(self, contestant: Contestant, start: Start, experiment: Experiment) -> None:
-        super().__init__(contestant, start)
+    def __init__(self, method: Method, start: Start, experiment: Experiment) -> None:
+        super().__init__(method, start)
         self._experiment = experiment
         self._first = np.array([goal.target[:3, 3] for goal in start.goals])
         self._solver: Solver | None = None
-        self._damping = math.nan  # of the solver
+        self._damping = math.nan  # [m/rad] damping of `_solver`
         self._sum = 0.0
         self.targets = self._first
         self.errors: deque[Array] = deque(maxlen=KEPT)
@@ -65,18 +65,18 @@ class Follower(Run):
     @property
     def mean(self) -> float:
         """Mean error since the start [m]; 0 before the first update."""
-        return self._sum / max(self.standing.iterations, 1)
+        return self._sum / max(self.state.iterations, 1)
 
     def _begin(self) -> None:
         self._judge = self._start.problem()
         self._search = self._chosen_solver().begin(self._judge, self._start.q0)
 
     def _chosen_solver(self) -> Solver:
-        """The solver, another one where the damping was changed."""
-        damping = self._experiment.damping if self.contestant.solver == DAMPED else 0.0
+        """Return the solver, made anew if the damping was changed."""
+        damping = self._experiment.damping if self.method.solver == DAMPED else 0.0
         if self._solver is None or damping != self._damping:
-            options = {'damping': damping} if self.contestant.solver == DAMPED else {}
-            self._solver, self._damping = self.contestant.make(**options), damping
+            options = {'damping': damping} if self.method.solver == DAMPED else {}
+            self._solver, self._damping = self.method.make(**options), damping
         return self._solver
 
     def _advance(self, updates: int, deadline: float) -> None:
@@ -90,12 +90,12 @@ class Follower(Run):
         problem, before = self._judge, self._search
         assert problem is not None
         assert before is not None
-        update = self.standing.iterations + 1
+        update = self.state.iterations + 1
         shifts = [self._experiment.shift(update, tip) for tip in range(len(self._first))]
         targets = self._first + shifts
         for goal, target in zip(problem.goals, targets, strict=True):
             goal.set_target(position=target)
-        search = self._chosen_solver().begin(problem, self.standing.q)
+        search = self._chosen_solver().begin(problem, self.state.q)
         search.stay_on_branch()
         memory = before.memory()
         if memory is not None:
@@ -107,4 +107,4 @@ class Follower(Run):
         self._search, self.targets = search, targets
         self._sum += float(errors.mean())
         self.errors.append(errors)
-        self.standing = Standing(RunState.RUNNING, search.q, update, float(errors.max()))
+        self.state = MethodState(Phase.RUNNING, search.q, update, float(errors.max()))

@@ -18,13 +18,13 @@ from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.skeleton import skeleton
 from ..page.stage import Stage
-from .contestants import COLOURS, LINE_SEARCH
-from .director import PACES, Director
+from .animation import PACES, Animation
+from .comparison import Comparison
 from .method_menus import MethodMenus
+from .methods import COLOURS, LINE_SEARCH
 from .plot import PERIOD, add_plot
-from .race import Race
 from .start import Goal, Start, goals_of, stretched_arm
-from .stepped_solve import Run
+from .stepped_solve import SteppedSolve
 from .table import plotted, table
 
 AGAIN = 0.3
@@ -35,12 +35,12 @@ BALL, TRACE_STEP = 0.014, 0.001
 
 
 class Ghost:
-    """A contestant in the scene: its robot, and the way of its tip."""
+    """A method in the scene: its robot, and the way of its tip."""
 
-    def __init__(self, stage: Stage, index: int, run: Run, goal: Goal) -> None:
+    def __init__(self, stage: Stage, index: int, solve: SteppedSolve, goal: Goal) -> None:
         scene, robot = stage.server.scene, stage.robot
         name, colour = f'/compare/ghost_{index}', COLOURS[index]
-        self.run, self._goal, self._robot = run, goal, robot
+        self.solve, self._goal, self._robot = solve, goal, robot
         self._figure = DrawnRobot(
             scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY
         )
@@ -48,7 +48,7 @@ class Ghost:
 
     def show(self) -> None:
         """Draw it where it stands."""
-        q = self.run.standing.q
+        q = self.solve.state.q
         self._figure.show(q)
         tip = self._robot.forward_kinematics(q, self._goal.link) @ self._goal.tool
         self._trace.add(tip[:3, 3])
@@ -60,7 +60,7 @@ class Compare:
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
-        self._director = Director()
+        self._animation = Animation()
         self._ghosts: list[Ghost] = []
         self._q0: Array | None = None
         self._goals: tuple[Goal, ...] = ()
@@ -69,33 +69,33 @@ class Compare:
         self._add_controls()
 
     @property
-    def race(self) -> Race | None:
-        """The race that is on the page."""
-        return self._director.race
+    def comparison(self) -> Comparison | None:
+        """The comparison that is on the page."""
+        return self._animation.comparison
 
     def show(self, moment: Moment) -> None:
-        """Draw the race, and begin another where the goal moved."""
+        """Draw the comparison, and begin another where the goal moved."""
         self._moment = moment
         self._begin_again_if_the_goal_moved()
         self._stage.choice.robot = not self._ghosts or self._with_robot.value
         for ghost in self._ghosts:
             ghost.show()
-        race, now = self._director.race, time.monotonic()
-        if race is None or self._complete or now - self._drawn < PERIOD:
+        comparison, now = self._animation.comparison, time.monotonic()
+        if comparison is None or self._complete or now - self._drawn < PERIOD:
             return
-        self._drawn, self._complete = now, race.over
-        self._show_numbers(race)
+        self._drawn, self._complete = now, comparison.over
+        self._show_numbers(comparison)
 
     def remove(self) -> None:
         """Take it off the page."""
-        self._director.close()
+        self._animation.close()
         self._clear_scene()
         self._stage.choice.robot = True
         self._folder.remove()
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Compare') as self._folder:
+        with stage.add_tab('Compare') as self._folder:
             stretched = gui.add_button(
                 'Stretched arm',
                 icon='stretching',
@@ -127,7 +127,7 @@ class Compare:
             self._menus = MethodMenus(gui, LINE_SEARCH)
 
     def _set_pace(self) -> None:
-        self._director.updates = PACES[self._pace.value]
+        self._animation.updates = PACES[self._pace.value]
 
     def _stretch(self) -> None:
         tip = self._moment.tips[self._stage.choice.tip]
@@ -144,7 +144,7 @@ class Compare:
         self._begin(Start(self._stage.robot, self._moment.q.copy(), self._goals))
 
     def _begin_again_if_the_goal_moved(self) -> None:
-        """Only with the joints of the race before, and not more often than one can see."""
+        """Only with the joints of the comparison before, and not more often than one can see."""
         goals = goals_of(self._moment.tips)
         if self._q0 is None or not self._again.value or same_goals(goals, self._goals):
             return
@@ -153,12 +153,13 @@ class Compare:
             self._begin(Start(self._stage.robot, self._q0, goals))
 
     def _begin(self, start: Start) -> None:
-        contestants = self._menus.contestants()
+        methods = self._menus.methods()
         self._clear_scene()
-        race = self._director.begin(contestants, start)
+        comparison = self._animation.begin(methods, start)
         self._q0, self._began, self._complete = start.q0, time.monotonic(), False
         self._ghosts = [
-            Ghost(self._stage, i, run, start.goals[0]) for i, run in enumerate(race.runs)
+            Ghost(self._stage, i, solve, start.goals[0])
+            for i, solve in enumerate(comparison.solves)
         ]
         for i, goal in enumerate(start.goals):
             self._stage.server.scene.add_icosphere(
@@ -168,33 +169,33 @@ class Compare:
                 position=goal.target[:3, 3],
                 cast_shadow=False,
             )
-        self._make_plots(race)
-        self._show_numbers(race)
+        self._make_plots(comparison)
+        self._show_numbers(comparison)
 
-    def _show_numbers(self, race: Race) -> None:
-        self._table.content = table(race.runs, COLOURS[: len(race.runs)])
-        curves = [run.curve for run in race.runs]
+    def _show_numbers(self, comparison: Comparison) -> None:
+        self._table.content = table(comparison.solves, COLOURS[: len(comparison.solves)])
+        curves = [solve.curve for solve in comparison.solves]
         for turned, plot in enumerate(self._plots):
             data = plotted(curves, bool(turned))
             plot.data, scales = data, _scales(data[0][-1])
             if scales != plot.scales:
                 plot.scales = scales
 
-    def _make_plots(self, race: Race) -> None:
+    def _make_plots(self, comparison: Comparison) -> None:
         """Plots of positions, and of orientations where a goal has one: a line for each
-        contestant.
+        method.
         """
         for plot in self._plots:
             plot.remove()
-        turned = any(goal.kind.value != 'position' for goal in race.start.goals)
+        turned = any(goal.kind.value != 'position' for goal in comparison.start.goals)
         titles = ['position error [mm] by update', 'orientation error [deg] by update']
-        data = plotted([run.curve for run in race.runs])
+        data = plotted([solve.curve for solve in comparison.solves])
         with self._folder:
             self._plots = [
                 add_plot(
                     self._stage.server.gui,
                     title,
-                    [run.contestant.name for run in race.runs],
+                    [solve.method.name for solve in comparison.solves],
                     data,
                     _scales(data[0][-1]),
                     order=self._clear.order - 0.5,
@@ -203,7 +204,7 @@ class Compare:
             ]
 
     def _end(self) -> None:
-        self._director.end()
+        self._animation.end()
         self._q0 = None
         self._clear_scene()
         self._table.content = ''

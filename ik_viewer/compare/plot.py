@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of errors, a line for each method in its colour."""
+"""Plots of errors, with a line in its colour for each method."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
-from .contestants import COLOURS
+from .methods import COLOURS
 
-PERIOD = 0.2
-"""[s] Between two pictures of a table and its curves."""
+PERIOD = 0.2  # [s] between two updates of a table and its curves
 
 
 def add_plot(
@@ -25,7 +24,7 @@ def add_plot(
     order: float,
     height: int = 190,
 ) -> Any:
-    """Add a plot: in `data` are the updates (k,), then the errors (k,) of each method."""
+    """Add a plot; `data` has the updates (k,), then the errors (k,) of each method."""
     from viser import uplot
 
     lines = [

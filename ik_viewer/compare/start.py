@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a comparison begins: a configuration and goals, the same for all; the stretched arm."""
+"""The start of a comparison: a configuration and goals for all methods; the stretched arm."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ from ik_core.tasks.reference_motion import total_link_length
 from ..arm import GoalKind, TipState
 from ..local.tracker_setup import GOALS
 
+# Distance of the goal of the stretched arm from its tip, relative to the arm's length.
 TOWARDS_BASE = 0.2
-"""How far the goal of the stretched arm is from its tip, relative to the arm's length."""
+# [rad or m] The joints of the stretched arm are bent by at most this much: if it were straight,
+# the gradient would be 0, and no method of the papers would move at all.
 BENT = 0.01
-"""[rad or m] The joints of the stretched arm are bent by at most so much.
-
-Where it is straight the gradient is exactly 0, and no method of the papers would move at all.
-"""
-FAR = 3.0
-"""Arm's lengths from the shoulder: the goal towards which an arm is stretched."""
+FAR = 3.0  # [arm lengths] from the shoulder: the goal towards which an arm is stretched
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Where the tool (4, 4) of a link is to be: at `target` (4, 4) in the root link's frame."""
+    """A goal: the `tool` (4, 4) of a link shall be at `target` (4, 4) in the root link's frame."""
 
     link: str
     target: Array
@@ -38,7 +35,7 @@ class Goal:
     tool: Array
 
     def task(self) -> GoalTask:
-        """Make the task of a problem; a pose counts as a whole, however few the joints."""
+        """Make the task; a pose counts as a whole, even with few joints."""
         task = GOALS[self.kind](self.link, tool=self.tool)
         task.set_target(self.target)
         return task
@@ -46,7 +43,7 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A robot at q0 (n,), and its goals. Joints that are frozen stay where they are."""
+    """A robot at q0 (n,) and its goals; frozen joints do not move."""
 
     robot: Robot
     q0: Array
@@ -54,23 +51,23 @@ class Start:
     frozen_joints: tuple[str, ...] = ()
 
     def problem(self) -> IkProblem:
-        """The problem, another one for each contestant. Raises IkError."""
+        """Make a new problem. Raises IkError."""
         tasks = [goal.task() for goal in self.goals]
         return IkProblem(self.robot, tasks, frozen_joints=self.frozen_joints)
 
 
 def goals_of(tips: Sequence[TipState]) -> tuple[Goal, ...]:
-    """The goals of those tips that have one."""
+    """Return the goals of the tips that have one."""
     return tuple(Goal(t.link, t.goal, t.kind, t.tool) for t in tips if t.goal is not None)
 
 
 def stretched_arm(robot: Robot, link: str, tool: Array | None = None) -> Start:
-    """The situation that is hard for the papers' methods, for any arm.
+    """Return a start that is hard for the papers' methods: the stretched arm.
 
-    The arm is stretched out as far as its limits let it, and the goal of its tip lies along the
-    arm towards the base. That is the direction in which no joint moves the tip, so the gradient
-    vanishes though the goal is far, and the Jacobian is singular. A root that floats is held.
-    Raises UnsupportedProblem where the arm has no end, as on a rail without limits.
+    The arm is stretched out as far as its limits allow, and the goal of its tip is on the line
+    from tip to base. No joint moves the tip in that direction, so the gradient vanishes although
+    the goal is far, and the Jacobian is singular. A floating root is frozen. Raises
+    UnsupportedProblem if the arm can't be stretched, such as on a rail without limits.
     """
     tool = np.eye(4) if tool is None else tool
     held = tuple(robot.joint_names[i] for i in robot.root_joints)
@@ -90,22 +87,21 @@ def stretched_arm(robot: Robot, link: str, tool: Array | None = None) -> Start:
 
 
 def _outwards(robot: Robot, link: str, q: Array) -> tuple[Array, Array]:
-    """The first joint of the arm (3,) [m], and the horizontal direction (3,) from it to the tip.
+    """Return the position (3,) [m] of the arm's first joint, and the unit vector (3,) outwards.
 
-    Where the tip stands above the shoulder there is no such direction, and any will do.
+    That is the horizontal direction to the tip; x if the tip is above the joint.
     """
-    places = robot.root_joints
-    bodies = [k for k in robot.body_path(link) if robot.tree[k, 2] not in places]
+    bodies = [k for k in robot.body_path(link) if robot.tree[k, 2] not in robot.root_joints]
     shoulder = robot.frames(q)[bodies[0], 9:]
-    way = robot.forward_kinematics(q, link)[:3, 3] - shoulder
-    way[2] = 0.0
-    distance = np.linalg.norm(way)
-    outwards = way / distance if distance > BENT else np.array([1.0, 0.0, 0.0])
+    to_tip = robot.forward_kinematics(q, link)[:3, 3] - shoulder
+    to_tip[2] = 0.0
+    distance = np.linalg.norm(to_tip)
+    outwards = to_tip / distance if distance > BENT else np.array([1.0, 0.0, 0.0])
     return shoulder, outwards
 
 
 def _bent(robot: Robot, q: Array, held: Sequence[str]) -> Array:
-    """A configuration near q (n,), always the same, inside the limits."""
+    """Return q (n,) with its joints bent, always the same way, inside the limits."""
     away = np.random.default_rng(0).uniform(-BENT, BENT, robot.n)
     away[[robot.joint_index(name) for name in held]] = 0.0
     return np.clip(q + away, robot.lower, robot.upper)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One contestant at work: its solve, in steps that one can watch.
+"""The solve of one method in steps that can be shown.
 
-It runs without rate control and is shown where its last update led, be that better or worse; once
-it is done, its answer. What it takes is measured apart, by the same solve in one go: a solve that
-is looked at after every update takes longer.
+It has no limits on rates. It shows the configuration after each update, better or worse, and its
+answer once it is done. Times are measured by separate, uninterrupted solves, since reading the
+state after every update takes time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from ik_core.maths.rotations import Array
 from ik_core.optim.search import Search
 
 from ..arm import error_text
-from .contestants import Contestant
+from .methods import Method
 from .start import Start
 
-MEASURING = Budget(seconds=0.3)
-"""Time budget of the solve in one go."""
-MEASURED = 3
-"""The fastest of this many solves counts: the machine has other things to do as well."""
+MEASURING = Budget(seconds=0.3)  # of an uninterrupted solve
+MEASURED = 3  # the fastest of this many solves counts, since other programs disturb them
 
 
-class RunState(Enum):
-    """The state of a contestant; the value is its text on the page."""
+class Phase(Enum):
+    """The phase of a solve; the value is its text on the page."""
 
     WAITING = 'waiting'
     RUNNING = 'running'
@@ -39,7 +37,7 @@ class RunState(Enum):
 
 @dataclass
 class Curve:
-    """Errors by iteration; the first are those at the start."""
+    """Errors by iteration: position [m], orientation [rad]; the first are those at the start."""
 
     iterations: list[int] = field(default_factory=list)
     position: list[float] = field(default_factory=list)
@@ -52,15 +50,16 @@ class Curve:
         self.orientation.append(orientation)
 
 
-class Standing(NamedTuple):
-    """How a contestant stands, a value.
+class MethodState(NamedTuple):
+    """The state of a method's solve.
 
-    `q` (n,) and its largest errors [m, rad]; `text` says how it ended or why it failed. `time`
-    [s] is that of the whole solve in one go, `update_time` [s] of one update of it; 0 while they
-    are not known.
+    q : configuration (n,)
+    position_error, orientation_error : largest errors [m], [rad] at q
+    text : how the solve ended, or why it failed
+    time, update_time : [s] of a whole uninterrupted solve, and of one update; 0 while unknown
     """
 
-    state: RunState
+    phase: Phase
     q: Array
     iterations: int = 0
     position_error: float = 0.0
@@ -71,30 +70,30 @@ class Standing(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether it is at the goals."""
+        """Whether the goals are reached."""
         return self.text == IkStatus.REACHED.value
 
 
-class Run:
-    """The solve of one contestant from a start. One thread at a time calls `advance`."""
+class SteppedSolve:
+    """The solve of one method from a start. One thread at a time may call `advance`."""
 
-    def __init__(self, contestant: Contestant, start: Start) -> None:
-        self.contestant = contestant
+    def __init__(self, method: Method, start: Start) -> None:
+        self.method = method
         self.curve = Curve()
-        self.standing = Standing(RunState.WAITING, start.q0)
+        self.state = MethodState(Phase.WAITING, start.q0)
         self._start = start
         self._search: Search | None = None
         self._judge: IkProblem | None = None
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing left to do."""
-        return self.standing.state in (RunState.DONE, RunState.FAILED)
+        """Whether the solve is done or has failed."""
+        return self.state.phase in (Phase.DONE, Phase.FAILED)
 
     def advance(self, updates: int, seconds: float) -> None:
-        """Make at most so many updates within so many seconds; never raises.
+        """Make at most `updates` within `seconds`; never raises.
 
-        The last update may take longer: nothing can interrupt it.
+        The last update can't be interrupted, so it may take longer.
         """
         if self.over:
             return
@@ -102,13 +101,13 @@ class Run:
             if self._search is None:
                 self._begin()
             self._advance(updates, time.perf_counter() + seconds)
-        except Exception as error:  # whatever a solver raises is its own failure, no one else's
+        except Exception as error:  # any error of a solver is the result of its method
             text = error_text(error)
-            self.standing = self.standing._replace(state=RunState.FAILED, text=text)
+            self.state = self.state._replace(phase=Phase.FAILED, text=text)
 
     def _begin(self) -> None:
         self._judge = self._start.problem()
-        self._search = self.contestant.make().begin(self._start.problem(), self._start.q0)
+        self._search = self.method.make().begin(self._start.problem(), self._start.q0)
         self._start_at(self._search.q, 0)
 
     def _advance(self, updates: int, deadline: float) -> None:
@@ -116,34 +115,34 @@ class Run:
         assert search is not None
         for _ in range(updates):
             done = search.run(Budget(iterations=1))
-            self._start_at(search.q, self.standing.iterations + 1)
+            self._start_at(search.q, self.state.iterations + 1)
             if done:
                 self._end(search.result())
             if done or time.perf_counter() >= deadline:
                 return
 
     def _start_at(self, q: Array, iterations: int) -> None:
-        """Note where an update led. Raises ArithmeticError where that is nowhere."""
+        """Store the configuration after an update. Raises ArithmeticError if it is not finite."""
         assert self._judge is not None
         position, orientation = (float(errors.max()) for errors in self._judge.errors(q))
         if not (math.isfinite(position) and math.isfinite(orientation)):
             raise ArithmeticError('it diverged: its numbers are not finite')
         self.curve.add(iterations, position, orientation)
-        self.standing = Standing(RunState.RUNNING, q, iterations, position, orientation)
+        self.state = MethodState(Phase.RUNNING, q, iterations, position, orientation)
 
     def _end(self, result: IkResult) -> None:
-        """Show the answer, then see what it takes in one go."""
-        answer = Standing(
-            RunState.RUNNING,
+        """Show the answer, then measure the time of uninterrupted solves."""
+        answer = MethodState(
+            Phase.RUNNING,
             result.q,
             result.iterations,
             float(result.position_errors.max()),
             float(result.orientation_errors.max()),
             result.status.value,
         )
-        self.standing = answer
-        problem, solver = self._start.problem(), self.contestant.make()
+        self.state = answer
+        problem, solver = self._start.problem(), self.method.make()
         solves = [solver.solve(problem, self._start.q0, MEASURING) for _ in range(MEASURED)]
         seconds = min(solve.solve_time for solve in solves)
         each = min(solve.solve_time / max(solve.iterations, 1) for solve in solves)
-        self.standing = answer._replace(state=RunState.DONE, time=seconds, update_time=each)
+        self.state = answer._replace(phase=Phase.DONE, time=seconds, update_time=each)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a comparison: a table as HTML, and curves as a plot takes them."""
+"""The numbers of a comparison: a table as HTML, and curves for a plot."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from ik_core.maths.rotations import Array
 
 from ..drawing.colours import hex_of
 from ..drawing.shapes import Colour
-from .stepped_solve import Curve, Run, RunState, Standing
+from .stepped_solve import Curve, MethodState, Phase, SteppedSolve
 
-POINTS = 160
-"""Points of a curve, at most about this many."""
-SMALLEST = 1e-3
-"""[mm or deg] Smaller errors are drawn as this: the scale is logarithmic."""
+POINTS = 160  # most points of a curve, approximately
+SMALLEST = 1e-3  # [mm or deg] smaller errors are drawn as this: the scale is logarithmic
 HEADS = ('', 'error', 'updates', 'an update', 'the solve')
 REACHED, SHORT = '&#10003;', '&#10007;'
 UNKNOWN = '<span style="color:#9ca3af">&ndash;</span>'
 
 
-def table(runs: Sequence[Run], colours: Sequence[Colour]) -> str:
-    """A row for each contestant."""
-    rows = ''.join(_rows(run, colour) for run, colour in zip(runs, colours, strict=True))
+def table(solves: Sequence[SteppedSolve], colours: Sequence[Colour]) -> str:
+    """Return a table with a row for each method, as HTML."""
+    rows = ''.join(_rows(solve, colour) for solve, colour in zip(solves, colours, strict=True))
     return framed(HEADS, rows)
 
 
 def framed(names: Sequence[str], rows: str) -> str:
-    """An HTML table with the names of its columns above rows of HTML."""
+    """Return an HTML table: the names of its columns above `rows`, which are HTML."""
     heads = ''.join(f'<th style="text-align:right;font-weight:500">{name}</th>' for name in names)
     return (
         '<table style="width:calc(100% - 1.2rem);margin:0.3rem 0.6rem;font-size:0.75rem;'
@@ -40,56 +38,55 @@ def framed(names: Sequence[str], rows: str) -> str:
     )
 
 
-def _rows(run: Run, colour: Colour) -> str:
-    """The contestant's name over its numbers, and its status unless it succeeded."""
-    standing, dot = run.standing, dot_of(colour)
-    name = f'<b>{html.escape(run.contestant.name)}</b>'
+def _rows(solve: SteppedSolve, colour: Colour) -> str:
+    """Return two rows: the method's name and status, unless it succeeded, and its numbers."""
+    state, dot = solve.state, dot_of(colour)
+    name = f'<b>{html.escape(solve.method.name)}</b>'
     cells = ''.join(
-        f'<td style="text-align:right;white-space:nowrap">{cell}</td>'
-        for cell in cells_of(standing)
+        f'<td style="text-align:right;white-space:nowrap">{cell}</td>' for cell in cells_of(state)
     )
     return (
         f'<tr style="border-top:1px solid #e5e7eb"><td colspan="{len(HEADS)}">{dot} {name} '
-        f'<span style="color:#6b7280">{html.escape(remark(standing))}</span></td></tr>'
+        f'<span style="color:#6b7280">{html.escape(remark(state))}</span></td></tr>'
         f'<tr>{cells}</tr>'
     )
 
 
 def dot_of(colour: Colour) -> str:
-    """A square in the colour of a method, as HTML."""
+    """Return a square in the colour of a method, as HTML."""
     return f'<span style="color:{hex_of(colour)}">&#9632;</span>'
 
 
-def remark(standing: Standing) -> str:
-    """A remark beside the numbers: how it failed, fell short, or why it does not begin."""
-    if standing.state is RunState.FAILED:
-        return f'failed: {standing.text}'
-    if standing.text:
-        return standing.text.partition(':')[2].strip() or ''
-    return '' if standing.state is RunState.RUNNING else standing.state.value
+def remark(state: MethodState) -> str:
+    """Return a remark on a state: its failure, why it fell short, or its phase."""
+    if state.phase is Phase.FAILED:
+        return f'failed: {state.text}'
+    if state.text:
+        return state.text.partition(':')[2].strip() or ''
+    return '' if state.phase is Phase.RUNNING else state.phase.value
 
 
-def cells_of(standing: Standing) -> list[str]:
-    """The mark, the errors, the updates, the time of one of them and of the whole solve."""
-    if standing.state is RunState.WAITING:
+def cells_of(state: MethodState) -> list[str]:
+    """Return the cells of a row: mark, errors, updates, time of an update and of the solve."""
+    if state.phase is Phase.WAITING:
         return ['', *[UNKNOWN] * (len(HEADS) - 1)]
-    mark = '' if not standing.text else REACHED if standing.reached else SHORT
-    known = standing.time > 0.0
+    mark = '' if not state.text else REACHED if state.reached else SHORT
+    known = state.time > 0.0
     return [
         mark,
-        _errors(standing),
-        f'{standing.iterations}',
-        f'{1e6 * standing.update_time:.1f} &micro;s' if known else UNKNOWN,
-        _duration(standing.time) if known else UNKNOWN,
+        _errors(state),
+        f'{state.iterations}',
+        f'{1e6 * state.update_time:.1f} &micro;s' if known else UNKNOWN,
+        _duration(state.time) if known else UNKNOWN,
     ]
 
 
-def _errors(standing: Standing) -> str:
-    """The length, and in degrees where the goal has an orientation."""
-    position = steady_length(standing.position_error)
-    if standing.orientation_error == 0.0:
+def _errors(state: MethodState) -> str:
+    """Return the position error, and the orientation error in degrees if there is one."""
+    position = steady_length(state.position_error)
+    if state.orientation_error == 0.0:
         return position
-    return f'{position} {steady(np.degrees(standing.orientation_error))}&deg;'
+    return f'{position} {steady(np.degrees(state.orientation_error))}&deg;'
 
 
 def _duration(seconds: float) -> str:
@@ -97,9 +94,9 @@ def _duration(seconds: float) -> str:
 
 
 def plotted(curves: Sequence[Curve], turned: bool = False) -> tuple[Array, ...]:
-    """The updates (k,), from the first one on, and each curve's errors (k,) [mm], or [deg].
+    """Return the updates (k,), and each curve's errors (k,) [mm], or [deg] if `turned`.
 
-    A curve that has ended stays at its last error. Curves may grow meanwhile.
+    A curve that has ended stays at its last error. Curves may grow during the call.
     """
     counts = [len(curve.orientation) for curve in curves]
     longest = max([3, *counts]) - 1

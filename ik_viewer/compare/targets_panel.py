@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods side by side on targets that move: the experiment of [Buss2009] section 8, live."""
+"""The tab of methods that follow moving targets: the experiment of [Buss2009] section 8."""
 
 from __future__ import annotations
 
@@ -21,42 +21,38 @@ from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
 from ..page.server import DISTANCE, VIEW, direction, look_at
 from ..page.stage import Stage
-from .contestants import COLOURS, Contestant
-from .director import PACES, Director
+from .animation import PACES, Animation
 from .method_menus import MethodMenus
+from .methods import COLOURS, Method
 from .moving_targets import Experiment, Follower
 from .plot import PERIOD, add_plot
 from .start import Goal, Start
-from .stepped_solve import RunState
+from .stepped_solve import Phase
 from .table import SMALLEST, dot_of, framed
 
-METHODS: Sequence[Contestant] = (
-    Contestant('jacobian_transpose', 'buss_pure'),
-    Contestant('pseudoinverse', 'buss_pure'),
-    Contestant('damped_least_squares', 'buss_pure'),
-    Contestant('damped_least_squares', 'buss_clamped'),
-    Contestant('selectively_damped_least_squares', 'buss_pure'),
+# The methods compared in [Buss2009].
+METHODS: Sequence[Method] = (
+    Method('jacobian_transpose', 'buss_pure'),
+    Method('pseudoinverse', 'buss_pure'),
+    Method('damped_least_squares', 'buss_pure'),
+    Method('damped_least_squares', 'buss_clamped'),
+    Method('selectively_damped_least_squares', 'buss_pure'),
 )
-"""The methods that the source compares."""
-DAMPING = 0.4
-"""[m/rad] For the double Y: clamped errors allow it, without the clamp it shakes."""
+DAMPING = 0.4  # [m/rad] for the double Y: smooth with clamped errors, oscillating without
+# Initial amplitude, distance between methods, and radius of balls, by the robot's size.
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
-"""First amplitude, distance between two methods, and ball, relative to the robot's size."""
-WIDER = 0.28
-"""Extra distance of the camera for each method, relative to the usual one."""
-RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)
-"""Direction to the right, as one looks at first; z is up."""
-MOST_PLOTS = 4
-"""Tips with a plot of their own; of more tips the mean is shown."""
+WIDER = 0.28  # additional distance of the camera for each method, relative to the usual one
+RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)  # the direction to the right in the first view; z is up
+MOST_PLOTS = 4  # up to this many tips have plots of their own; for more, the mean is plotted
 
 
 class Drawn:
-    """A method in the scene: its robot, and its targets."""
+    """A method in the scene: its robot and its targets, at `place` (3,) [m]."""
 
-    def __init__(self, stage: Stage, index: int, run: Follower, place: Array) -> None:
+    def __init__(self, stage: Stage, index: int, solve: Follower, place: Array) -> None:
         scene, robot, name = stage.server.scene, stage.robot, f'/targets/{index}'
         scene.add_frame(name, show_axes=False, position=place)
-        self._run = run
+        self._run = solve
         self._robot = DrawnRobot(
             scene, f'{name}/robot', robot, skeleton(robot), colour=COLOURS[index]
         )
@@ -64,12 +60,12 @@ class Drawn:
             scene.add_icosphere(
                 f'{name}/target_{k}', radius=BALL * stage.size, color=DARK, cast_shadow=False
             )
-            for k in range(len(run.targets))
+            for k in range(len(solve.targets))
         ]
 
     def show(self) -> None:
         """Draw the last update."""
-        self._robot.show(self._run.standing.q)
+        self._robot.show(self._run.state.q)
         for ball, target in zip(self._balls, self._run.targets, strict=True):
             ball.position = target
 
@@ -79,8 +75,8 @@ class MovingTargets:
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
-        self._director = Director()
-        self._director.updates = 1
+        self._animation = Animation()
+        self._animation.updates = 1
         self._experiment = Experiment(AMPLITUDE * stage.size, DAMPING)
         self._drawn: list[Drawn] = []
         self._plots: list[Any] = []
@@ -89,12 +85,16 @@ class MovingTargets:
 
     @property
     def followers(self) -> list[Follower]:
-        """The methods that are on the page."""
-        race = self._director.race
-        return [] if race is None else [run for run in race.runs if isinstance(run, Follower)]
+        """The methods on the page."""
+        comparison = self._animation.comparison
+        return (
+            []
+            if comparison is None
+            else [solve for solve in comparison.solves if isinstance(solve, Follower)]
+        )
 
     def show(self, moment: Moment) -> None:
-        """Draw the methods; a few times a second their numbers."""
+        """Draw the methods, and every PERIOD their numbers."""
         self._moment = moment
         if not self._drawn:
             return
@@ -107,14 +107,14 @@ class MovingTargets:
             self._show_numbers()
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Remove the tab from the page."""
         self._end()
-        self._director.close()
+        self._animation.close()
         self._folder.remove()
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Targets') as self._folder:
+        with stage.add_tab('Targets') as self._folder:
             start = gui.add_button(
                 'Move the targets',
                 icon='player-play',
@@ -140,10 +140,10 @@ class MovingTargets:
     def _set_experiment(self) -> None:
         self._experiment.size = float(self._size.value)
         self._experiment.damping = float(self._damping.value)
-        self._director.updates = PACES[self._pace.value]
+        self._animation.updates = PACES[self._pace.value]
 
     def _start(self) -> None:
-        contestants = self._menus.contestants()
+        methods = self._menus.methods()
         robot, q = self._stage.robot, self._moment.q.copy()
         goals = tuple(
             Goal(t.link, robot.forward_kinematics(q, t.link) @ t.tool, GoalKind.POSITION, t.tool)
@@ -152,18 +152,18 @@ class MovingTargets:
         self._end()
         self._set_experiment()
         start = Start(robot, q, goals)
-        self._director.begin(contestants, start, partial(Follower, experiment=self._experiment))
+        self._animation.begin(methods, start, partial(Follower, experiment=self._experiment))
         apart = SPACING * self._stage.size * direction(RIGHT, self._stage.description.up)
-        middle = 0.5 * (len(contestants) - 1) if self._apart.value else 0.0
+        middle = 0.5 * (len(methods) - 1) if self._apart.value else 0.0
         self._drawn = [
-            Drawn(self._stage, i, run, (i - middle) * apart if middle else np.zeros(3))
-            for i, run in enumerate(self.followers)
+            Drawn(self._stage, i, solve, (i - middle) * apart if middle else np.zeros(3))
+            for i, solve in enumerate(self.followers)
         ]
         self._look(1.0 + 2.0 * WIDER * middle)
-        self._add_plots(contestants)
+        self._add_plots(methods)
 
-    def _add_plots(self, contestants: Sequence[Contestant]) -> None:
-        names = [contestant.name for contestant in contestants]
+    def _add_plots(self, methods: Sequence[Method]) -> None:
+        names = [method.name for method in methods]
         empty = tuple(np.full((len(names) + 1, 2), SMALLEST))
         with self._folder:
             self._plots = [
@@ -197,13 +197,13 @@ class MovingTargets:
             plot.scales = _scales(updates[0], updates[-1])
 
     def _look(self, distance: float) -> None:
-        """Look at the middle from a distance, relative to the usual one."""
+        """Move the camera to a distance from the middle, relative to the usual one."""
         server, up = self._stage.server, self._stage.description.up
         view = distance * DISTANCE * self._stage.size * direction(VIEW, up)
         look_at(server, np.array(server.initial_camera.look_at), view)
 
     def _end(self) -> None:
-        self._director.end()
+        self._animation.end()
         self._stage.server.scene.remove_by_name('/targets')
         if self._drawn:
             self._look(1.0)
@@ -215,26 +215,27 @@ class MovingTargets:
 
 
 def last_of(followers: Sequence[Follower]) -> int:
-    """The last update that all methods that did not fail have made."""
-    states = [run.standing for run in followers]
-    return min((s.iterations for s in states if s.state is not RunState.FAILED), default=0)
+    """Return the last update made by all methods that have not failed."""
+    states = [solve.state for solve in followers]
+    return min((s.iterations for s in states if s.phase is not Phase.FAILED), default=0)
 
 
 def curves(followers: Sequence[Follower], split: bool) -> Array:
-    """Errors (plots, methods, updates) [mm] of the last updates, up to `last_of`, that all have.
+    """Return errors (plots, methods, updates) [mm] of the last updates that all methods have made.
 
-    split : a plot for each tip, else one of their mean. A method that failed stays at its last
-    error.
+    split : whether each tip has a plot; else one plot has their mean
+
+    A method that failed stays at its last error.
     """
     known, end = [], last_of(followers)
-    for run in followers:
-        errors = np.array(list(run.errors)).reshape(-1, len(run.targets))
-        ahead = run.standing.iterations - end
+    for solve in followers:
+        errors = np.array(list(solve.errors)).reshape(-1, len(solve.targets))
+        ahead = solve.state.iterations - end
         known.append(errors[: len(errors) - ahead] if ahead > 0 else errors)
     running = [
         len(errors)
-        for run, errors in zip(followers, known, strict=True)
-        if run.standing.state is not RunState.FAILED
+        for solve, errors in zip(followers, known, strict=True)
+        if solve.state.phase is not Phase.FAILED
     ]
     count = min(running, default=0)
     plots = len(followers[0].targets) if split else 1
@@ -242,30 +243,30 @@ def curves(followers: Sequence[Follower], split: bool) -> Array:
     for i, errors in enumerate(known):
         rows = errors if split else errors.mean(axis=1, keepdims=True)
         if len(rows) and count:
-            behind = max(end - followers[i].standing.iterations, count - len(rows), 0)
+            behind = max(end - followers[i].state.iterations, count - len(rows), 0)
             kept = np.concatenate([rows, np.repeat(rows[-1:], min(behind, count), axis=0)])
             found[:, i] = np.maximum(1e3 * kept[-count:].T, SMALLEST)
     return found
 
 
 def table(followers: Sequence[Follower]) -> str:
-    """A row for each method: its error now and on the mean, over all tips."""
-    rows = ''.join(_row(run, COLOURS[i]) for i, run in enumerate(followers))
+    """Return a table with the present and mean error of each method, over all tips."""
+    rows = ''.join(_row(solve, COLOURS[i]) for i, solve in enumerate(followers))
     return framed(('', 'now', 'mean'), rows)
 
 
-def _row(run: Follower, colour: Colour) -> str:
-    now = steady_length(float(run.errors[-1].mean())) if run.errors else ''
-    if run.standing.state is RunState.FAILED:
-        now = f'failed: {html.escape(run.standing.text)}'
+def _row(solve: Follower, colour: Colour) -> str:
+    now = steady_length(float(solve.errors[-1].mean())) if solve.errors else ''
+    if solve.state.phase is Phase.FAILED:
+        now = f'failed: {html.escape(solve.state.text)}'
     cells = ''.join(
-        f'<td style="text-align:right">{cell}</td>' for cell in (now, steady_length(run.mean))
+        f'<td style="text-align:right">{cell}</td>' for cell in (now, steady_length(solve.mean))
     )
-    return f'<tr><td>{dot_of(colour)} {html.escape(run.contestant.name)}</td>{cells}</tr>'
+    return f'<tr><td>{dot_of(colour)} {html.escape(solve.method.name)}</td>{cells}</tr>'
 
 
 def _scales(first: float, last: float) -> dict[str, Any]:
-    """Updates from the first to the last; errors on a logarithmic scale."""
+    """Return the scales of a plot: updates from first to last, errors logarithmic."""
     from viser import uplot
 
     return {

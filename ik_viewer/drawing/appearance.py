@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Appearance of a described robot: its visuals where they can be had, else its skeleton."""
+"""The appearance of a robot: its visuals if they can be read, else a skeleton."""
 
 from __future__ import annotations
 
@@ -18,20 +18,16 @@ from ..arm import Description
 from .shapes import Colour, Cylinder, Mesh, Shape, Sphere, shifted
 from .skeleton import skeleton
 
-PLAIN: Colour = (214, 218, 224)
-"""Colour of a shape without one."""
-MAX_TRIANGLES = 3_000_000
-"""Most triangles of a robot; the rest of its meshes is left out."""
-SHARP = np.radians(35.0)
-"""Edges with a sharper bend look like edges."""
-MOST_TO_SMOOTH = 60_000
-"""Triangles of a mesh whose edges are looked at: it takes long."""
+PLAIN: Colour = (214, 218, 224)  # colour of a shape without one
+MAX_TRIANGLES = 3_000_000  # most triangles of a robot; further meshes are left out
+SHARP = np.radians(35.0)  # [rad] edges with a larger angle are drawn sharp, others smooth
+MOST_TO_SMOOTH = 60_000  # meshes with more triangles are not smoothed, which takes long
 
 
 def shapes_of(description: Description) -> tuple[list[Shape], list[str]]:
-    """The shapes of a robot, and what is to be said about those that are not there.
+    """Return the shapes of a robot, and notices about missing ones.
 
-    Bodies none of whose visuals can be drawn have the shapes of the skeleton, and so has a robot
+    A body without any visual that can be drawn has the shapes of the skeleton; so has a robot
     without visuals.
     """
     robot = description.robot
@@ -75,7 +71,7 @@ def _shapes(robot: Robot, visual: LinkShape, meshes: Meshes) -> Iterator[Shape]:
 
 
 class Meshes:
-    """The meshes of a robot: each file is read once, and those that can't be are remembered."""
+    """A cache of the meshes of a robot, including the errors of unreadable files."""
 
     def __init__(self, folders: MeshFolders) -> None:
         self._folders = folders
@@ -84,7 +80,7 @@ class Meshes:
         self._triangles = 0
 
     def get(self, name: MeshName) -> Iterable[tuple[Mesh, Colour | None]]:
-        """The meshes of a file; nothing where it can't be had."""
+        """Return the meshes of a file, with their colours; none if it can't be read."""
         if name not in self._known:
             try:
                 self._known[name] = self._load(name)
@@ -94,7 +90,7 @@ class Meshes:
         return self._known[name]
 
     def notices(self) -> list[str]:
-        """One sentence for all meshes that are missing for the same reason."""
+        """Return a sentence for each reason for which meshes are missing."""
         reasons: dict[str, list[str]] = {}
         for name, reason in self._missing.items():
             reasons.setdefault(reason, []).append(name)
@@ -113,16 +109,16 @@ class Meshes:
 
 
 def load_meshes(path: Path, scale: Sequence[float]) -> list[tuple[Mesh, Colour | None]]:
-    """Load the meshes of a file as they are drawn, with their colours. Raises MeshError.
+    """Load the meshes of a file, prepared for drawing, with their colours. Raises MeshError.
 
-    scale (3,) : they are so much larger along x, y and z
+    scale : (3,) factors along x, y and z
     """
     meshes = read_mesh(read_bytes(path), path.suffix)
     return [(_drawn(mesh, scale), mesh.colour) for mesh in meshes]
 
 
 def _drawn(mesh: TriangleMesh, scale: Sequence[float]) -> Mesh:
-    """A mesh with its sharp edges, and one vertex where triangles meet smoothly."""
+    """Return a scaled mesh; vertices are shared except at sharp edges."""
     import trimesh
 
     merged = trimesh.Trimesh(mesh.vertices, mesh.faces)

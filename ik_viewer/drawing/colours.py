@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of states, from the palette of Okabe and Ito, which is safe for the colour-blind."""
+"""The colours of states, from the palette of Okabe and Ito for the colour-blind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ SKY: Colour = (86, 180, 233)
 GREY: Colour = (140, 146, 156)
 DARK: Colour = (40, 44, 52)
 
-LOST = 'no arm'
-"""Shown in place of a code where there is no arm to tell one."""
+LOST = 'no arm'  # shown in place of a code while there is no arm
+# Colours of the codes of ~/status.
 OF_CODES: dict[str, Colour] = {
     'reached': GREEN,
     'tracking': BLUE,
+    'playing': BLUE,
     'closest': ORANGE,
     'too_few_joints': ORANGE,
     'stopped_short': ORANGE,
@@ -30,14 +31,13 @@ OF_CODES: dict[str, Colour] = {
     'idle': GREY,
     LOST: GREY,
 }
-"""Colours of the codes of ~/status."""
 
 
 def colour_of(code: str) -> Colour:
-    """The colour of a state; one that is not known here is trouble."""
+    """Return the colour of a code; unknown ones count as trouble."""
     return OF_CODES.get(code, RED)
 
 
 def hex_of(colour: Colour) -> str:
-    """The colour as HTML's #rrggbb."""
+    """Return a colour as #rrggbb for HTML."""
     return '#{:02x}{:02x}{:02x}'.format(*colour)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in a scene: few messages a frame, however many joints and shapes it has.
+"""A robot in a scene, drawn with few messages per frame.
 
-Boxes, cylinders and spheres are instances of three solids: where all instances of one are is one
-array. Meshes hang on a node for each body that has any. What stands where it stood is not sent
-again.
+Boxes, cylinders and spheres are instances of three solids; one array has the poses of all
+instances of a solid. Meshes are children of one node per body. Poses that have not changed are
+not sent again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
+from ik_core.robot.outline import body_poses
 
 from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 
@@ -24,13 +25,16 @@ UNSEEN = 1e-6
 """[rad or m] A robot whose joints moved less stands where it is drawn."""
 STILL = 1e-7
 """[m, and in a rotation matrix] A body that moves less stays as it was drawn."""
+INSIDE, OUTSIDE = 0.985, 1.015
+"""Scales of shapes of which those of another robot at the same place hide all, and nothing: two
+surfaces at one place would flicker."""
 SHARP = np.radians(35.0)
 
 
 class Poses(NamedTuple):
-    """Where the root and the bodies of a robot are: rotations (K + 1, 3, 3), origins (K + 1, 3).
+    """The poses of a robot's root and K bodies: rotations (K + 1, 3, 3), origins (K + 1, 3) [m].
 
-    The root is the first, so that body k is at k + 1.
+    The root is first, so body k has the index k + 1.
     """
 
     rotations: Array
@@ -39,16 +43,15 @@ class Poses(NamedTuple):
     @classmethod
     def at(cls, robot: Robot, q: Array) -> Poses:
         """The transforms of a robot at q (n,), in its root link's frame."""
-        frames = robot.frames(q)
-        rotations = np.concatenate([np.eye(3)[None], frames[:, :9].reshape(-1, 3, 3)])
-        return cls(rotations, np.concatenate([np.zeros((1, 3)), frames[:, 9:]]))
+        return cls(*body_poses(robot, q))
 
 
 class DrawnRobot:
-    """A robot at a configuration.
+    """A robot drawn at a configuration.
 
     name : of its node in the scene
     colour, opacity : instead of the shapes' own
+    scale : of each shape about its middle
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class DrawnRobot:
         *,
         colour: Colour | None = None,
         opacity: float | None = None,
+        scale: float = 1.0,
     ) -> None:
         self._scene, self._name, self._robot = scene, name, robot
         self._drawn: Array = np.full(robot.n, np.inf)
@@ -67,6 +71,7 @@ class DrawnRobot:
         self._root = scene.add_frame(name, show_axes=False)
         self._axes: Any = None
         painted = [s if colour is None else s._replace(colour=colour) for s in shapes]
+        painted = [s._replace(solid=scaled(s.solid, scale)) for s in painted]
         self._batches = [
             Batch(scene, f'{name}/{kind.__name__.lower()}', kind, own, self._poses, opacity)
             for kind in (Box, Cylinder, Sphere)
@@ -82,7 +87,7 @@ class DrawnRobot:
         self.show(robot.middle_configuration)
 
     def show(self, q: Array) -> None:
-        """Draw it at q (n,)."""
+        """Draw the robot at q (n,)."""
         if np.max(np.abs(q - self._drawn), initial=0.0) <= UNSEEN:
             return
         before, self._poses = self._poses, Poses.at(self._robot, q)
@@ -97,7 +102,7 @@ class DrawnRobot:
                 node.wxyz, node.position = wxyz_of(rotation), self._poses.origins[body + 1]
 
     def show_axes(self, shown: bool, length: float) -> None:
-        """Show the frames of the bodies, whose z is the axis of the joint, or hide them."""
+        """Show or hide the frames of the bodies; z is the axis of the joint."""
         if self._axes is None and shown:
             count = len(self._poses.origins)
             self._axes = self._scene.add_batched_axes(
@@ -113,7 +118,7 @@ class DrawnRobot:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """Whether the robot is shown."""
         return bool(self._root.visible)
 
     @visible.setter
@@ -121,7 +126,7 @@ class DrawnRobot:
         self._root.visible = visible
 
     def remove(self) -> None:
-        """Take it out of the scene."""
+        """Remove the robot from the scene."""
         self._root.remove()
 
     def _has_moved(self, i: int, before: Poses) -> bool:
@@ -135,7 +140,7 @@ class DrawnRobot:
 
 
 class Batch:
-    """All solids of a kind of a robot: where each is comes as one array."""
+    """All solids of a kind, sent as instances with one array of poses."""
 
     def __init__(
         self,
@@ -176,17 +181,17 @@ class Batch:
 
 
 def linear(colours: NDArray[Any]) -> NDArray[np.uint8]:
-    """Colours (..., 3) of sRGB, 0 to 255, as light adds up.
+    """Convert colours (..., 3) from sRGB to linear, 0 to 255.
 
-    A browser converts the colour of a node itself, but takes those of instances as they are.
+    The browser converts the colour of a node, but not those of instances.
     """
-    shares = colours / 255.0
-    light = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    srgb = colours / 255.0
+    light = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     return np.round(255.0 * light).astype(np.uint8)
 
 
 def unit_solid(kind: type[Solid]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Vertices and faces of a box or a cylinder of size 1, or a sphere of radius 1."""
+    """Return vertices and faces of a box of size 1, or of a cylinder or sphere of radius 1."""
     import trimesh
 
     solids = {
@@ -199,7 +204,7 @@ def unit_solid(kind: type[Solid]) -> tuple[NDArray[np.float32], NDArray[np.uint3
 
 
 def size_of(solid: Solid) -> tuple[float, float, float]:
-    """How much larger it is than `unit_solid` along x, y and z."""
+    """Return the scale of a solid along x, y and z, relative to `unit_solid`."""
     match solid:
         case Box(size):
             return size
@@ -210,8 +215,22 @@ def size_of(solid: Solid) -> tuple[float, float, float]:
     return 1.0, 1.0, 1.0
 
 
+def scaled(solid: Solid, scale: float) -> Solid:
+    """The solid, larger by this factor about its middle."""
+    match solid:
+        case Box((x, y, z)):
+            return Box((scale * x, scale * y, scale * z))
+        case Cylinder(radius, length):
+            return Cylinder(scale * radius, scale * length)
+        case Sphere(radius):
+            return Sphere(scale * radius)
+        case Mesh(vertices, faces):
+            middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+            return Mesh((middle + scale * (vertices - middle)).astype(np.float32), faces)
+
+
 def add_mesh(scene: Any, name: str, shape: Shape, opacity: float | None) -> None:
-    """Add the node of a shape that is a mesh."""
+    """Add the node of a mesh."""
     assert isinstance(shape.solid, Mesh)
     scene.add_mesh_simple(
         name,
@@ -227,6 +246,6 @@ def add_mesh(scene: Any, name: str, shape: Shape, opacity: float | None) -> None
 
 
 def wxyz_of(rotations: Array) -> Array:
-    """The unit quaternions (..., 4) w, x, y, z of rotation matrices (..., 3, 3)."""
+    """Return the unit quaternions (..., 4) w, x, y, z of rotation matrices (..., 3, 3)."""
     quaternions: Array = Rotation.from_matrix(rotations).as_quat()
     return np.roll(quaternions, 1, axis=-1)

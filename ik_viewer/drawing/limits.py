@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits in a scene: an arc for the range of each revolute joint, reach cones ([EngellErleben2011]
 Fig. 4).
-
-An arc lies across the axis of its joint, at the joint. Its middle line is where the part that the
-joint carries may point: the tick is where it points now. A range of more than a turn is a spiral.
 """
 
 from __future__ import annotations
@@ -17,111 +14,49 @@ from numpy.typing import NDArray
 from ik_core import Robot
 from ik_core.maths.rotations import Array
 from ik_core.robot import ReachCone
-from ik_core.robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, REVOLUTE, VARIABLE
+from ik_core.robot.outline import LimitArcs
 
 from .colours import BLUE, ORANGE, RED, SKY
-from .drawn_robot import Poses, linear, wxyz_of
+from .drawn_robot import linear, wxyz_of
 
 ARC, CONE = 0.1, 0.16
 """Radii, relative to the robot's size."""
-STEPS = 36
-"""Lines of an arc."""
-SMALLER, SPIRAL = 0.8, 0.15
-"""Factor of the radius for each further joint at the same place; share lost in a turn."""
-NEAR = np.radians(0.5)
-"""[rad] A joint nearer to its limit is drawn as at the limit."""
-SHORTEST = 1e-6
-"""[m] Parts shorter than this point nowhere."""
 
 
 class Arcs:
-    """The ranges of the revolute joints of a robot that have one; mimic joints, too."""
+    """The ranges of the revolute joints of a robot that have one, and where the joints are."""
 
     def __init__(self, scene: Any, name: str, robot: Robot, size: float) -> None:
-        joint, scale = robot.tree[:, VARIABLE], robot.geometry[:, MULTIPLIER]
-        ends = np.sort(scale * np.array([robot.lower, robot.upper])[:, joint], axis=0)
-        ends += robot.geometry[:, OFFSET]
-        turns = (robot.tree[:, KIND] == REVOLUTE) & np.isfinite(ends).all(axis=0)
-        self.bodies = np.flatnonzero(turns)
+        self._arcs = LimitArcs(robot, ARC * size)
+        self.bodies = self._arcs.bodies
         """The bodies that the joints carry (A,)."""
-        self.lower, self.upper = ends[:, self.bodies]
-        """The ends of their ranges (A,) [rad]."""
-        self._robot = robot
-        pointing = _pointing(robot)[self.bodies]
-        self._zero = np.arctan2(pointing[:, 1], pointing[:, 0])
-        self._radius = ARC * size * SMALLER ** _stacked(robot)[self.bodies]
-        lines, ticks = self._segments(robot.middle_configuration)
+        lines, ticks, colours = self._drawn(robot.middle_configuration)
         self._node = scene.add_line_segments(
             f'{name}/arcs', lines, ORANGE, thickness=2.0, thickness_units='screen'
         )
         self._ticks = scene.add_line_segments(
-            f'{name}/ticks', *ticks, thickness=3.5, thickness_units='screen'
+            f'{name}/ticks', ticks, colours, thickness=3.5, thickness_units='screen'
         )
 
     def show(self, q: Array) -> None:
         """Draw them at q (n,)."""
-        lines, (ticks, colours) = self._segments(q)
-        self._node.points, self._ticks.points, self._ticks.colors = lines, ticks, colours
+        self._node.points, self._ticks.points, self._ticks.colors = self._drawn(q)
 
-    def values(self, q: Array) -> Array:
-        """The joints' angles (A,) [rad] at q (n,)."""
-        rows = self._robot.geometry[self.bodies]
-        angles: Array = rows[:, MULTIPLIER] * q[self._robot.tree[self.bodies, VARIABLE]]
-        return angles + rows[:, OFFSET]
-
-    def _segments(
+    def _drawn(
         self, q: Array
-    ) -> tuple[NDArray[np.float32], tuple[NDArray[np.float32], NDArray[np.uint8]]]:
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint8]]:
         """Lines of arcs (S, 2, 3); ticks (A, 2, 3) and their colours (A, 2, 3)."""
-        values, poses = self.values(q), Poses.at(self._robot, q)
-        angles = np.linspace(self.lower, self.upper, STEPS + 1, axis=1)
-        over = np.where(self.upper - self.lower > 2.0 * np.pi, SPIRAL, 0.0)[:, None]
-        radii = self._radius[:, None] * (1.0 - over * (self.upper[:, None] - angles) / (2 * np.pi))
-        turned = angles - values[:, None] + self._zero[:, None]
-        local = np.stack([radii * np.cos(turned), radii * np.sin(turned), 0.0 * radii], axis=2)
-        rotations, origins = poses.rotations[self.bodies + 1], poses.origins[self.bodies + 1]
-        arcs = local @ rotations.swapaxes(1, 2) + origins[:, None]
-        sides = np.stack([np.stack([origins, arcs[:, k]], axis=1) for k in (0, -1)], axis=1)
-        lines = np.concatenate([np.stack([arcs[:, :-1], arcs[:, 1:]], axis=2), sides], axis=1)
-        along = np.stack([np.cos(self._zero), np.sin(self._zero), 0.0 * self._zero], axis=1)
-        tips = origins + self._radius[:, None] * (rotations @ along[:, :, None])[:, :, 0]
-        is_at_limit = np.minimum(values - self.lower, self.upper - values) < NEAR
-        colours = np.where(is_at_limit[:, None, None], RED, BLUE).repeat(2, axis=1)
-        ticks = np.stack([origins, tips], axis=1)
-        lines = lines.reshape(-1, 2, 3).astype(np.float32)
-        return lines, (ticks.astype(np.float32), linear(colours))
-
-
-def _pointing(robot: Robot) -> Array:
-    """Directions (K, 3) across each joint's axis z, in the frame of its body, to the next joint or
-    link farther on; x if there is none.
-    """
-    ends = np.zeros((len(robot.tree), 3))
-    for place in robot.places.values():
-        if place.body >= 0 and np.linalg.norm(place.transform[:3, 3]) > SHORTEST:
-            ends[place.body] = place.transform[:3, 3]
-    for k in range(len(robot.tree) - 1, -1, -1):  # what is carried comes later
-        parent, shift = int(robot.tree[k, PARENT]), robot.geometry[k, 9:12]
-        if parent >= 0 and np.linalg.norm(shift) > SHORTEST:
-            ends[parent] = shift
-        elif parent >= 0 and not ends[parent].any():
-            ends[parent] = robot.geometry[k, :9].reshape(3, 3) @ ends[k]
-    ends[:, 2] = 0.0
-    ends[np.linalg.norm(ends, axis=1) <= SHORTEST] = (1.0, 0.0, 0.0)
-    return ends
-
-
-def _stacked(robot: Robot) -> NDArray[np.int64]:
-    """Numbers (K,) of joints before each with the same origin, as in a ball joint."""
-    count = np.zeros(len(robot.tree), np.int64)
-    for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
-        if parent >= 0 and np.linalg.norm(robot.geometry[k, 9:12]) <= SHORTEST:
-            count[k] = count[parent] + 1
-    return count
+        lines, ticks = self._arcs.lines(q)
+        colours = np.where(self._arcs.at_limit(q)[:, None, None], RED, BLUE).repeat(2, axis=1)
+        return (
+            lines.reshape(-1, 2, 3).astype(np.float32),
+            ticks.astype(np.float32),
+            linear(colours),
+        )
 
 
 class Cones:
-    """Reach cones, at the links that they are for; vermilion where the link is outside."""
+    """Reach cones at their links; vermilion if the link is outside."""
 
     def __init__(
         self, scene: Any, name: str, robot: Robot, cones: Sequence[ReachCone], size: float
@@ -166,7 +101,7 @@ class Cones:
 
 
 class Limits:
-    """Arcs and cones of a robot; made when they are shown first."""
+    """The arcs and cones of a robot; made when they are first shown."""
 
     def __init__(
         self, scene: Any, name: str, robot: Robot, cones: Sequence[ReachCone], size: float
@@ -190,7 +125,7 @@ class Limits:
             self._root.visible = True
 
     def hide(self) -> None:
-        """Show them no more."""
+        """Hide arcs and cones."""
         if self.visible:
             self._root.visible = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks beside the robot: a tip's trace, its goal, its manipulability."""
+"""Marks of a tip: its trace, its goal, and its manipulability ellipsoid."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from .shapes import Colour
 
 TRACE_POINTS = 400
 """The oldest points of a trace are forgotten."""
+JUMP = 100
+"""[steps] A tip that is farther away than this has not moved there."""
 TRACE_COLOUR: Colour = (0, 114, 178)
+# [s] The ellipsoid shows the motion of the tip in this time at unit joint velocities.
 ELLIPSOID_TIME = 0.25
-"""[s] The ellipsoid reaches as far as the tip comes in this time at unit joint velocities."""
 
 
 class Trace:
-    """Where a tip was lately: a line of at most TRACE_POINTS points, `step` [m] apart."""
+    """The recent path of a tip: a line of at most TRACE_POINTS points, `step` [m] apart."""
 
     def __init__(self, scene: Any, name: str, step: float, colour: Colour = TRACE_COLOUR) -> None:
         self._scene, self._name, self._step, self._colour = scene, name, step, colour
@@ -32,19 +34,22 @@ class Trace:
         self._grown = False
 
     def add(self, point: Array) -> None:
-        """Add a point (3,)."""
-        if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
+        """Add a point (3,); after a jump the trace begins anew."""
+        moved = np.linalg.norm(point - self._points[-1]) if self._points else np.inf
+        if moved < self._step:
             return
+        if moved > JUMP * self._step:
+            self.clear()
         self._points = [*self._points[1 - TRACE_POINTS :], point.copy()]
         self._grown = True
 
     @property
     def points(self) -> Array:
-        """(N, 3), the oldest first."""
+        """The points (N, 3) [m], the oldest first."""
         return np.array(self._points).reshape(-1, 3)
 
     def draw(self) -> None:
-        """Show the points that came since it was drawn last."""
+        """Draw the trace, if it has new points."""
         if not self._grown or len(self._points) < 2:
             return
         self._grown = False
@@ -63,7 +68,7 @@ class Trace:
         )
 
     def clear(self) -> None:
-        """Forget all points."""
+        """Remove all points."""
         self._points = []
         if self._node is not None:
             self._node.remove()
@@ -94,7 +99,7 @@ class GoalMark:
         self._code = ''
 
     def show(self, position: Array | None, code: str) -> None:
-        """Stand at a position (3,), or nowhere."""
+        """Show the mark at a position (3,) [m]; hide it for None."""
         if (position is not None) != self._ball.visible:
             self._ball.visible = self._label.visible = position is not None
         if position is None:
@@ -106,7 +111,7 @@ class GoalMark:
 
 
 class Ellipsoid:
-    """How far a tip comes in each direction at unit joint velocities.
+    """The manipulability ellipsoid of a tip: its velocities at unit joint velocities.
 
     Its half axes are the singular vectors of the tip's translational Jacobian, as long as their
     singular values [m/s] times ELLIPSOID_TIME.
@@ -124,7 +129,7 @@ class Ellipsoid:
         )
 
     def show(self, robot: Robot, q: Array, link: str, pose: Array) -> None:
-        """Draw that of a tip whose tool centre point is at `pose` (4, 4)."""
+        """Draw the ellipsoid of a tip whose tool centre point is at `pose` (4, 4)."""
         half_axes, turn = ellipsoid_axes(tip_jacobian(robot, q, link, pose))
         self._node.scale = tuple(np.maximum(ELLIPSOID_TIME * half_axes, 1e-4).tolist())
         self._node.wxyz, self._node.position = wxyz_of(turn), pose[:3, 3]
@@ -140,14 +145,14 @@ class Ellipsoid:
 
 
 def tip_jacobian(robot: Robot, q: Array, link: str, pose: Array) -> Array:
-    """The translational Jacobian (3, n) of a point at `pose` (4, 4) fixed to a link [m/s]."""
+    """Return the translational Jacobian (3, n) of a point fixed to a link, at `pose` (4, 4)."""
     jacobian = robot.jacobian(q, link)
     arm = pose[:3, 3] - robot.forward_kinematics(q, link)[:3, 3]
     return jacobian[:3] + np.cross(jacobian[3:].T, arm).T
 
 
 def ellipsoid_axes(jacobian: Array) -> tuple[Array, Array]:
-    """The singular values (3,) of a Jacobian (3, n), and their directions as a rotation (3, 3)."""
+    """Return the singular values (3,) of a Jacobian (3, n), and their directions (3, 3)."""
     turn, values, _ = np.linalg.svd(jacobian)
     half_axes = np.zeros(3)
     half_axes[: values.size] = values

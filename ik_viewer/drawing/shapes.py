@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes: solids fixed to the bodies of a robot, as values."""
+"""Shapes: values that describe solids fixed to the bodies of a robot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Solid = Box | Cylinder | Sphere | Mesh
 
 
 class Shape(NamedTuple):
-    """A solid on a body of a robot, -1 for its root: at `transform` (4, 4) in the body's frame."""
+    """A solid fixed to a body (-1: the root), at `transform` (4, 4) in the body's frame."""
 
     body: int
     transform: Array
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
 
 
 def shifted(translation: Array) -> Array:
-    """The transform (4, 4) that only shifts."""
+    """Return the transform (4, 4) of a translation (3,)."""
     transform = np.eye(4)
     transform[:3, 3] = translation
     return transform

@@ -1,64 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeletons for robots whose description has no shapes: drawn from the places of joints.
+"""Skeletons for robots without shapes, drawn from the positions of joints.
 
-A housing stands at every joint, along its axis, a ball where a joint turns about several; bones
-go from joint to joint, and to the links at the ends. Prismatic joints have a rail as long as
-their range.
+Each joint has a housing along its axis, or a ball if it turns about several axes. Bones connect
+the joints, and the links at the ends. Prismatic joints have a rail as long as their range.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array, shortest_turn_onto, transform_of
 from ik_core.robot.kinematics import KIND, PARENT, PRISMATIC
+from ik_core.robot.outline import bones
 
 from .shapes import Box, Colour, Cylinder, Shape, Solid, Sphere, shifted
 
 BONE: Colour = (222, 226, 232)
 JOINT: Colour = (74, 94, 122)
-SHORTEST = 1e-6
-"""[m] Points closer than this are at the same place."""
 THICKNESS, THINNEST, USUAL = 0.11, 0.25, 0.75
-"""The radius of a bone by its length, or at least by so much of the length of a usual one, which
-is longer than so many of them."""
 
 
 def skeleton(robot: Robot) -> list[Shape]:
     """Shapes for all bodies of a robot; of one without any extent a ball."""
-    bones = list(_bones(robot))
-    lengths = [float(np.linalg.norm(end)) for _, end in bones]
+    drawn = list(bones(robot))
+    lengths = [float(np.linalg.norm(end)) for _, end in drawn]
     usual = float(np.quantile(lengths, USUAL)) if lengths else 0.1
     shapes: list[Shape] = []
-    for (body, end), length in zip(bones, lengths, strict=True):
+    for (body, end), length in zip(drawn, lengths, strict=True):
         radius = THICKNESS * min(max(length, THINNEST * usual), usual)
         shapes += _bone(body, end, length, radius)
     housings = THICKNESS * usual * 1.35
     return shapes + [shape for k in range(len(robot.tree)) for shape in _joint(robot, k, housings)]
 
 
-def _bones(robot: Robot) -> Iterator[tuple[int, Array]]:
-    """(body, end): from the body's origin to this point (3,) in its frame."""
-    for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
-        yield from _worth(parent, robot.geometry[k, 9:12])
-    deepest = {place.body: place.depth for place in robot.places.values()}
-    for place in robot.places.values():
-        deepest[place.body] = max(deepest[place.body], place.depth)
-    for place in robot.places.values():
-        if place.depth > 0 and place.depth == deepest[place.body]:
-            yield from _worth(place.body, place.transform[:3, 3])
-
-
-def _worth(body: int, end: Array) -> Iterator[tuple[int, Array]]:
-    if np.linalg.norm(end) > SHORTEST:
-        yield body, end
-
-
 def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
-    """A capsule from the origin of the body to `end` (3,)."""
+    """Return a capsule from the origin of the body to `end` (3,) [m]."""
     middle = np.eye(4)
     middle[:3, :3] = shortest_turn_onto(end / length)
     middle[:3, 3] = 0.5 * end
@@ -69,7 +46,7 @@ def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
 
 
 def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """The shape of a joint, on the body that it carries; a rail is on the body before."""
+    """Return the shape of joint k, on the body that it moves; a rail is on its parent."""
     if robot.tree[k, KIND] == PRISMATIC:
         return _rail(robot, k, radius)
     solid: Solid = Sphere(radius) if _is_one_of_several(robot, k) else Cylinder(radius, 2 * radius)
@@ -77,14 +54,14 @@ def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
 
 
 def _is_one_of_several(robot: Robot, k: int) -> bool:
-    """Whether a joint is part of one that turns about several axes."""
+    """Return whether a joint is part of a group that turns about several axes."""
     name = robot.body_names[k]
     several = (group for group in robot.joint_groups if len(group.indices) > 1)
     return any(robot.joint_names[i] == name for group in several for i in group.indices)
 
 
 def _rail(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """Along the range of a prismatic joint; nothing where it has no end."""
+    """Return a rail along the range of a prismatic joint; none without limits."""
     name, frame = robot.body_names[k], transform_of(robot.geometry[k, :12])
     i = robot.tree[k, 2]
     multiplier, offset = robot.geometry[k, 12:14]

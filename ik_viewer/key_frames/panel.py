@@ -74,7 +74,7 @@ class KeyFramesPanel:
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Key frames') as self._tab:
+        with stage.add_tab('Key frames') as self._tab:
             self._text = gui.add_html('')
             self._seconds = gui.add_number(
                 'Seconds',
@@ -90,16 +90,17 @@ class KeyFramesPanel:
             self._tips = gui.add_checkbox(
                 'Move the tips on their own curves', True, hint='Feet that stand do not slide'
             )
-            play = gui.add_button('Play', icon='player-play')
+            self._play_button = gui.add_button('Play', icon='player-play')
             stop = gui.add_button('Stop', icon='player-stop')
-            motion = gui.add_button('Save the motion', icon='download')
+            self._save_button = gui.add_button('Save the motion', icon='download')
             poses = gui.add_button('Save the poses', icon='download')
             load = gui.add_upload_button('Load poses', icon='upload', mime_type='.csv')
+        self._closed.on_update(stage.guarded(lambda _: self._describe()))
         keep.on_click(stage.guarded(lambda _: self._keep()))
         drop.on_click(stage.guarded(lambda _: self._drop()))
-        play.on_click(stage.guarded(lambda _: self._play()))
+        self._play_button.on_click(stage.guarded(lambda _: self._play()))
         stop.on_click(stage.guarded(lambda _: self._stop()))
-        motion.on_click(stage.guarded(lambda event: self._send_motion(event.client)))
+        self._save_button.on_click(stage.guarded(lambda event: self._send_motion(event.client)))
         poses.on_click(stage.guarded(lambda event: self._send_poses(event.client)))
         load.on_upload(stage.guarded(lambda event: self._load(event.target.value.content)))
 
@@ -148,6 +149,8 @@ class KeyFramesPanel:
 
     def _describe(self) -> None:
         count = len(self.times)
+        for button in (self._play_button, self._save_button):
+            button.disabled = count + (self._closed.value and count > 0) < 2
         span = f', {self.times[-1] - self.times[0]:.2f} s' if count else ''
         advice = '' if count > 1 else '. Drag the tips, and keep poses: two at least are needed'
         self._text.content = (

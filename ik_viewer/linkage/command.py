@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik linkage --live`: show a linkage in the browser, and change it while it moves."""
+"""`ik linkage --live`: show a linkage in the browser, where it can be changed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .panel import LinkagePanel
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Show a linkage until Ctrl-C; the exit code. Raises IkError, OSError.
+    """Show a linkage until Ctrl-C; return the exit code. Raises IkError, OSError.
 
-    arguments : those of `ik linkage`, which has checked them
+    arguments : the checked arguments of `ik linkage`
     """
     lengths = arguments.length * (arguments.rods if len(arguments.length) == 1 else 1)
     design = Design(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`LinkageArm`: an arm in this process whose robot, a linkage of rods, can be replaced.
+"""`LinkageArm`: an arm in this process whose robot, a linkage of rods, can be changed.
 
-It moves as in the coursework [Dorta2014]: one step of its method in each tick, 60 ticks a second.
-A new linkage keeps the goals, the settings, and the angles of the joints that it has as well.
+It moves as in the coursework [Dorta2014]: one step of its method per tick, 60 ticks a second. A
+changed linkage keeps the goals, the settings, and the angles of joints that both have.
 """
 
 from __future__ import annotations
@@ -22,24 +22,20 @@ from ..arm import Description, GoalKind, Moment, Setting, TipState
 from ..local.local_arm import LocalArm
 from ..presets import preset_settings
 
-RATE = 60.0
-"""[Hz] Ticks."""
-BENT = 0.3
-"""[rad] Angle of new joints: a straight linkage is singular."""
-GOAL = (0.25, 0.55, 0.3)
-"""The first goal, relative to the length of the linkage."""
-BESIDE = 0.6
-"""[rad] Angle between the first goals of two tips, seen from the base."""
+RATE = 60.0  # [Hz] ticks
+BENT = 0.3  # [rad] angle of new joints, since a straight linkage is singular
+GOAL = (0.25, 0.55, 0.3)  # position of the first goal, relative to the length of the linkage
+BESIDE = 0.6  # [rad] angle between the first goals of two tips, seen from the base
 SOLVER, PRESET = 'jacobian_transpose', 'coursework'
+# Solvers with joint weights.
 STIFF = tuple(n for n, kind in SOLVERS.items() if hasattr(kind.Options, 'joint_stiffness'))
-"""Solvers with joint weights."""
 
 
 @dataclass(frozen=True)
 class Design:
     """A linkage: arguments of `ik.robot.linkage`, and the stiffness of its first joints.
 
-    lengths [m] : of each rod
+    lengths : [m] of each rod
     stiff_joints : number of joints, from the base on, with alpha = `stiffness` ([Dorta2014]
         Eq. 3.14)
     """
@@ -59,18 +55,18 @@ class Design:
         return len(self.lengths)
 
     def with_rods(self, rods: int) -> Design:
-        """Take rods off the end, or add some as long as the last one."""
+        """Return the design with rods removed at the end, or added as copies of the last one."""
         lengths = (*self.lengths, *self.lengths[-1:] * rods)[:rods]
         stiff, branches = min(self.stiff_joints, rods), self.branches if rods > 1 else 1
         return replace(self, lengths=lengths, stiff_joints=stiff, branches=branches)
 
     def with_length(self, length: float, rod: int | None = None) -> Design:
-        """Set the length [m] of one rod by its index, or of all."""
+        """Return the design with another length [m] of one rod, by its index, or of all rods."""
         lengths = (length if rod in (None, i) else old for i, old in enumerate(self.lengths))
         return replace(self, lengths=tuple(lengths))
 
     def first_goal(self, tip: int) -> Array:
-        """The first goal (4, 4) of a tip, in reach; those of several are beside each other."""
+        """Return the first goal (4, 4) of a tip, in reach; goals of several are side by side."""
         angle, (x, y, z) = -BESIDE * tip, sum(self.lengths) * np.array(GOAL)
         goal = np.eye(4)
         goal[0, 3] = math.cos(angle) * x - math.sin(angle) * y
@@ -91,7 +87,7 @@ class Design:
         )
 
     def stiffness_settings(self, robot: Robot) -> dict[str, str]:
-        """The stiffness as settings of all solvers that have joint weights."""
+        """Return the stiffness as settings of all solvers with joint weights."""
         groups = robot.joint_groups[: self.stiff_joints] if self.stiffness != 1.0 else ()
         stiff = [robot.joint_names[i] for group in groups for i in group.indices]
         text = ', '.join(f'{name}={self.stiffness:g}' for name in stiff)
@@ -116,9 +112,9 @@ class LinkageArm:
         _set_goals(self._arm, design, [])
 
     def change(self, design: Design) -> None:
-        """Become another linkage; raises InvalidOption, and stays what it was.
+        """Change to another linkage; after InvalidOption, the arm is unchanged.
 
-        To be called between frames: the description and the moments are of the new one then.
+        Call it between frames: afterwards description and moments are those of the new linkage.
         """
         same = replace(self.design, stiff_joints=design.stiff_joints, stiffness=design.stiffness)
         if same == design:
@@ -148,56 +144,56 @@ class LinkageArm:
         assert self._arm.description is not None
         return self._arm.description.robot
 
-    # The protocol
+    # The protocol Arm
 
     @property
     def description(self) -> Description | None:
-        """See `Arm`."""
+        """The robot and its drawing; None while there is no robot."""
         return self._arm.description
 
     @property
     def settings(self) -> Mapping[str, Setting]:
-        """See `Arm`."""
+        """The parameters by name."""
         return self._arm.settings
 
     def look(self) -> Moment | None:
-        """See `Arm`."""
+        """Return the present moment; None while nothing is known."""
         return self._arm.look()
 
     def take_notices(self) -> Sequence[str]:
-        """See `Arm`."""
+        """Return the errors and refusals since the last call."""
         return self._arm.take_notices()
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """See `Arm`."""
+        """Set a tip's goal (4, 4) in the root link's frame."""
         self._arm.set_goal(tip, transform, kind)
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """See `Arm`."""
+        """Move a tip at velocities (3,) [m/s], [rad/s] in the root link's frame."""
         self._arm.set_twist(tip, linear, angular)
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """See `Arm`."""
+        """Move joints to positions [rad or m], by name."""
         self._arm.set_joint_goal(positions)
 
     def home(self) -> None:
-        """See `Arm`."""
+        """Move all joints to their home positions."""
         self._arm.home()
 
     def set_settings(self, values: Mapping[str, Any]) -> None:
-        """See `Arm`."""
+        """Change parameters, all or none."""
         self._arm.set_settings(values)
 
     def pause(self, paused: bool) -> None:
-        """See `Arm`."""
+        """Stop and keep the goals, or resume them."""
         self._arm.pause(paused)
 
     def reset(self) -> None:
-        """See `Arm`."""
+        """Drop the goals."""
         self._arm.reset()
 
     def close(self) -> None:
-        """See `Arm`."""
+        """Close the arm."""
         self._arm.close()
 
 
@@ -207,7 +203,7 @@ def _arm_of(design: Design, robot: Robot, q0: Array, values: Mapping[str, Any]) 
 
 
 def _set_goals(arm: LocalArm, design: Design, before: Sequence[TipState]) -> None:
-    """Give the tips the goals that they had before, and other tips goals beside each other."""
+    """Set the previous goals of the tips; new tips get first goals."""
     moment = arm.look()
     assert moment is not None
     for i in range(len(moment.tips)):

@@ -33,7 +33,7 @@ class LinkagePanel:
         self._wanted, self._due = arm.design, float('inf')
         self._slow: dict[str, tuple[Any, float]] = {}  # sliders by option, and their scales
         self._let_go = -float('inf')
-        self._tab = stage.tabs.add_tab('Linkage')
+        self._tab = stage.add_tab('Linkage')
         with self._tab:
             self._add_rods()
             with stage.server.gui.add_folder('Motion'):

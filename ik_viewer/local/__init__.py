@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An arm in this process: a tracker, ticked by a thread.
 
-`settings` are its parameters, named as the node's; `tracker_setup` makes a tracker
-of them, and `local_arm` runs it.
+`settings` has its parameters, named as the node's; `tracker_setup` makes a tracker of them, and
+`local_arm` runs it.
 """

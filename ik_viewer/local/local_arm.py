@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`LocalArm`: a tracker in this process, ticked by a thread of its own.
 
-That thread alone touches the tracker. What is asked of the arm waits in a queue until the next
-tick; what the tick knew is the next moment, a value. So all may be called from any thread and
-return at once.
+Only that thread uses the tracker. Requests wait in a queue until the next tick; each tick stores
+its state as a value, the next moment. So all methods may be called from any thread and return at
+once.
 """
 
 from __future__ import annotations
@@ -22,29 +22,27 @@ from ik_core.exceptions import IkError
 from ik_core.maths.argument_types import VectorLike
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command, Tracker, TrackStatus
-from ik_core.tracking.other_configuration import MISSED
+from ik_core.tracking.status import MISSED
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .settings import all_settings, changed
 from .tracker_setup import limits_of, problem_of, solver_of, tracker_options
 
-RATE = 100.0
-"""[Hz] Ticks; a page shows 60 of them in a second."""
+RATE = 100.0  # [Hz] of ticks; a page shows 60 of them in a second
 MOST_NOTICES = 100
 MANY_TIPS = 6
-ENDING = 5.0
-"""[s] How long `close` waits for the tick that is under way."""
+ENDING = 5.0  # [s] longest wait of `close` for the present tick
 
 
 class LocalArm:
     """An `Arm` over `ik_core.Tracker`.
 
-    tips : the links to move; by default all ends of the robot's chains
-    rate [Hz] : of its ticks
-    q0 (n,) : where it begins; by default in the middle of its limits
-    values : settings that are not at their defaults
+    tips : the links that follow goals; by default all ends of the robot's chains
+    rate : [Hz] of the ticks
+    q0 : (n,) the start; by default the middle of the limits
+    values : settings that differ from their defaults
 
-    Raises IkError where these do not fit the robot.
+    Raises IkError if these do not fit the robot.
     """
 
     def __init__(
@@ -66,63 +64,67 @@ class LocalArm:
         self._tracker = self._new_tracker(self._home)
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._notices = deque([*robot.warnings, *self._many_tips(tips)], MOST_NOTICES)
-        self._solve_time, self._iterations = 0.0, 0  # since the last goal came
+        self._solve_time, self._iterations = 0.0, 0  # since the last goal
         self._moment = self._first_moment()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name='arm', daemon=True)
         self._thread.start()
 
     def _many_tips(self, chosen: Sequence[str]) -> list[str]:
-        """A sentence, where there are so many gizmos that they hide each other."""
+        """Return a notice if there are so many gizmos that they hide each other."""
         if chosen or len(self._tips) <= MANY_TIPS:
             return []
         return [f'{len(self._tips)} links have a gizmo: `ik view ROBOT --tip LINK` shows fewer']
 
     def look(self) -> Moment | None:
-        """See `Arm`."""
+        """Return the state after the last tick; None once it is closed."""
         return None if self._closed.is_set() else self._moment
 
     def take_notices(self) -> Sequence[str]:
-        """See `Arm`."""
+        """Return the errors and refusals since the last call, each a sentence."""
         notices = []
         while self._notices:
             notices.append(self._notices.popleft())
         return notices
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """See `Arm`."""
+        """Give a tip a goal (4, 4), in the root link's frame."""
         self._asked.put(lambda: self._set_goal(tip, transform, kind))
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """See `Arm`."""
+        """Move a tip at a velocity (3,) [m/s] and (3,) [rad/s], in the root link's frame."""
         now = time.monotonic()
         self._asked.put(lambda: self._tracker.set_twist(tip, linear, angular, now))
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """See `Arm`."""
+        """Move joints to positions [rad or m] by name."""
         now, positions = time.monotonic(), dict(positions)
         self._asked.put(lambda: self._tracker.move_to(positions, now))
 
     def home(self) -> None:
-        """See `Arm`."""
+        """Move all joints to where they were in the beginning."""
         now = time.monotonic()
         self._asked.put(lambda: self._tracker.move_to(self._home, now))
 
+    def stand_at(self, q: Array) -> None:
+        """Stand at q (n,) from the next tick on, without goals."""
+        self._asked.put(lambda: self._stand_at(q))
+
     def set_settings(self, values: Mapping[str, Any]) -> None:
-        """See `Arm`."""
+        """Change parameters, all of them or none."""
         values = dict(values)
         self._asked.put(lambda: self._set_settings(values))
 
     def pause(self, paused: bool) -> None:
-        """See `Arm`."""
+        """Stop and keep the goals; or, with False, resume."""
         self._asked.put(lambda: self._tracker.pause(paused))
 
     def reset(self) -> None:
-        """See `Arm`."""
+        """Drop the goals."""
         self._asked.put(self._tracker.stop)
 
     def close(self) -> None:
-        """See `Arm`."""
+        """End the thread of the ticks."""
         self._closed.set()
         self._thread.join(ENDING)
 
@@ -134,11 +136,11 @@ class LocalArm:
         return self._tracker.period
 
     def tick(self, now: float) -> None:
-        """Do what was asked, and move on by a period."""
+        """Handle the requests, and move by a period."""
         try:
             self._do_what_is_asked()
             self._moment = self._moment_of(self._tracker.tick(now), now)
-        except Exception as error:  # the next tick goes on from where the joints are
+        except Exception as error:  # the next tick continues from the present positions
             self._notices.append(error_text(error))
 
     def _run(self) -> None:
@@ -156,6 +158,9 @@ class LocalArm:
             except IkError as error:
                 self._notices.append(str(error))
 
+    def _stand_at(self, q: Array) -> None:
+        self._tracker = self._new_tracker(q)
+
     def _set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
         now = time.monotonic()
         self._tracker.set_goal(tip, transform, now)
@@ -164,8 +169,9 @@ class LocalArm:
             return
         self._kinds[tip] = kind
         self._tracker.set_problem(self._problem(self.settings))
-        self._tracker.set_goal(tip, None, now)  # what counts is another goal, so one that jumped,
-        self._tracker.set_goal(tip, transform, now)  # which may be searched for
+        # A goal of another kind is a new one: dropping the previous one allows a global search.
+        self._tracker.set_goal(tip, None, now)
+        self._tracker.set_goal(tip, transform, now)
 
     def _set_settings(self, values: Mapping[str, Any]) -> None:
         settings = changed(self.settings, values)
@@ -196,7 +202,7 @@ class LocalArm:
         )
 
     def _text_of(self, command: Command) -> str:
-        """The sentence of the status, with a remark where the goals are not reached."""
+        """Return the sentence of the status, with the solver's note if goals are not reached."""
         missed = command.status in (*MISSED, TrackStatus.OTHER_CONFIGURATION)
         return joined(command.status.text, self._tracker.solver_note if missed else '')
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of an arm in this process, made from the metadata of options.
 
-They have the names of the node's parameters, so that what is tried on the page can be copied to
-a parameter file.
+They have the names of the node's parameters, so that values tried on the page can be copied to a
+parameter file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ik_core.tracking import TrackerOptions
 
 from ..arm import Setting
 
+# Limits of joints without any: full speed after a quarter of a second, as in typical arms.
 DEFAULT_VELOCITY, DEFAULT_ACCELERATION = 2.0, 8.0
-"""Limits of joints without any: they reach their speed in a quarter of a second, like an arm."""
 SLOWEST = 1e-6
 TIGHTEST = 1e-12
 
@@ -48,7 +48,7 @@ class GoalOptions:
 
 
 def all_settings(robot: Robot) -> dict[str, Setting]:
-    """All parameters of a robot, at their defaults."""
+    """Return all parameters of a robot, at their defaults."""
     rows = [
         *_of_options(GoalOptions),
         *_of_options(TrackerOptions),
@@ -60,7 +60,7 @@ def all_settings(robot: Robot) -> dict[str, Setting]:
 
 
 def changed(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Setting]:
-    """The settings with other values. Raises InvalidOption, which names the one that is wrong."""
+    """Return the settings with changed values. Raises InvalidOption, which names the wrong one."""
     result = dict(settings)
     for name, value in values.items():
         if name not in settings:
@@ -70,7 +70,7 @@ def changed(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[
 
 
 def checked(setting: Setting, value: Any) -> Any:
-    """The value in the setting's own type. Raises InvalidOption."""
+    """Return the value in the setting's type. Raises InvalidOption."""
     name, kind = setting.name, setting.kind
     if setting.static:
         raise InvalidOption(f'{name} can only be set at the start')
@@ -87,7 +87,7 @@ def checked(setting: Setting, value: Any) -> Any:
 
 
 def options_of(kind: type, settings: Mapping[str, Setting], prefix: str = '') -> dict[str, Any]:
-    """The values of an option dataclass's fields among the settings."""
+    """Return the values of an option dataclass's fields from the settings."""
     return {entry.name: settings[prefix + entry.name].value for entry in fields(kind)}
 
 
@@ -117,7 +117,7 @@ def _default_limits() -> Iterator[Setting]:
 
 
 def _limits(robot: Robot, i: int) -> Iterator[Setting]:
-    """The limits of a joint, which can only tighten those of the robot."""
+    """Yield the limits of a joint, which can only tighten those of the robot."""
     joint, unit = robot.joint_names[i], robot.joint_units[i]
     bounds = float(robot.lower[i]), float(robot.upper[i])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set-up of a tracker from the settings: limits, problem and options."""
+"""The limits, problem and options of a tracker, made of settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GOALS: dict[GoalKind, type[PoseTask] | type[PositionTask] | type[PositionAxisTas
 def problem_of(
     robot: Robot, tips: Sequence[str], kinds: Sequence[GoalKind], settings: Settings
 ) -> IkProblem:
-    """One goal for each tip, to be set by the tracker."""
+    """Return a problem with one goal for each tip, which the tracker sets."""
     limits, q = limits_of(robot, settings), robot.middle_configuration
     goals: list[GoalTask] = []
     for tip, kind in zip(tips, kinds, strict=True):
@@ -62,7 +62,7 @@ def _goal(robot: Robot, tip: str, kind: GoalKind) -> GoalTask:
 
 
 def limits_of(robot: Robot, settings: Settings) -> MotionLimits:
-    """The limits of every step: those of the joints, and the defaults where there are none."""
+    """Return the limits of every step: those of the joints, and defaults for missing ones."""
     return MotionLimits(
         lower=np.maximum(robot.lower, _row(robot, settings, 'lower', robot.lower)),
         upper=np.minimum(robot.upper, _row(robot, settings, 'upper', robot.upper)),
@@ -73,18 +73,18 @@ def limits_of(robot: Robot, settings: Settings) -> MotionLimits:
 
 
 def tracker_options(settings: Settings) -> TrackerOptions:
-    """How goals are followed."""
+    """Return the options of the tracker."""
     return TrackerOptions(**options_of(TrackerOptions, settings))
 
 
 def solver_of(settings: Settings) -> tuple[SolverName, dict[str, Any]]:
-    """The name of the solver, and its options."""
+    """Return the name of the solver, and its options."""
     name = solver_name(settings['solver'].value)
     return name, options_of(SOLVERS[name].Options, settings, f'{name}.')
 
 
 def _row(robot: Robot, settings: Settings, kind: str, default: Array) -> Array:
-    """A kind of limit (n,); the default where a joint has no such setting."""
+    """Return one kind of limit (n,); the default for joints without such a setting."""
     names = [f'joint_limits.{joint}.{kind}' for joint in robot.joint_names]
     return np.array(
         [
@@ -95,7 +95,7 @@ def _row(robot: Robot, settings: Settings, kind: str, default: Array) -> Array:
 
 
 def _rates(robot: Robot, settings: Settings, kind: str) -> Array:
-    """A kind of limit of rates (n,), in force, mimic joints regarded."""
+    """Return one kind of rate limit (n,), so low that mimic joints keep theirs."""
     default = settings[f'joint_limits.default.{kind}'].value
     stated: Array = getattr(robot, kind)
     rates = np.minimum(stated, _row(robot, settings, kind, stated))

@@ -7,6 +7,7 @@ typed on any more. A change from elsewhere is shown, but not in what is being ty
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -74,13 +75,13 @@ class Fields:
 
     def _add(self, setting: Setting, label: str) -> Any:
         gui, value = self._stage.server.gui, self._in_force(setting)
-        look = {'hint': hint_of(setting)}
+        look, title = {'hint': hint_of(setting)}, words(label) + unit_of(setting)
         if setting.kind is bool:
-            handle = gui.add_checkbox(words(label), value, **look)
+            handle = gui.add_checkbox(title, value, **look)
         elif setting.choices:
-            handle = gui.add_dropdown(words(label), setting.choices, initial_value=value, **look)
+            handle = gui.add_dropdown(title, setting.choices, initial_value=value, **look)
         else:
-            handle = gui.add_text(words(label), value, **look)
+            handle = gui.add_text(title, value, **look)
         typed = setting.kind is not bool and not setting.choices
         handle.on_update(self._stage.by_user(lambda _: self._note(setting.name, typed)))
         return handle
@@ -92,6 +93,12 @@ class Fields:
 def words(name: str) -> str:
     """A setting's name as people write."""
     return name.replace('_', ' ').replace('.', ' ')
+
+
+def unit_of(setting: Setting) -> str:
+    """The unit at the end of a setting's meaning, such as ' [m]'; '' where there is none."""
+    found = re.search(r' \[[^\[\]]+\]$', setting.doc)
+    return found[0] if found else ''
 
 
 def hint_of(setting: Setting) -> str:

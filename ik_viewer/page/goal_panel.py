@@ -8,13 +8,14 @@ from typing import Any
 from ..arm import GoalKind, Moment
 from .gizmos import Gizmos
 from .stage import Stage
+from .typed_goal import TypedGoal
 
 KINDS = {
     'Pose': GoalKind.POSE,
     'Position': GoalKind.POSITION,
     'Position + axis': GoalKind.AXIS,
 }
-TO_DO = 'Drag the arrows, arcs and squares at the tip: the arm follows.'
+TO_DO = 'Drag the arrows, arcs and squares at the tip, or type a goal: the arm follows.'
 MOVES = {'Joint motion': 'joint', 'Straight line': 'linear'}
 
 
@@ -26,7 +27,7 @@ class Goals:
         self.gizmos = Gizmos(stage, moment)
         self._paused = moment.code == 'paused'
         gui = stage.server.gui
-        with stage.tabs.add_tab('Goals') as self._folder:
+        with stage.add_tab('Goals') as self._folder:
             gui.add_html(f'<div style="font-size:0.85rem;padding:0.3rem 0.6rem">{TO_DO}</div>')
             self._tip = self._add_tip(gui)
             self._kind = gui.add_dropdown(
@@ -35,6 +36,7 @@ class Goals:
                 hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
             )
             self._move = self._add_move(gui)
+            self._typed = TypedGoal(stage, moment)
             self._pause = gui.add_button('Pause', icon='player-pause')
             self._home = gui.add_button('Home', icon='home', color='gray')
             self._reset = gui.add_button('Drop the goals', icon='player-stop', color='gray')
@@ -47,6 +49,7 @@ class Goals:
     def show(self, moment: Moment) -> None:
         """Show what counts, and what the arm is at."""
         self.gizmos.show(moment)
+        self._typed.show(moment)
         self._tip.value = self._links[self._stage.choice.tip]
         kind = self.gizmos.each[self._stage.choice.tip].kind
         self._kind.value = next(name for name, value in KINDS.items() if value is kind)

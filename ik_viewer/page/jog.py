@@ -31,7 +31,7 @@ class Jog:
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
         gui = stage.server.gui
-        self._tab = stage.tabs.add_tab('Jog')
+        self._tab = stage.add_tab('Jog')
         with self._tab:
             self._axes = gui.add_dropdown('Axes', (BASE, TIP))
             self._add_hold(gui)

@@ -26,11 +26,18 @@ NEAR = 0.02
 """Share of its range: nearer to a limit a joint's bar is orange."""
 
 
+DEGREE = '\u00b0'
+
+
 class Range(NamedTuple):
-    """The slider of two settings, and when [s] somebody changed it last."""
+    """The slider of two settings, and when [s] somebody changed it last.
+
+    scale : of the slider's numbers, in degrees or mm
+    """
 
     slider: Any
     names: tuple[str, str]
+    scale: float
     let_go: float = -np.inf
 
 
@@ -48,8 +55,15 @@ class Slider:
         self._turns, self._let_go = bool(robot.continuous[joint]), -np.inf
         step = max((self._high - self._low) / 500.0, 1e-6)
         label = f'{self._name} [{"deg" if unit == "rad" else "mm"}]'
+        symbol = DEGREE if unit == 'rad' else ' mm'
         self._slider = stage.server.gui.add_slider(
-            label, self._low, self._high, step, self._shown(q), disabled=not low < high
+            label,
+            self._low,
+            self._high,
+            step,
+            self._shown(q),
+            marks=tuple((end, end_text(end, symbol)) for end in (self._low, self._high)),
+            disabled=not low < high,
         )
         self._slider.on_update(stage.by_user(lambda _: self._move()))
 
@@ -70,6 +84,11 @@ class Slider:
         self._stage.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
 
 
+def end_text(value: float, symbol: str) -> str:
+    """The end of a slider as short text: 90 degrees, not 89.999998."""
+    return f'{fixed(value, 1)}{symbol}'.replace(f'.0{symbol}', symbol)
+
+
 class Joints:
     """A `Part`: a table of all joints, sliders that move them, and one for the limits of one."""
 
@@ -79,7 +98,7 @@ class Joints:
         self._range: Range | None = None
         self._folder: Any = None
         self._fields: Fields | None = None
-        self._tab = stage.tabs.add_tab('Joints')
+        self._tab = stage.add_tab('Joints')
         with self._tab:
             self._table = gui.add_html('')
             with gui.add_folder('Move the joints'):
@@ -130,7 +149,7 @@ class Joints:
             self._folder = gui.add_folder(f'Limits of {joint}', visible=bool(limits))
         with self._folder:
             if 'lower' in limits and 'upper' in limits:
-                self._add_range(limits['lower'], limits['upper'])
+                self._add_range(joint, limits['lower'], limits['upper'])
                 del limits['lower'], limits['upper']
             self._fields = Fields(
                 self._stage,
@@ -139,23 +158,33 @@ class Joints:
                 default='joint_limits.default.',
             )
 
-    def _add_range(self, lower: Setting, upper: Setting) -> None:
-        low, high = lower.bounds[0], upper.bounds[1]
-        if not np.isfinite([low, high]).all() or not low < high:
+    def _add_range(self, joint: str, lower: Setting, upper: Setting) -> None:
+        ends = np.array([lower.bounds[0], upper.bounds[1]])
+        if not np.isfinite(ends).all() or not ends[0] < ends[1]:
             return
-        step, values = (high - low) / 500.0, (lower.value, upper.value)
+        turns = self._stage.robot.joint_units[self._stage.robot.joint_index(joint)] == 'rad'
+        scale, unit, symbol = (np.degrees(1.0), 'deg', DEGREE) if turns else (1e3, 'mm', ' mm')
+        low, high = (scale * ends).tolist()
+        step, values = (high - low) / 500.0, (scale * lower.value, scale * upper.value)
         slider = self._stage.server.gui.add_multi_slider(
-            'range', low, high, step, values, min_range=step, hint=lower.doc
+            f'range [{unit}]',
+            low,
+            high,
+            step,
+            values,
+            min_range=step,
+            marks=tuple((end, end_text(end, symbol)) for end in (low, high)),
+            hint=lower.doc,
         )
-        self._range = Range(slider, (lower.name, upper.name))
+        self._range = Range(slider, (lower.name, upper.name), scale)
         slider.on_update(self._stage.by_user(lambda _: self._set_range()))
 
     def _set_range(self) -> None:
         shown = self._range
         assert shown is not None
         self._range = shown._replace(let_go=time.monotonic())
-        values = dict(zip(shown.names, map(float, shown.slider.value), strict=True))
-        self._stage.arm.set_settings(values)
+        ends = (float(end) / shown.scale for end in shown.slider.value)
+        self._stage.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
 
     def _show_range(self) -> None:
         """Follow the settings: others change them too, and what was asked for may be refused."""
@@ -164,7 +193,7 @@ class Joints:
             return
         if time.monotonic() - shown.let_go < HOLD:
             return
-        low, high = (settings[name].value for name in shown.names)
+        low, high = (shown.scale * settings[name].value for name in shown.names)
         if tuple(shown.slider.value) != (low, high):
             shown.slider.value = (low, high)
 

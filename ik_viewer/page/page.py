@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..arm import Arm, Description, Moment, error_text
 from ..drawing.colours import LOST
+from .browser import OpenTabs
 from .goal_panel import Goals
 from .jog import Jog
 from .joint_panel import Joints
@@ -17,7 +18,7 @@ from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings_panel import Settings
 from .solver import Solver
-from .stage import Choice, Notices, Part, Requests, Stage
+from .stage import Notices, Part, Requests, Stage
 from .status_panel import Status
 
 FRAME_RATE = 60.0
@@ -45,6 +46,7 @@ class Page:
         self.notices = Notices(server)
         self.requests = Requests(self.notices)
         self.status = Status(server, self.notices)
+        self._open_tabs = OpenTabs(server)
         self.parts: list[Part] = []
         self._about: tuple[Description, tuple[str, ...]] | None = None
         self._tabs: Any = None
@@ -55,7 +57,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where it is, for a browser on this machine."""
+        """The address to open in a browser on this machine."""
         return url_of(self.server)
 
     def part(self, kind: type[P]) -> P:
@@ -68,10 +70,14 @@ class Page:
         self._thread.start()
 
     def close(self) -> None:
-        """Show no more frames."""
+        """Show no more frames; browsers that stay see that nobody serves them."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(ENDING)
+        if self._last is not None:
+            with self.server.atomic():
+                self._show(self._last._replace(code=LOST))
+            self.server.flush()
 
     def frame(self) -> None:
         """Do what was asked for, and show how the arm is now; what fails becomes a notice."""
@@ -130,7 +136,7 @@ class Page:
             self.requests,
             self._tabs,
             self._surroundings.size,
-            Choice(),
+            self._open_tabs,
         )
         for make in self._make:
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .server import HOST, PORT, url_of
+from .server import HOST, PORT, stop_server, url_of
 
 BAD_INPUT, INTERRUPTED = 2, 130
 """Exit codes."""
@@ -67,4 +67,4 @@ def show_until(ended: threading.Event, page: Any, name: str) -> None:
         before = browsers
         time.sleep(POLL_PERIOD)
     page.close()
-    page.server.stop()
+    stop_server(page.server)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from ik_core.maths.rotations import Array
@@ -10,15 +12,16 @@ from ik_core.maths.rotations import Array
 from ..arm import Moment, TipState
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY
-from ..drawing.drawn_robot import DrawnRobot
+from ..drawing.drawn_robot import INSIDE, DrawnRobot
 from ..drawing.limits import Limits
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
 from .server import light
 from .stage import Stage, tip_poses
 
 GHOST_OPACITY = 0.3
-APART = 2e-3
-"""[rad or m] A solution that is nearer hides behind the robot: it is not drawn."""
+APART, NEAR, LINGERING = 0.03, 0.01, 0.3
+"""[rad or m] The ghost appears where the solution is farther from the joints than the first, and
+goes where it has been nearer than the second for the third [s]: so it does not flicker."""
 BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09
 """Sizes, relative to the robot's size."""
 NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration'
@@ -33,7 +36,9 @@ class Scene:
         scene, robot, size = stage.server.scene, stage.robot, stage.size
         shapes, notices = shapes_of(stage.description)
         self.figure = DrawnRobot(scene, '/robot', robot, shapes)
-        self.ghost = DrawnRobot(scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY)
+        self.ghost = DrawnRobot(
+            scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY, scale=INSIDE
+        )
         self.ghost.visible = False
         links = enumerate(moment.tips)
         self.traces = [Trace(scene, f'/trace/tip_{i}', TRACE_STEP * size) for i, _ in links]
@@ -44,7 +49,7 @@ class Scene:
             Ellipsoid(scene, f'/ellipsoid/tip_{i}') for i in range(len(moment.tips))
         ]
         self.limits = Limits(scene, '/limits', robot, stage.description.cones, size)
-        self._frames = 0
+        self._frames, self._apart = 0, -np.inf
         self._add_toggles()
         for notice in notices:
             stage.notices.say(notice)
@@ -86,7 +91,7 @@ class Scene:
 
     def _add_toggles(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('View') as self._folder:
+        with stage.add_tab('View') as self._folder:
             self.with_ghost = gui.add_checkbox(
                 'Ghost', True, hint='Joint positions found by the solver, before motion limits'
             )
@@ -111,9 +116,11 @@ class Scene:
         clear.on_click(stage.guarded(lambda _: self._clear_traces()))
 
     def _show_ghost(self, moment: Moment) -> None:
-        solution = moment.solution
-        apart = solution is not None and bool(np.abs(solution - moment.q).max() > APART)
-        visible = apart and bool(self.with_ghost.value)
+        solution, now = moment.solution, time.monotonic()
+        apart = 0.0 if solution is None else float(np.abs(solution - moment.q).max())
+        if apart > (NEAR if self.ghost.visible else APART):
+            self._apart = now
+        visible = now - self._apart < LINGERING and bool(self.with_ghost.value)
         if visible and solution is not None:
             self.ghost.show(solution)
         if visible != self.ghost.visible:

@@ -22,14 +22,17 @@ from .stage import body_origins
 
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
 LAST_PORT = 65535
-LAST = 1e6
-"""The order of what comes last in the panel."""
 BRAND = (38, 84, 124)
-STYLE = '<style>[data-dock-tab] { padding: 0 0.45em !important; }</style>'
-"""Narrower tabs: all of them in one row of the panel."""
+PANEL = 490
+"""Width of the panel [pixels]: all tabs in one row."""
 VIEW = np.array([0.80, -1.0, 0.50])
 """Direction of the camera, seen from the robot; z is up."""
 DISTANCE, FIELD_OF_VIEW = 2.3, np.radians(40.0)
+FAR = 30.0
+"""Distance that is still drawn, relative to the robot's size."""
+UPRIGHT, AWAY, LOWER = 0.62, 1.7, 0.25
+"""Largest ratio of width to height of a phone's canvas; there the camera is this much farther
+away, and looks down by this fraction of the visible height."""
 FLOOR, FLOOR_PIECES, FLOOR_COLOUR = 2.5, 12, (196, 203, 213)
 """The radius of the floor, of the robot's size; the pieces and the colour of its lines."""
 LIGHTS = (
@@ -67,10 +70,17 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
         brand_color=BRAND,
     )
     server.gui.main_panel.dock_right()
-    server.gui.add_html(STYLE, order=LAST)
+    server.gui.main_panel.set_width(PANEL)
+    server.on_client_connect(lambda client: greet(client, server))
     server.scene.configure_environment_map(None)  # slow without a GPU: see `light`
     server.scene.configure_default_lights(False)
     return server
+
+
+def stop_server(server: Any) -> None:
+    """Stop a server, without its own words about that."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
 
 
 def url_of(server: Any) -> str:
@@ -136,6 +146,7 @@ class Surroundings:
         self._add_floor(server, up, min(float(low[up]), 0.0) - 1e-3 * self.size)
         server.initial_camera.fov = FIELD_OF_VIEW
         server.initial_camera.near = 0.002 * self.size
+        server.initial_camera.far = max(FAR * self.size, 1000.0)
         look_at(server, 0.5 * (low + high), DISTANCE * self.size * direction(VIEW, description.up))
 
     def _add_floor(self, server: Any, up: int, height: float) -> None:
@@ -158,8 +169,29 @@ def look_at(server: Any, point: Array, view: Array) -> None:
     """Let all browsers, also those to come, look at a point (3,) from `view` (3,) beyond it."""
     server.initial_camera.look_at, server.initial_camera.position = point, point + view
     for client in server.get_clients().values():
-        client.camera.position = point + view
-        client.camera.look_at = point  # after the position, which takes this point along
+        turn_camera(client, point, view)
+
+
+def turn_camera(client: Any, point: Array, view: Array) -> None:
+    """Let a browser look at a point (3,) from `view` (3,) beyond it; a phone from farther away."""
+    if is_phone(client):
+        view = AWAY * view
+        height = 2.0 * float(np.linalg.norm(view)) * np.tan(0.5 * FIELD_OF_VIEW)
+        point = point - LOWER * height * client.camera.up_direction
+    client.camera.position = point + view
+    client.camera.look_at = point  # after the position, which takes this point along
+
+
+def is_phone(client: Any) -> bool:
+    """Return whether a browser's canvas is that of a phone, whose lower half the panel covers."""
+    return bool(client.camera.aspect < UPRIGHT)
+
+
+def greet(client: Any, server: Any) -> None:
+    """Turn the camera of a phone that has connected; others have viser's initial camera."""
+    if is_phone(client):
+        point, position = server.initial_camera.look_at, server.initial_camera.position
+        turn_camera(client, np.asarray(point), np.subtract(position, point))
 
 
 def round_step(length: float) -> float:

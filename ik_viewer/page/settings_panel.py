@@ -20,7 +20,7 @@ class Settings:
     def __init__(self, stage: Stage, _: Moment) -> None:
         gui = stage.server.gui
         self._fields: list[Fields] = []
-        self._tab = stage.tabs.add_tab('Settings')
+        self._tab = stage.add_tab('Settings')
         with self._tab:
             for prefix, settings in groups(stage.arm.settings).items():
                 title = prefix.rstrip('.').replace('_', ' ').replace('.', ': ') or 'following'

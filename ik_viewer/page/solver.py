@@ -27,7 +27,7 @@ class Solver:
         settings = stage.arm.settings
         self._shown: Mapping[str, Setting] | None = None
         self._chosen = ''
-        self._tab = stage.tabs.add_tab('Solver')
+        self._tab = stage.add_tab('Solver')
         with self._tab:
             self._choice = self._add_choice()
             self._updates = Fields(stage, [settings[UPDATES]] if UPDATES in settings else [])

@@ -15,6 +15,7 @@ from ik_core import Robot
 from ik_core.maths.rotations import Array
 
 from ..arm import Arm, Description, Moment, error_text
+from .browser import OpenTabs, mark_of
 
 Callback = Callable[[Any], None]
 AsyncCallback = Callable[[Any], Awaitable[None]]
@@ -109,6 +110,7 @@ class Stage:
 
     size [m] : how far the robot reaches, about; what is drawn beside it is in proportion
     tabs : the tab group of the panel, for parts with a tab of their own
+    open_tabs : those that browsers show
     """
 
     server: Any
@@ -118,12 +120,20 @@ class Stage:
     requests: Requests
     tabs: Any
     size: float
+    open_tabs: OpenTabs
     choice: Choice = field(default_factory=Choice)
 
     @property
     def robot(self) -> Robot:
         """The robot that is shown."""
         return self.description.robot
+
+    def add_tab(self, title: str) -> Any:
+        """Add a tab, a container for widgets, which `open_tabs` knows by its title."""
+        tab = self.tabs.add_tab(title)
+        with tab:
+            self.server.gui.add_html(mark_of(title))
+        return tab
 
     def guarded(self, callback: Callback) -> AsyncCallback:
         """See Requests."""

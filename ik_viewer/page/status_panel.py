@@ -23,6 +23,7 @@ CURVE_PERIOD = 0.2
 """[s] Curves are much to draw for a browser."""
 SPAN = 10.0
 """[s] Time span of the curves."""
+NO_CONNECTION = 'the program behind this page has ended or is out of reach'
 SHOWN = (1e-3, 3e3)
 """[mm], [ms] What the logarithmic scales of the curves show."""
 
@@ -32,7 +33,7 @@ class Status:
 
     def __init__(self, server: Any, notices: Notices) -> None:
         self._notices = notices
-        self._head = server.gui.add_html(lost('waiting for the arm'))
+        self._head = server.gui.add_html(with_loss(lost('waiting for the arm')))
         with server.gui.add_folder('Curves', expand_by_default=False):
             self.curves = Curves(server.gui)
         self._list = server.gui.add_html('', order=1e6)
@@ -48,7 +49,7 @@ class Status:
         if now - self._shown < PERIOD and code == self._code:
             return
         self._shown, self._code = now, code
-        text = lost('the arm does not answer') if moment is None else head(moment)
+        text = with_loss(lost('the arm does not answer') if moment is None else head(moment))
         if text != self._head.content:
             self._head.content = text
         self.curves.draw(now)
@@ -146,6 +147,15 @@ def head(moment: Moment) -> str:
 def lost(text: str) -> str:
     """The heading of a lost arm."""
     return f'<div style="padding:0 0.6rem">{_sentence(hex_of(colour_of(LOST)), LOST, text)}</div>'
+
+
+def with_loss(state: str) -> str:
+    """A heading that a browser replaces by a grey sentence when it loses its server."""
+    gone = _sentence(hex_of(colour_of(LOST)), 'no connection', NO_CONNECTION)
+    return (
+        f'<div class="ik-state">{state}</div>'
+        f'<div class="ik-gone" style="padding:0 0.6rem">{gone}</div>'
+    )
 
 
 def _sentence(dot: str, code: str, text: str) -> str:

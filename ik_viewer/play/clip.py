@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip: a motion of its own skeleton, and the robot that follows it, if there is one."""
+"""A clip, the motion of a skeleton, and the robot that imitates it, if any."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ik_core.motion import Motion
 from ik_core.retargeting.example import Example, Scale, example_of, link_paths
 from ik_core.tasks.reference_motion import total_link_length
 
+# Links of the CMU database's skeletons that are imitated by default.
 USUAL_LINKS = ('lhand', 'rhand', 'lfoot', 'rfoot', 'head')
-"""Links of the CMU database's skeletons that are followed by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A motion: q (frames, n) of `source`, which stands at `placed` (4, 4) in the scene."""
+    """A motion q (frames, n) of `source`, whose root is at `placed` (4, 4) in the scene."""
 
     source: Robot
     q: Array
@@ -31,7 +31,7 @@ class Clip:
 
     @classmethod
     def of(cls, source: Robot, motion: Motion, transform: TransformLike | None = None) -> Clip:
-        """The clip of a motion. Raises InvalidMotion where it is not one of that robot."""
+        """Return the clip of a motion. Raises InvalidMotion for a motion of another robot."""
         placed = np.eye(4) if transform is None else np.array(transform, float)
         return cls(source, motion.positions_of(source), motion.period, placed)
 
@@ -39,14 +39,14 @@ class Clip:
         return len(self.q)
 
     def paths(self, links: tuple[str, ...]) -> Array:
-        """Where links of the source are (frames, links, 3) [m], in the scene."""
+        """Return the positions (frames, links, 3) [m] of links in the scene."""
         paths = link_paths(self.source, self.q, links)
         return paths @ self.placed[:3, :3].T + self.placed[:3, 3]
 
 
 @dataclass(frozen=True, eq=False)
 class Imitator:
-    """A robot, the example that it imitates, and `length` [m], L of [TakKo] section 4.3."""
+    """A robot, the example that it imitates, and its length L [m] of [TakKo] section 4.3."""
 
     robot: Robot
     example: Example
@@ -63,7 +63,7 @@ def imitator_of(
     scale: Scale = 1.0,
     base_link: str | None = None,
 ) -> Imitator:
-    """A robot whose links imitate those of the clip, as with `ik.retargeting.retarget`.
+    """Return a robot whose links imitate those of the clip, as in `ik.retargeting.retarget`.
 
     Raises IkError.
     """
@@ -82,10 +82,10 @@ def imitator_of(
 
 
 def usual_links(source: Robot, robot: Robot) -> dict[str, str]:
-    """The pairs of links that follow each other by default: those of the same names.
+    """Return the default pairs of links: those with the same name.
 
-    Hands, feet and head of a figure; else the ends of all chains. Raises InvalidOption where
-    the two have none in common.
+    They are hands, feet and head of a skeleton, or else the ends of all chains. Raises
+    InvalidOption if the robots share none.
     """
     shared = [link for link in USUAL_LINKS if link in source.places and link in robot.places]
     ends = set(source.tips()) & set(robot.tips())

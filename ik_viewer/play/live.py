@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retargeting while one looks: frame by frame in a thread, and anew where a weight changes.
+"""Live retargeting: frame by frame in a thread, and anew after a change of a weight.
 
-It begins at the frame that is shown, so that what one sees changes at once, and goes on to the
-end. Then it goes through the whole clip from its first frame: where a frame ends depends on where
-the one before did, and that is what `ik.retargeting.retarget` answers, to the last digit.
+It begins at the displayed frame, so that the display changes at once, and continues to the end.
+Then it solves the whole clip from its first frame: the solution of a frame depends on the one
+before. The result then equals that of `ik.retargeting.retarget`, to the last digit.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from .clip import Imitator
 
 @dataclass(frozen=True)
 class Wish:
-    """The requested retargeting: `beta` and `alpha` as in `ik.retargeting.retarget`, the limits
-    kept or not; first of all for the `frame` that is shown.
+    """A request to retarget.
+
+    beta, alpha : weights, as in `ik.retargeting.retarget`
+    keep_limits : whether joint limits are kept
+    frame : the displayed frame, which is solved first
     """
 
     beta: float = 1e-5
@@ -36,11 +39,13 @@ class Wish:
 
 
 class LiveRetargeting:
-    """The motion of an imitator, as far as it is known.
+    """The motion of an imitator, as far as it is solved.
 
-    `positions` (frames, n) and `link_errors` (frames, links) [m] are those of the last wish where
-    `fresh` (frames,) says so, else of the one before; nan where nothing is known yet. `final`:
-    whether they are those of `ik.retargeting.retarget`. `text` says what it is at.
+    `positions` : (frames, n), nan for frames never solved
+    `link_errors` : (frames, links) [m]
+    `fresh` : (frames,) whether they are solved for the last wish; else they are of earlier ones
+    `final` : whether they equal the result of `ik.retargeting.retarget`
+    `text` : the state of the work
     """
 
     def __init__(self, imitator: Imitator, wish: Wish | None = None) -> None:
@@ -64,14 +69,14 @@ class LiveRetargeting:
         return self._wish
 
     def ask(self, wish: Wish) -> None:
-        """Solve it anew; what is under way is given up."""
+        """Solve another request, and abandon the present one."""
         self._wish = wish
         self.final = False
         self.fresh[:] = False
         self._asked.set()
 
     def close(self) -> None:
-        """End the thread, after the frame that is under way."""
+        """End the thread, after its present frame."""
         self._closed = True
         self._asked.set()
         self._thread.join()
@@ -84,7 +89,7 @@ class LiveRetargeting:
                 return
             try:
                 self._solve(self._wish)
-            except Exception as error:  # the page says it, and shows what was known before
+            except Exception as error:  # the page shows the text, and the earlier frames
                 self.text = error_text(error)
 
     def _solve(self, wish: Wish) -> None:
@@ -109,7 +114,7 @@ class LiveRetargeting:
         self.text = ''
 
     def _note(self, answers: Iterator[IkResult], first: int) -> bool:
-        """Note the answers from frame `first` on; False where something else is wanted."""
+        """Store the answers from frame `first` on; return False if another request came."""
         for frame, result in enumerate(answers, first):
             if self._asked.is_set():
                 return False

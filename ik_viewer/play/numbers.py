@@ -13,29 +13,27 @@ from ik_core.maths.rotations import Array
 from ..drawing.colours import hex_of
 from .paths import colour_of_link
 
-DECADES = 8.0
-"""Decades of beta on the slider: from 1 down to 1e-8, and 0 at its end."""
-POINTS = 400
-"""Points of a curve, at most."""
+DECADES = 8.0  # decades of beta on the slider: from 1 down to 1e-8, and 0 at its end
+POINTS = 400  # most points of a curve
+# [mm] Smaller and larger errors are drawn as these: the scale is logarithmic.
 SMALLEST, LARGEST = 1e-3, 1e4
-"""[mm] Smaller and larger errors are drawn as these: the scale is logarithmic."""
 BACKGROUND = '#6b7280'
 
 
 def beta_of(position: float) -> float:
-    """Beta for a position of the slider from 0 to 1; 0 at its lower end."""
+    """Return beta for a position of the slider, 0 to 1; it is 0 at the lower end."""
     return 0.0 if position <= 0.0 else float(10.0 ** (-DECADES * (1.0 - position)))
 
 
 def position_of(beta: float) -> float:
-    """The slider's position for a beta."""
+    """Return the slider's position for a beta."""
     if beta <= 0.0:
         return 0.0
     return float(np.clip(1.0 + np.log10(beta) / DECADES, 0.0, 1.0))
 
 
 def weights_text(beta: float, alpha: float | None = None) -> str:
-    """Both weights as text; alpha is 1 - beta by default."""
+    """Return both weights as text; alpha is 1 - beta by default."""
     if alpha is not None:
         return f'alpha = {alpha:.2g}, beta = {beta:.2g}'
     if beta in (0.0, 1.0):
@@ -45,9 +43,9 @@ def weights_text(beta: float, alpha: float | None = None) -> str:
 
 
 def error_table(links: Sequence[str], errors: Array, frame: int) -> str:
-    """For each link its distance [mm] now, on the mean and at most; errors (frames, links) [m].
+    """Return a table of each link's present, mean and largest error [mm].
 
-    Frames that are not known are nan, and do not count.
+    errors : (frames, links) [m]; nan for unknown frames, which do not count
     """
     heads = ''.join(
         f'<th style="text-align:right;font-weight:500">{head}</th>'
@@ -73,7 +71,7 @@ def _row(link: str, index: int, errors: Array, frame: int) -> str:
 
 
 def _millimetres(distance: float) -> str:
-    """A distance [m] in mm, with three decimals below 10 mm and one above."""
+    """Return a distance [m] as text in mm, with three decimals below 10 mm and one above."""
     if not np.isfinite(distance):
         return '&ndash;'
     number = 1e3 * distance
@@ -81,7 +79,7 @@ def _millimetres(distance: float) -> str:
 
 
 def error_curves(errors: Array, period: float, frame: int) -> tuple[Array, ...]:
-    """Times (k,) [s], each link's distances (k,) [mm], and a mark at a frame for now."""
+    """Return times (k,) [s], each link's errors (k,) [mm], and a curve that marks `frame`."""
     frames = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), POINTS)).astype(int))
     if len(frames) < 2:
         frames = np.array([0, 0])

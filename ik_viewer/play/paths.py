@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where links go: the example's paths, the robot's, and how far they are apart at a frame."""
+"""The paths of links in the scene: those of the example and of the robot."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from ..drawing.shapes import Colour
 from .clip import Imitator
 
 COLOURS: Sequence[Colour] = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
-PALE = 0.6
-"""How much lighter the example's path is than the robot's."""
-THIN, THICK = 1.5, 3.0
-"""[pixels] Widths of lines."""
+PALE = 0.6  # fraction of white in the colour of the example's path
+THIN, THICK = 1.5, 3.0  # [pixels] widths of lines
 
 
 def colour_of_link(index: int) -> Colour:
-    """Another one for each link, as far as the palette goes."""
+    """Return the colour of a link; colours repeat after the end of the palette."""
     return COLOURS[index % len(COLOURS)]
 
 
 class Paths:
-    """The paths of an imitator's links in a scene, and a ball where each should be.
+    """The paths of an imitator's links in a scene, and balls at their goals.
 
-    radius [m] : of the balls
+    radius : [m] of the balls
     """
 
     def __init__(self, scene: Any, imitator: Imitator, radius: float) -> None:
@@ -50,12 +48,12 @@ class Paths:
         ]
 
     def show(self, frame: int) -> None:
-        """Put the balls where the links should be at a frame."""
+        """Move the balls to the links' goals at a frame."""
         for ball, position in zip(self._balls, self._imitator.example.paths[frame], strict=True):
             ball.position = position
 
     def draw(self, positions: Array) -> None:
-        """Draw the robot's paths for its joints (frames, n), as far as these are known."""
+        """Draw the robot's paths for positions (frames, n), without frames that are nan."""
         known = np.isfinite(positions).all(axis=1)
         example = self._imitator.example
         if np.count_nonzero(known) < 2:
@@ -76,13 +74,13 @@ class Paths:
 
 
 def segments(path: Array) -> Array:
-    """The line segments (k - 1, 2, 3) of a path (k, 3); of a single point one without length."""
+    """Return the segments (k - 1, 2, 3) of a path (k, 3); one of length 0 for a single point."""
     points = path if len(path) > 1 else np.repeat(path, 2, axis=0)
     return np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
 
 
 def paler(colour: Colour) -> Colour:
-    """A colour nearer to white."""
+    """Return a colour mixed with white."""
     red, green, blue = (round(c + PALE * (255 - c)) for c in colour)
     return red, green, blue
 

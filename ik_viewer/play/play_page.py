@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip and its imitator in the browser: played, scrubbed, and solved anew by a slider."""
+"""The page of a clip and its imitator, with controls to play it and to change the weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
 from ..drawing.drawn_robot import DrawnRobot, wxyz_of
 from ..drawing.skeleton import skeleton
+from ..page.browser import LAST, STYLE
 from ..page.server import Surroundings
 from ..page.stage import Notices, Requests
+from ..page.status_panel import with_loss
 from .clip import Clip
 from .live import LiveRetargeting, Wish
 from .numbers import (
@@ -31,7 +33,7 @@ from .numbers import (
     weights_text,
 )
 from .paths import Paths, colour_of_link
-from .playhead import Playhead
+from .playhead import SPEEDS, Playhead
 
 RATE = 30.0
 """[Hz] Frames that are drawn, at most."""
@@ -39,14 +41,12 @@ SLOW = 0.2
 """[s] Between two pictures of the numbers, and of the robot's paths."""
 ENDING = 5.0
 """[s] How long `close` waits for the frame that is under way."""
-SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
 APART, BALL = 0.6, 0.014
-"""How far clip and robot stand apart, and the balls at the links' goals, by the clip's size."""
 PAUSE, PLAY = ('Pause', 'player-pause'), ('Play', 'player-play')
 
 
 class Scene:
-    """The clip's figure, the robot beside it, and the paths of its links."""
+    """The clip's skeleton, the robot beside it, and the paths of its links."""
 
     def __init__(
         self, server: Any, clip: Clip, live: LiveRetargeting | None, description: Description
@@ -55,24 +55,29 @@ class Scene:
         scene = server.scene
         surroundings = Surroundings(server, description, _posture(clip, live))
         self.size = min(surroundings.size, _extent(clip))
-        _look_at(server, clip, description.up)
+        is_robot = live is None and bool(description.urdf)
+        if not is_robot:
+            _look_at(server, clip, description.up)
         self._aside = _sideways(clip, description.up)
         self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed[:3, :3]))
+        shapes, self.notices = shapes_of(description)
         self._figure = DrawnRobot(
-            scene, '/clip/figure', clip.source, skeleton(clip.source), colour=SKY
+            scene,
+            '/clip/figure',
+            clip.source,
+            shapes if is_robot else skeleton(clip.source),
+            colour=None if is_robot else SKY,
         )
         self._robot: DrawnRobot | None = None
         self.paths: Paths | None = None
-        self.notices: list[str] = []
         if live is not None:
-            shapes, self.notices = shapes_of(description)
             self._robot = DrawnRobot(scene, '/robot', live.imitator.robot, shapes)
             self.paths = Paths(scene, live.imitator, BALL * self.size)
         self.apart = APART * self.size if live is not None else 0.0
 
     @property
     def apart(self) -> float:
-        """How far the clip stands beside the robot [m]."""
+        """Distance [m] of the clip from the robot."""
         return self._apart
 
     @apart.setter
@@ -81,7 +86,7 @@ class Scene:
         self._stand.position = self._clip.placed[:3, 3] + distance * self._aside
 
     def show(self, frame: int) -> None:
-        """Draw a frame."""
+        """Draw a frame, by its index."""
         self._figure.show(self._clip.q[frame])
         if self._live is None or self._robot is None or self.paths is None:
             return
@@ -92,7 +97,7 @@ class Scene:
 
 
 class PlayPage:
-    """The page of a clip, and of what imitates it; the server is the caller's to stop."""
+    """The page of a clip and its imitator; the caller stops the server."""
 
     def __init__(
         self,
@@ -115,12 +120,12 @@ class PlayPage:
             self.notices.say(notice)
 
     def start(self) -> None:
-        """Play from now on, in a thread."""
+        """Start to play, in a thread."""
         self._thread = threading.Thread(target=self._run, name='play', daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Play no more."""
+        """End the threads."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(ENDING)
@@ -128,7 +133,7 @@ class PlayPage:
             self.live.close()
 
     def frame(self) -> None:
-        """Do what was asked for, and draw the frame of the playhead; see `Page.frame`."""
+        """Handle the requests of users, and draw the frame of the playhead."""
         try:
             self.requests.do()
             with self.server.atomic():
@@ -162,12 +167,12 @@ class PlayPage:
             self._table.content = error_table(live.imitator.example.links, live.link_errors, frame)
             self._plot.data = error_curves(live.link_errors, self.clip.period, frame)
             self._draw_paths(live)
-        self._state.content = (
+        self._state.content = with_loss(
             f'<div style="padding:0 0.6rem;font-size:0.8rem;color:#4b5563">{state}</div>'
         )
 
     def _draw_paths(self, live: LiveRetargeting) -> None:
-        """Draw the paths while they change, and once more when they are final."""
+        """Draw the paths while they change, and a last time when they are final."""
         final = live.final
         if self.scene.paths is not None and not (final and self._paths_are_final):
             self.scene.paths.draw(live.positions.copy())
@@ -176,6 +181,7 @@ class PlayPage:
     def _add_controls(self, name: str) -> None:
         gui, by_user = self.server.gui, self.requests.by_user
         gui.set_panel_label(name)
+        gui.add_html(STYLE, order=LAST)
         self._state = gui.add_html('')
         self._button = gui.add_button(PAUSE[0], icon=PAUSE[1])
         self._slider = gui.add_slider('Frame', 0, max(len(self.clip) - 1, 1), 1, 0)
@@ -222,7 +228,7 @@ class PlayPage:
         self.playhead.speed = SPEEDS[self._speed.value]
 
     def _wish(self) -> None:
-        """Solve anew, first what is seen."""
+        """Request a new retargeting, beginning at the displayed frame."""
         if self.live is not None:
             beta, alpha = beta_of(self._beta.value), self.live.wish.alpha
             self.live.ask(Wish(beta, self._limits.value, self.playhead.frame, alpha))
@@ -244,7 +250,7 @@ class PlayPage:
 
 
 def _state(live: LiveRetargeting) -> str:
-    """The state of the retargeting as text."""
+    """Return the state of the retargeting as text."""
     if live.final:
         return 'solved'
     share = f' {100.0 * live.fresh.mean():.0f} %' if live.text == 'solving' else ''
@@ -252,36 +258,36 @@ def _state(live: LiveRetargeting) -> str:
 
 
 def _posture(clip: Clip, live: LiveRetargeting | None) -> Array:
-    """The posture of the robot that the surroundings are for."""
+    """Return the configuration (n,) for which the surroundings are made."""
     return clip.q[0] if live is None else live.imitator.robot.middle_configuration
 
 
 def _origins(clip: Clip) -> Array:
-    """Where the ends of the figure are in frames all over the clip (frames, ends, 3) [m]."""
+    """Return the positions (frames, ends, 3) [m] of the skeleton's ends, in about 20 frames."""
     few = clip.q[:: max(1, len(clip) // 20)]
     return Clip(clip.source, few, clip.period, clip.placed).paths(tuple(clip.source.tips()))
 
 
 def _extent(clip: Clip) -> float:
-    """How large the figure is [m]."""
+    """Return the size [m] of the skeleton."""
     points = _origins(clip)[0]
     return max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.1)
 
 
 def _sideways(clip: Clip, up: str) -> Array:
-    """The horizontal direction (3,) across the way that the figure goes."""
+    """Return the horizontal direction (3,) perpendicular to the displacement of the clip."""
     middles = _origins(clip).mean(axis=1)
     vertical = np.array([0.0, 1.0, 0.0] if up == '+y' else [0.0, 0.0, 1.0])
-    way = middles[-1] - middles[0]
-    way -= (way @ vertical) * vertical
-    if np.linalg.norm(way) < 0.3:
-        way = np.array([0.0, 0.0, 1.0] if up == '+y' else [0.0, 1.0, 0.0])
-    across = np.cross(vertical, way)
+    forward = middles[-1] - middles[0]
+    forward -= (forward @ vertical) * vertical
+    if np.linalg.norm(forward) < 0.3:
+        forward = np.array([0.0, 0.0, 1.0] if up == '+y' else [0.0, 1.0, 0.0])
+    across = np.cross(vertical, forward)
     return np.asarray(across / np.linalg.norm(across))
 
 
 def _look_at(server: Any, clip: Clip, up: str) -> None:
-    """Let the camera see the whole clip."""
+    """Place the camera so that it sees the whole clip."""
     points = _origins(clip).reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
     middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low))

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The playhead: a clock that can be stopped, moved, and run slower or faster."""
+"""The playhead: the time of a clip, which can be stopped, moved and scaled."""
 
 from __future__ import annotations
 
 from ik_core.exceptions import InvalidOption
 
+SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
+"""Speeds to choose from, by their names on a page."""
+
 
 class Playhead:
-    """The time of a clip of so many `frames`, `period` [s] apart; at the end it begins again."""
+    """The time of a clip of `frames`, which are `period` [s] apart; it repeats at the end."""
 
     def __init__(self, frames: int, period: float) -> None:
         if frames < 1 or not period > 0.0:
@@ -19,12 +22,12 @@ class Playhead:
 
     @property
     def duration(self) -> float:
-        """How long the clip is [s]: each frame is shown for a period."""
+        """Duration [s] of the clip; each frame is shown for a period."""
         return self.frames * self.period
 
     @property
     def frame(self) -> int:
-        """The frame that is shown."""
+        """The displayed frame."""
         return min(int(self.time / self.period + 1e-9), self.frames - 1)
 
     def advance(self, seconds: float) -> None:
@@ -33,5 +36,5 @@ class Playhead:
             self.time = (self.time + self.speed * seconds) % self.duration
 
     def go_to(self, frame: int) -> None:
-        """Show a frame; one beyond the ends is that end."""
+        """Move to a frame, clamped to the ends."""
         self.time = min(max(frame, 0), self.frames - 1) * self.period

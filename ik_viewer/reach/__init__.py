@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reach of a tip, as points in the scene: `mapping` finds them in the background, `panel`
+"""The reach of a tip, as points in the scene: `mapping` computes them in the background, `panel`
 shows them on the page.
 """

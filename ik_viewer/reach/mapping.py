@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reachability map that is made while one looks at something else, and its points in colours."""
+"""A reachability map, made in a background thread, and its points in colours."""
 
 from __future__ import annotations
 
@@ -19,26 +19,22 @@ from ik_core.reachability.maps import Progress, ReachabilityMap, reachability_ma
 
 from ..arm import error_text
 
-RESTARTS = 8
-"""Random starts after which a point counts as not reached."""
-CHUNK = 1024
-"""Points between two looks at whether the map is still wanted."""
-NICE = 10
-"""Priority of the threads, where a system has one for each."""
+RESTARTS = 8  # random starts after which a point counts as not reached
+CHUNK = 1024  # points between two checks whether the map was cancelled
+NICE = 10  # niceness of the threads, on systems with one per thread
+# Colours from the lowest to the highest value, which the colour-blind can order, too.
 VIRIDIS = np.array([
     (68, 1, 84), (71, 44, 122), (59, 81, 139), (44, 113, 142), (33, 144, 141),
     (39, 173, 129), (92, 200, 99), (170, 220, 50), (253, 231, 37),
 ])  # fmt: skip
-"""Colours from the least to the most; the colour-blind can tell them apart, and see which is more.
-"""
 
 
-class GivenUp(Exception):
-    """Raised when the map is not needed any more."""
+class Cancelled(Exception):
+    """Raised to end a map that is no longer needed."""
 
 
 class Reach(NamedTuple):
-    """Points (P, 3) [m] that are reached, `step` [m] apart, and how freely (P,)."""
+    """Reached points (P, 3) [m] of a grid with `step` [m], and their manipulability (P,)."""
 
     points: Array
     manipulability: Array
@@ -46,38 +42,38 @@ class Reach(NamedTuple):
 
 
 class Mapper:
-    """Makes a map in a thread of its own.
+    """A thread that makes a reachability map.
 
-    problem : whose goals' positions are asked for, of one link
-    q0 : (n,) where every solve begins
-    voxels : how many are between the middle and the end of what may be in reach
+    problem : a problem with the position goal of one link
+    q0 : (n,) start of every solve
+    voxels : number of voxels between the middle and the end of the possible workspace
 
-    `share` is what is done of it, from 0 to 1; then `reach` is there, or `error` says why not.
+    `fraction` is the progress, from 0 to 1; at the end there is `reach`, or the text of `error`.
     """
 
     def __init__(self, problem: IkProblem, q0: Array, voxels: int) -> None:
-        self.share = 0.0
+        self.fraction = 0.0
         self.reach: Reach | None = None
         self.error = ''
         self._problem, self._q0, self._voxels = problem, q0, voxels
-        self._given_up = False
+        self._cancelled = False
         self._thread = threading.Thread(target=self._run, name='reach', daemon=True)
         self._thread.start()
 
     @property
     def done(self) -> bool:
-        """Whether it is over."""
+        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
-    def give_up(self) -> None:
-        """End it, after the points that are under way."""
-        self._given_up = True
+    def cancel(self) -> None:
+        """End the thread, after its present chunk of points."""
+        self._cancelled = True
 
     def _run(self) -> None:
-        make_way()
+        lower_priority()
         try:
             self.reach = reach_of(self._map())
-        except GivenUp:
+        except Cancelled:
             pass
         except Exception as error:
             self.error = error_text(error)
@@ -97,20 +93,20 @@ class Mapper:
         )
 
     def _note(self, progress: Progress) -> None:
-        if self._given_up:
-            raise GivenUp
-        self.share = progress.done / progress.voxels
+        if self._cancelled:
+            raise Cancelled
+        self.fraction = progress.done / progress.voxels
 
 
-def make_way() -> None:
-    """Lower the priority of this thread, and of those that it starts."""
+def lower_priority() -> None:
+    """Lower the priority of this thread, and of threads that it starts."""
     if hasattr(os, 'setpriority'):
-        with contextlib.suppress(OSError):  # it may be lower already
+        with contextlib.suppress(OSError):  # the priority may be lower already
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 def reach_of(made: ReachabilityMap) -> Reach:
-    """The points of a map that are reached."""
+    """Return the reached points of a map."""
     reached = made.reached > 0
     indices = np.argwhere(reached)
     points = made.grid.step * (indices + np.array(made.grid.first))
@@ -119,9 +115,9 @@ def reach_of(made: ReachabilityMap) -> Reach:
 
 
 def colours_of(manipulability: Array) -> NDArray[np.uint8]:
-    """A colour (P, 3) for each point, by its share of the greatest."""
+    """Return a colour (P, 3) for each point, by its fraction of the largest value."""
     most = manipulability.max(initial=0.0)
-    shares = manipulability / most if most > 0.0 else np.zeros(len(manipulability))
-    at = shares * (len(VIRIDIS) - 1)
+    fractions = manipulability / most if most > 0.0 else np.zeros(len(manipulability))
+    at = fractions * (len(VIRIDIS) - 1)
     steps = np.arange(len(VIRIDIS))
     return np.stack([np.interp(at, steps, c) for c in VIRIDIS.T], axis=1).round().astype(np.uint8)

@@ -15,7 +15,7 @@ from ..drawing.colours import hex_of
 from ..page.stage import Stage
 from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
-NAME = '/reach'
+TITLE, NAME = 'Reach', '/reach'
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
 """Points from the middle of what may be in reach to its end."""
 SIZE = 0.18
@@ -37,11 +37,12 @@ class ReachMap:
     def show(self, moment: Moment) -> None:
         """Say how far a map is, and draw it once it is there."""
         self._moment = moment
+        self._follow_tab()
         mapper = self._mapper
         if mapper is None:
             return
         done = mapper.done
-        self._progress.value = 100.0 * mapper.share
+        self._progress.value = 100.0 * mapper.fraction
         if done:
             self._mapper = None
             self._progress.visible = False
@@ -58,7 +59,7 @@ class ReachMap:
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
-        with stage.tabs.add_tab('Reach') as self._tab:
+        with stage.add_tab(TITLE) as self._tab:
             begin = gui.add_button(
                 'Map the reach of the tip',
                 icon='world',
@@ -93,7 +94,7 @@ class ReachMap:
     def _give_up(self) -> None:
         mapper, self._mapper = self._mapper, None
         if mapper is not None:
-            mapper.give_up()
+            mapper.cancel()
 
     def _draw(self, reach: Reach) -> None:
         """Draw another map."""
@@ -121,7 +122,16 @@ class ReachMap:
         kept = across >= low + self._cut.value * (high - low) - 1e-9
         self._cloud.points = points[kept].astype(np.float32)
         self._cloud.colors = colours_of(self._reach.manipulability)[kept]
-        self._cloud.visible = self._shown.value
+        self._cloud.visible = self._is_visible
+
+    @property
+    def _is_visible(self) -> bool:
+        return bool(self._shown.value) and self._stage.open_tabs.shows(TITLE)
+
+    def _follow_tab(self) -> None:
+        """Hide the cloud while no browser shows the tab."""
+        if self._cloud is not None and self._cloud.visible != self._is_visible:
+            self._cloud.visible = self._is_visible
 
 
 def legend(reach: Reach) -> str:

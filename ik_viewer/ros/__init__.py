@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm behind ROS: a running `ik_node`, reached by topics, services and parameters only.
+"""An arm that is a running `ik_node`, used only through its topics, services and parameters.
 
-`RosArm` (`ros_arm`) is what the page sees. It has a node on a thread of its own (`connection`), on
-which services are called without waiting (`calls`): for the parameters (`parameters`, `settings`),
-to pause and to reset. `presence` says whether the node is there, `watch` what it tells, `sending`
-what it is told, `robot_loader` which robot it moves, `messages` what all this is as messages.
-`main` is the program `ik_viewer`.
+`RosArm` (`ros_arm`) is the arm of the page. It has a node with a thread of its own (`connection`),
+which calls services without waiting (`calls`): for parameters (`parameters`, `settings`), pause
+and reset. `presence` watches whether the node exists, `watch` reads its topics, `sending` sends
+goals, `robot_loader` loads its robot, `messages` converts messages.
 """

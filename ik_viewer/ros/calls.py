@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services called without waiting: what came of a call is handled when it has come."""
+"""Service calls without waiting: responses are handled when they have arrived."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 
 from rclpy.node import Node
 
-PATIENCE = 3.0
-"""[s] How long an answer may take."""
+PATIENCE = 3.0  # [s] timeout of a call
 
 
 @dataclass
 class Call:
-    """A call that has no answer yet."""
+    """A call without a response yet."""
 
     client: Any
     future: Any
@@ -27,7 +26,7 @@ class Call:
 
 
 class Calls:
-    """Calls of services. All of it is for the thread of the node."""
+    """Pending service calls; all methods are for the thread of the node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -43,7 +42,10 @@ class Calls:
         failed: Callable[[str], None],
         patience: float = PATIENCE,
     ) -> None:
-        """Call a service: `answered` gets its answer, or `failed` a sentence after `patience`."""
+        """Call a service: `answered` gets the response, or `failed` a sentence.
+
+        patience : [s] timeout
+        """
         client = self._client(kind, name)
         if not client.service_is_ready():
             failed(f'{name} is not available')
@@ -51,8 +53,8 @@ class Calls:
         future, deadline = client.call_async(request), time.monotonic() + patience
         self._calls.append(Call(client, future, patience, deadline, answered, failed))
 
-    def look(self) -> None:
-        """Handle the answers that came, and those that should have."""
+    def poll(self) -> None:
+        """Handle the calls that have a response, or whose timeout is over."""
         now, calls = time.monotonic(), self._calls
         self._calls = [c for c in calls if not c.future.done() and now < c.deadline]
         for call in calls:
@@ -63,7 +65,7 @@ class Calls:
                 call.failed(f'{call.client.srv_name} did not answer within {call.patience:g} s')
 
     def drop(self) -> None:
-        """Forget the calls that have no answer yet: who should answer is gone."""
+        """Drop all pending calls, since the node is gone."""
         calls, self._calls = self._calls, []
         for call in calls:
             call.client.remove_pending_request(call.future)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS node on a thread of its own, 60 times a second.
+"""A ROS node with a thread of its own, which runs 60 frames a second.
 
-Joint states come much faster than anybody looks: they are not waited for, but taken when they are
-looked at (`Latest`), so that a node at 1 kHz costs the page no more than one at 60 Hz.
+Joint states come much faster than frames. So the executor does not wait for them, and frames poll
+them (`Latest`): a node at 1 kHz costs the page no more than one at 60 Hz.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 FRAME = 1.0 / 60.0
-ENDING = 5.0
-"""[s] How long `close` waits for the frame that is under way."""
+ENDING = 5.0  # [s] longest wait of `close` for the present frame
 
 
 class Connection:
-    """A node, and the thread that spins it; `frame` is called there, FRAME after FRAME.
+    """A node, and the thread that spins it and calls `frame` every FRAME seconds.
 
-    `failed` is told what came out of a callback or a frame; it goes on.
+    Exceptions of callbacks and frames are passed to `failed`, and the thread goes on.
     """
 
     def __init__(self, context: Context | None, name: str) -> None:
@@ -35,7 +34,7 @@ class Connection:
             name,
             context=context,
             start_parameter_services=False,
-            # rclpy never finalizes this service
+            # Without this service, which rclpy never finalizes.
             parameter_overrides=[Parameter('start_type_description_service', value=False)],
         )
         self._executor = SingleThreadedExecutor(context=context)
@@ -44,13 +43,13 @@ class Connection:
         self._thread: threading.Thread | None = None
 
     def start(self, frame: Callable[[], None], failed: Callable[[Exception], None]) -> None:
-        """Spin from now on."""
+        """Start to spin."""
         arguments = (frame, failed)
         self._thread = threading.Thread(target=self._run, args=arguments, name='ros', daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Spin no more, and leave the graph."""
+        """End the thread, and destroy the node."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(ENDING)
@@ -70,36 +69,36 @@ class Connection:
                     failed(error)
 
 
-class NotWaitedFor(CallbackGroup):
-    """The group of what no executor waits for."""
+class Polled(CallbackGroup):
+    """A group of subscriptions that no executor waits for."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Never."""
+        """Return False: no executor runs these callbacks."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Never."""
+        """Return False: no executor runs these callbacks."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """There is nothing to end."""
+        """Do nothing, as no execution begins."""
 
 
 class Latest:
-    """The newest messages of a topic, taken when they are asked for.
+    """The newest messages of a topic, read on demand.
 
-    Best effort: it costs the publisher no acknowledgements.
+    Its best effort saves the publisher the acknowledgements.
     """
 
     def __init__(self, node: Node, kind: Any, topic: str, depth: int = 1) -> None:
         self._depth = depth
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
-            kind, topic, lambda message: None, qos, callback_group=NotWaitedFor()
+            kind, topic, lambda message: None, qos, callback_group=Polled()
         )
 
     def take(self) -> list[Any]:
-        """Messages since the last call, as far as the queue held them."""
+        """Return the messages since the last call, as far as the queue held them."""
         messages: list[Any] = []
         while len(messages) < self._depth:
             with self._subscription.handle:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS messages as values, and back. Transforms are (4, 4), positions in m, quaternions xyzw."""
+"""Conversions between ROS messages and values.
+
+Transforms are (4, 4), positions in m, quaternions xyzw.
+"""
 
 from __future__ import annotations
 
@@ -29,37 +32,37 @@ class Status:
     values: dict[str, str] = field(default_factory=dict)
 
     def number(self, key: str) -> float:
-        """The number of a key; 0 where it is not there."""
+        """Return the number of a key; 0 if it is missing."""
         try:
             return float(self.values.get(key, '0'))
         except ValueError:
             return 0.0
 
     def count(self, key: str) -> int:
-        """The whole number of a key; 0 where it is not there, or none that can be counted to."""
+        """Return the integer of a key; 0 if it is missing or not finite."""
         number = self.number(key)
         return int(number) if math.isfinite(number) else 0
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many messages the node refused, by reason."""
+        """Number of messages that the node refused, by reason."""
         keys = (key for key in self.values if key.startswith(REFUSED))
         return {key[len(REFUSED) :]: self.count(key) for key in keys}
 
 
 def status_of(message: DiagnosticStatus) -> Status:
-    """The status of the node."""
+    """Return the status in a message of ~/status."""
     values = {pair.key: pair.value for pair in message.values}
     return Status(values.get('code', ''), message.message, values)
 
 
 def goals_of(message: PoseArray) -> list[Array | None]:
-    """The goals (4, 4) of ~/goals; None where a tip has none."""
+    """Return the goals (4, 4) in a message of ~/goals; None for tips without one."""
     return [transform_of(pose) for pose in message.poses]
 
 
 def transform_of(pose: Pose) -> Array | None:
-    """The transform (4, 4) of a pose; None where it is not finite."""
+    """Return the transform (4, 4) of a pose; None if it is not finite."""
     p, o = pose.position, pose.orientation
     numbers = np.array((p.x, p.y, p.z, o.x, o.y, o.z, o.w))
     if not np.isfinite(numbers).all() or not numbers[3:].any():
@@ -70,7 +73,7 @@ def transform_of(pose: Pose) -> Array | None:
 
 
 def take_positions(message: JointState, robot: Robot, q: Array) -> None:
-    """Fill q (n,) with what a joint state says of these joints; others stay as they are."""
+    """Write the positions of a joint state into q (n,); other joints keep their values."""
     known = dict(zip(message.name, message.position, strict=False))
     for i, joint in enumerate(robot.joint_names):
         value = known.get(joint)
@@ -79,7 +82,7 @@ def take_positions(message: JointState, robot: Robot, q: Array) -> None:
 
 
 def goal_message(transform: Array, frame: str) -> PoseStamped:
-    """A goal; without a stamp, which would have to be of the node's clock."""
+    """Return the message of a goal (4, 4), without a stamp: the node's clock may differ."""
     message = PoseStamped()
     message.header.frame_id = frame
     _set(message.pose.position, 'xyz', transform[:3, 3].tolist())
@@ -88,7 +91,7 @@ def goal_message(transform: Array, frame: str) -> PoseStamped:
 
 
 def twist_message(linear: Array, angular: Array, frame: str) -> TwistStamped:
-    """A twist along and about the axes of a frame."""
+    """Return the message of velocities (3,) [m/s], [rad/s] in the axes of a frame."""
     message = TwistStamped()
     message.header.frame_id = frame
     _set(message.twist.linear, 'xyz', linear)
@@ -97,7 +100,7 @@ def twist_message(linear: Array, angular: Array, frame: str) -> TwistStamped:
 
 
 def topic_of(link: str, topic: str) -> str:
-    """A topic of a tip: characters that it may not have become '_', as the node has it."""
+    """Return a topic of a tip, as the node names it: invalid characters become '_'."""
     token = re.sub(r'[^A-Za-z0-9_]', '_', link)
     return f'_{token}/{topic}' if token[:1].isdigit() else f'{token}/{topic}'
 

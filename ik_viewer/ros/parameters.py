@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the node, as settings: read when it appears, followed by parameter events.
+"""The parameters of the node as settings: read when it appears, updated by parameter events.
 
-They are asked for a few at a time: the node does not tick while it answers.
+They are requested in small groups, since the node does not tick while it responds.
 """
 
 from __future__ import annotations
@@ -28,45 +28,47 @@ from ..arm import Setting
 from .calls import Calls
 from .settings import converted, parameters_of, setting_of
 
-AT_ONCE = 16
-"""Parameters in a request."""
+AT_ONCE = 16  # parameters per request: the node does not tick while it responds
+# [s] Parameters are read this long after the last one appeared or disappeared: a robot has
+# hundreds.
 QUIET = 0.3
-"""[s] Without one that comes or goes, until they are read again; a robot brings hundreds."""
 NOT_SHOWN = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
 EVENTS = QoSProfile(depth=1000)
 
 
 class Parameters:
-    """The parameters of a node. All of it is for one thread but `settings`, which is a new mapping
-    where anything has changed.
+    """The parameters of a node.
 
-    `say` is told what was refused.
+    report : called with the reason of a refusal
+
+    `settings` is a new mapping after each change, and may be read by any thread; all methods are
+    for one thread.
     """
 
-    def __init__(self, node: Node, name: str, calls: Calls, say: Callable[[str], None]) -> None:
-        self._name, self._calls, self._say = name, calls, say
+    def __init__(self, node: Node, name: str, calls: Calls, report: Callable[[str], None]) -> None:
+        self._name, self._calls, self._report = name, calls, report
         self.settings: Mapping[str, Setting] = {}
         self._found: dict[str, Setting] = {}
-        self._news: dict[str, Any] = {}  # what changed since reading began: answers may be older
-        self._reading = 0  # the number of the last reading that began
+        self._news: dict[str, Any] = {}  # changes since the reading began: responses may be older
+        self._reading = 0  # number of the last reading that began
         self._read_at: float | None = None
         self._waiting: deque[tuple[dict[str, Any], Callable[[bool], None]]] = deque()
         self._is_setting = False
         node.create_subscription(ParameterEvent, '/parameter_events', self._on_event, EVENTS)
 
     def read(self) -> None:
-        """Read all of them, soon."""
+        """Read all parameters, after the time QUIET."""
         self._read_at = time.monotonic() + QUIET
 
     def forget(self) -> None:
-        """The node is gone."""
+        """Drop all settings and pending changes, since the node is gone."""
         self.settings, self._read_at = {}, None
         self._reading += 1
         self._waiting.clear()
         self._is_setting = False
 
-    def look(self) -> None:
-        """Do what is due."""
+    def poll(self) -> None:
+        """Begin to read, and send the next change, if they are due."""
         if self._read_at is not None and time.monotonic() >= self._read_at:
             self._read_at = None
             self._begin_to_read()
@@ -75,7 +77,7 @@ class Parameters:
     def set(
         self, values: Mapping[str, Any], done: Callable[[bool], None] = lambda success: None
     ) -> None:
-        """Set parameters, all or none; of several sets of the same ones that wait, the last."""
+        """Set parameters, all or none; a pending change of the same ones is replaced."""
         if self._waiting and self._waiting[-1][0].keys() == values.keys():
             self._waiting.pop()[1](False)
         self._waiting.append((dict(values), done))
@@ -94,7 +96,7 @@ class Parameters:
         self._read_some(reading, deque(names))
 
     def _read_some(self, reading: int, left: deque[str]) -> None:
-        """Ask for the next ones; all of them are known once none are left."""
+        """Request the next group; set `settings` once none are left."""
         if reading != self._reading:
             return
         if not left:
@@ -121,7 +123,7 @@ class Parameters:
         self._call(GetParameters, 'get_parameters', request, take, self._try_again)
 
     def _try_again(self, reason: str) -> None:
-        """A parameter went while it was asked for, or the node is just coming, or going."""
+        """Read again: a parameter disappeared meanwhile, or the node is starting or ending."""
         self.read()
 
     def _on_event(self, event: ParameterEvent) -> None:
@@ -154,12 +156,12 @@ class Parameters:
             if answer.result.successful:
                 self._adopt(values)
             else:
-                self._say(answer.result.reason)
+                self._report(answer.result.reason)
             done(answer.result.successful)
 
         def failed(reason: str) -> None:
             self._is_setting = False
-            self._say(reason)
+            self._report(reason)
             done(False)
 
         name = 'set_parameters_atomically'
@@ -170,7 +172,7 @@ class Parameters:
 
 
 def _with_values(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Setting]:
-    """The settings, with other values of those that are named."""
+    """Return the settings with changed values; unknown names are ignored."""
     changed = {
         name: replace(settings[name], value=converted(settings[name].kind, value))
         for name, value in values.items()

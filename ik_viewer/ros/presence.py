@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the node is there: it publishes ~/status, and is heard now and then."""
+"""The presence of the node: whether it publishes ~/status, and has sent messages recently."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Callable
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-LOOK_PERIOD = 0.25
+POLL_PERIOD = 0.25
+# [s] Silence after which a node counts as gone: it publishes once a second. A killed node stays
+# in the graph for longer.
 SILENCE = 5.0
-"""[s] Silence after which a node counts as gone: it publishes once a second, and one that was
-killed stays in the graph for longer.
-"""
 
 
 class Presence:
     """Watches for a node by its full name.
 
-    `appeared` is called when a process of that name comes, also in the place of another one;
-    `vanished` when none is left. Both on the thread that calls `look`.
+    appeared : called when a process of that name appears, also in place of another one
+    vanished : called when none is left
+
+    `poll` calls both.
     """
 
     def __init__(
@@ -38,19 +39,19 @@ class Presence:
 
     @property
     def is_there(self) -> bool:
-        """Whether it is in the graph, and not silent."""
+        """Whether the node is in the graph, and not silent."""
         return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
 
-    def hear(self) -> None:
-        """Note that the node said something."""
+    def note_message(self) -> None:
+        """Note that a message of the node has arrived."""
         self._heard = time.monotonic()
 
-    def look(self) -> None:
-        """See whether it is there; often called, it looks now and then."""
+    def poll(self) -> None:
+        """Check the graph, if POLL_PERIOD has passed since the last check."""
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + LOOK_PERIOD
+        self._next = now + POLL_PERIOD
         found = self._node.get_publishers_info_by_topic(f'{self._name}/status')
         before = self._publishers
         self._publishers = frozenset(bytes(each.endpoint_gid) for each in found)
@@ -61,6 +62,6 @@ class Presence:
             self._vanished()
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        name = f'{self._name.lstrip("/")}: '  # a node of an earlier version has the slash
+        name = f'{self._name.lstrip("/")}: '  # earlier versions of the node have the slash
         if any(status.name.lstrip('/').startswith(name) for status in message.status):
-            self.hear()
+            self.note_message()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS in the process of a program: its arguments, its beginning and its end."""
+"""ROS in the process of a program: its arguments, initialization and shutdown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ REFUSED = (
 
 
 def own_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments that are not ROS's."""
+    """Return the arguments that are not ROS's."""
     return list(remove_ros_args(list(arguments)))
 
 
 @contextmanager
 def running_ros(arguments: Sequence[str]) -> Iterator[None]:
-    """ROS with the arguments of a process, whose signals it leaves alone.
+    """Initialize ROS with the arguments of a process, without signal handlers; shut it down after.
 
     Raises InvalidOption for arguments and names that ROS refuses.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that the node moves, from its URDF's text: loaded beside the node's thread."""
+"""The robot of the node, loaded from its URDF's text in a background thread."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ BLANK = '\ufeff \t\r\n'
 
 
 class Robots:
-    """Loads robots, one after the other; `description` is that of the last text that came.
+    """Loads robots, one after another; `description` is that of the last text that was loaded.
 
-    mesh_folders : named by the user; what the text names is looked for there and nowhere else.
-    `say` is told why a robot can't be loaded.
+    mesh_folders : folders named by the user: meshes are searched only there
+    report : called with the reason if a robot can't be loaded
     """
 
-    def __init__(self, mesh_folders: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        self._mesh_folders, self._say = mesh_folders, say
+    def __init__(self, mesh_folders: tuple[Path, ...], report: Callable[[str], None]) -> None:
+        self._mesh_folders, self._report = mesh_folders, report
         self._worker = ThreadPoolExecutor(1, thread_name_prefix='robot')
         self._text = ''
         self._loading: Future[Description] | None = None
         self.description: Description | None = None
 
     def take(self, text: str) -> None:
-        """Another description came, or '' for none."""
+        """Load a description, unless it is the present one; '' for no robot."""
         if text == self._text:
             return
         self._text = text
@@ -38,11 +38,11 @@ class Robots:
             self._loading = self._worker.submit(self._load, text, self.description)
             return
         self._loading = None
-        if text:  # load_urdf would take it for the name of a file
-            self._say('robot_description: this is not XML')
+        if text:  # load_urdf would take it as the name of a file
+            self._report('robot_description: this is not XML')
 
-    def look(self) -> bool:
-        """Install the loaded robot, if any; return whether it is another one now."""
+    def poll(self) -> bool:
+        """Set `description` if a robot was loaded; return whether it has changed."""
         if self._loading is None or not self._loading.done():
             return False
         loading, self._loading = self._loading, None
@@ -50,20 +50,20 @@ class Robots:
         try:
             self.description = loading.result()
         except IkError as error:
-            self._say(f'robot_description: {error}')
+            self._report(f'robot_description: {error}')
         return self.description is not before
 
     @property
     def is_known(self) -> bool:
-        """Whether `description` is that of the text that came last."""
+        """Whether `description` is that of the last text."""
         return self.description is not None and self.description.urdf == self._text
 
     def close(self) -> None:
-        """Load no more."""
+        """End the thread."""
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _load(self, text: str, before: Description | None) -> Description:
-        """Load the robot again if the node came back with the same one."""
+        """Return the description of a text; that of `before` if the text is the same."""
         if before is not None and before.urdf == text:
             return before
         return Description(load_urdf(text), text, None, self._mesh_folders)

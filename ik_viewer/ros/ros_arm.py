@@ -31,23 +31,21 @@ from .sending import Sending, kind_of
 from .watch import Watch
 
 MOST_NOTICES = 100
-DISCOVERY = 2.0
-"""[s] How long it may take until a node that is there is seen."""
-STOP_PATIENCE = 60.0
-"""[s] How long a pause or a reset may take to answer: until the joints rest."""
+DISCOVERY = 2.0  # [s] longest time to discover a running node
+STOP_PATIENCE = 60.0  # [s] timeout of pause and reset, which respond once the joints rest
+# Codes of a node without a robot.
 WITHOUT_ROBOT = ('no_model', 'unconfigured')
-"""Codes of a node that moves nothing, and says no more than that."""
 
 
 class RosArm:
     """An `Arm` over the topics, services and parameters of a node.
 
-    name : of the node, also with its namespace; by itself in the namespace of this process
-    context : of rclpy; by default the one that rclpy.init made
-    mesh_folders : where meshes may be looked for, whatever the description names
+    name : the node's name; without a namespace, in the namespace of this process
+    context : of rclpy; by default that of rclpy.init
+    mesh_folders : the only folders in which meshes are searched
 
-    The node may come, go, come again and move another robot. `q` is what joint_states says: what
-    is commanded where the node publishes it, else what is measured.
+    The node may appear, disappear, and change its robot. `q` is that of joint_states: commanded
+    positions if the node publishes them there, else measured ones.
     """
 
     def __init__(
@@ -64,71 +62,71 @@ class RosArm:
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._moment: Moment | None = None
         self._default_tip: tuple[str, ...] = ()
-        say = self._notices.append
+        report = self._notices.append
         self._calls = Calls(node)
-        self._parameters = Parameters(node, self.name, self._calls, say)
-        self._robots = Robots(tuple(mesh_folders), say)
+        self._parameters = Parameters(node, self.name, self._calls, report)
+        self._robots = Robots(tuple(mesh_folders), report)
         self._watch = Watch(node, self.name, self._on_status, self._robots.take)
-        self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, say)
+        self._sending = Sending(node, self.name.rpartition('/')[0], self._parameters, report)
         self._presence = Presence(node, self.name, self._on_appeared, self._on_vanished)
         self._missed_at = time.monotonic() + DISCOVERY
         self._connection.start(self._frame, self._on_error)
 
-    # See `Arm`
+    # The protocol Arm
 
     @property
     def description(self) -> Description | None:
-        """See `Arm`."""
+        """The robot and its drawing; None while there is no robot."""
         return self._robots.description
 
     @property
     def settings(self) -> Mapping[str, Setting]:
-        """See `Arm`."""
+        """The parameters by name."""
         return self._parameters.settings
 
     def look(self) -> Moment | None:
-        """See `Arm`."""
+        """Return the present moment; None while nothing is known."""
         return self._moment
 
     def take_notices(self) -> Sequence[str]:
-        """See `Arm`."""
+        """Return the errors and refusals since the last call."""
         notices = []
         while self._notices:
             notices.append(self._notices.popleft())
         return notices
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """See `Arm`."""
+        """Set a tip's goal (4, 4) in the root link's frame."""
         self._asked.put(partial(self._sending.set_goal, tip, transform.copy(), kind))
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """See `Arm`."""
+        """Move a tip at velocities (3,) [m/s], [rad/s] in the root link's frame."""
         self._asked.put(partial(self._sending.set_twist, tip, linear, angular))
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """See `Arm`."""
+        """Move joints to positions [rad or m], by name."""
         self._asked.put(partial(self._sending.set_joint_goal, dict(positions)))
 
     def home(self) -> None:
-        """See `Arm`."""
+        """Move all joints to their home positions."""
         self._asked.put(self._sending.drop)
         self._ask(Trigger, 'home', Trigger.Request())
 
     def set_settings(self, values: Mapping[str, Any]) -> None:
-        """See `Arm`."""
+        """Change parameters, all or none."""
         self._asked.put(partial(self._parameters.set, dict(values)))
 
     def pause(self, paused: bool) -> None:
-        """See `Arm`."""
+        """Stop and keep the goals, or resume them."""
         self._ask(SetBool, 'pause', SetBool.Request(data=paused))
 
     def reset(self) -> None:
-        """See `Arm`."""
+        """Drop the goals."""
         self._asked.put(self._sending.drop)
         self._ask(Trigger, 'reset', Trigger.Request())
 
     def close(self) -> None:
-        """See `Arm`. The node goes on with its goals."""
+        """Leave the node, which continues with its goals."""
         self._moment = None
         self._connection.close()
         self._robots.close()
@@ -136,18 +134,18 @@ class RosArm:
     # On the thread of the node
 
     def _frame(self) -> None:
-        self._presence.look()
+        self._presence.poll()
         self._warn_of_missing_nodes()
-        self._calls.look()
+        self._calls.poll()
         while not self._asked.empty():
             self._asked.get()()
-        self._parameters.look()
-        if self._robots.look():
+        self._parameters.poll()
+        if self._robots.poll():
             self._take_robot()
-        self._sending.look()
+        self._sending.poll()
         if not self._presence.is_there:
             self._moment = None
-        elif self._watch.look() or self._moment is None:
+        elif self._watch.poll() or self._moment is None:
             self._moment = self._new_moment()
 
     def _warn_of_missing_nodes(self) -> None:
@@ -157,12 +155,12 @@ class RosArm:
                 self._notices.append(f'{self.name} is not available; waiting for it')
 
     def _take_robot(self) -> None:
-        """Take another robot: forget the state of the one before."""
+        """Change to another robot, and reset the state."""
         self._moment = None
         description, self._default_tip = self.description, ()
         if description is not None:
             self._watch.begin(description.robot)
-            with suppress(IkError):  # where there is no one longest chain, tips are named
+            with suppress(IkError):  # without a single longest chain, the parameter names the tips
                 self._default_tip = (description.robot.default_tip(),)
         self._parameters.read()
 
@@ -187,7 +185,7 @@ class RosArm:
         )
 
     def _links(self, description: Description | None) -> tuple[str, ...]:
-        """The tips, as the node chooses them; () where that is not known (any more)."""
+        """Return the tips of the node; () while they are unknown."""
         named = self.settings.get('tip_links')
         if description is None or named is None:
             return ()
@@ -207,7 +205,7 @@ class RosArm:
         )
 
     def _ask(self, kind: Any, service: str, request: Any) -> None:
-        """Call a service that says whether it succeeded."""
+        """Call a service whose response has `success` and `message`."""
 
         def answered(answer: Any) -> None:
             if not answer.success:
@@ -219,8 +217,8 @@ class RosArm:
         )
 
     def _on_status(self, status: Status) -> None:
-        """Tell what the node refused, and that it has no robot, which no moment says."""
-        self._presence.hear()
+        """Report messages that the node refused, and a missing robot, which no moment shows."""
+        self._presence.note_message()
         before = self._watch.status
         if before.code:
             for reason, count in status.refused.items():
@@ -248,7 +246,7 @@ class RosArm:
 
 
 def _tool(settings: Mapping[str, Setting], link: str) -> Array:
-    """The tool centre point (4, 4) in the tip link's frame."""
+    """Return the pose (4, 4) of the tool centre point in the tip link's frame."""
     tool = np.eye(4)
     xyz, rpy = (settings.get(f'tools.{link}.{part}') for part in ('xyz', 'rpy'))
     if xyz is not None and rpy is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending to the node: goals and twists by the topics of its tips, and joint goals.
+"""Publishing to the node: goals and twists on the topics of its tips, and joint goals.
 
-A goal waits until its kind counts, which is a parameter, and until its topic is heard.
+A goal waits until the parameter of its kind is set, and until the node subscribes to its topic.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from ..arm import GoalKind, Setting
 from .messages import goal_message, topic_of, twist_message
 from .parameters import Parameters
 
-PATIENCE = 3.0
-"""[s] How long a goal waits."""
+PATIENCE = 3.0  # [s] a goal that waits for longer is dropped
 
 
 @dataclass
 class Goal:
-    """A goal (4, 4) that waits; `asked`: its kind was asked for."""
+    """A goal (4, 4) that waits; `asked` : whether its kind was requested."""
 
     transform: Array
     kind: GoalKind
@@ -38,16 +37,17 @@ class Goal:
 
 
 class Sending:
-    """Sends goals and twists to the tips of a node; for the thread of the node.
+    """Publishes goals and twists of a node's tips; all methods are for the node's thread.
 
-    namespace : of the topics. `say` is told what could not be sent.
+    namespace : of the topics
+    report : called with a sentence on a goal that could not be sent
     """
 
     def __init__(
-        self, node: Node, namespace: str, parameters: Parameters, say: Callable[[str], None]
+        self, node: Node, namespace: str, parameters: Parameters, report: Callable[[str], None]
     ) -> None:
         self._node, self._namespace = node, namespace
-        self._parameters, self._say = parameters, say
+        self._parameters, self._report = parameters, report
         self._links: tuple[str, ...] = ()
         self._frame = ''
         self._goals: list[Any] = []  # publishers
@@ -56,7 +56,7 @@ class Sending:
         self._joint_goals = node.create_publisher(JointState, f'{namespace}/joint_goal', 10)
 
     def begin(self, links: tuple[str, ...], frame: str) -> None:
-        """Send to these tips, in this frame, from now on."""
+        """Publish for these tips, in this frame, from now on."""
         if (links, frame) == (self._links, self._frame):
             return
         self.drop()
@@ -67,27 +67,27 @@ class Sending:
         self._twists = [self._publisher(TwistStamped, link, 'delta_twist_cmds') for link in links]
 
     def drop(self) -> None:
-        """Forget the goals that wait."""
+        """Drop the goals that wait."""
         self._waiting.clear()
 
     def set_goal(self, tip: int, transform: Array, kind: GoalKind) -> None:
-        """Send a goal as soon as it can be."""
+        """Send a goal (4, 4) as soon as possible, in place of one that waits."""
         self._waiting[tip] = Goal(transform, kind, time.monotonic())
 
     def set_twist(self, tip: int, linear: Array, angular: Array) -> None:
-        """Send a twist, if anybody listens."""
+        """Send a twist [m/s, rad/s]."""
         if tip < len(self._twists):
             linear, angular = _in_units(linear, angular, self._parameters.settings)
             self._twists[tip].publish(twist_message(linear, angular, self._frame))
 
     def set_joint_goal(self, positions: Mapping[str, float]) -> None:
-        """Send positions of joints by name, in place of the goals that wait."""
+        """Send positions [rad or m] of joints, by name, and drop the goals that wait."""
         self.drop()
         names, values = list(positions), list(positions.values())
         self._joint_goals.publish(JointState(name=names, position=values))
 
-    def look(self) -> None:
-        """Send what can be sent."""
+    def poll(self) -> None:
+        """Send the goals that need not wait any more, and drop those that waited too long."""
         for tip, goal in list(self._waiting.items()):
             if tip < len(self._goals) and self._counts(tip, goal):
                 publisher = self._goals[tip]
@@ -96,12 +96,12 @@ class Sending:
                     self._waiting.pop(tip, None)
             if time.monotonic() - goal.since > PATIENCE and self._waiting.get(tip) is goal:
                 del self._waiting[tip]
-                self._say(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
+                self._report(f'a goal was not sent: the node did not subscribe for {PATIENCE:g} s')
 
     def _counts(self, tip: int, goal: Goal) -> bool:
-        """Whether of a tip's goals counts what this one says; otherwise that is asked for.
+        """Return whether the node has the kind of this goal; if not, request it.
 
-        To the node a pose is `auto`: arms of few joints then follow its position first.
+        The node's kind for a pose is `auto`: arms of few joints then follow its position first.
         """
         name, kind = f'goal_kind.{self._links[tip]}', goal.kind
         setting = self._parameters.settings.get(name)
@@ -114,7 +114,7 @@ class Sending:
         return False
 
     def _asked(self, tip: int, goal: Goal, success: bool) -> None:
-        """Whether the kind of a goal counts now; where it was refused, the goal is none."""
+        """Drop a goal whose kind was refused."""
         if not success and self._waiting.get(tip) is goal:
             del self._waiting[tip]
 
@@ -123,21 +123,21 @@ class Sending:
 
 
 def kind_of(value: Any) -> GoalKind:
-    """The kind of a goal; an unknown one is shown as the whole pose."""
+    """Return the kind of a goal; an unknown one counts as a pose."""
     return next((kind for kind in GoalKind if kind.value == value), GoalKind.POSE)
 
 
 def _in_units(
     linear: Array, angular: Array, settings: Mapping[str, Setting]
 ) -> tuple[Array, Array]:
-    """A twist as the node takes it: in m/s and rad/s, or as shares of its full speeds."""
+    """Return a twist in the node's units: m/s and rad/s, or fractions of its full speeds."""
     unit = settings.get('command_in_type')
     if unit is None or unit.value != 'unitless':
         return linear, angular
     full = (settings[name].value for name in ('scale.linear', 'scale.rotational'))
-    shares = (
+    fractions = (
         np.asarray(v) / speed if speed else np.zeros(3)
         for v, speed in zip((linear, angular), full, strict=True)
     )
-    first, second = (share / max(1.0, np.abs(share).max()) for share in shares)
+    first, second = (vector / max(1.0, np.abs(vector).max()) for vector in fractions)
     return first, second

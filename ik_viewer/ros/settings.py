@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings made of ROS parameters and their descriptors, and back.
+"""Conversions between ROS parameters, with their descriptors, and settings.
 
-The node's doubles and lists are typed dynamically, so that 500 does for 500.0; what a parameter
-is follows from its range, its choices and its value together.
+The node's doubles and lists have dynamic types, so that 500 is accepted for 500.0. So the type of
+a setting follows from range, choices and value together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNBOUNDED = (-math.inf, math.inf)
 
 
 def setting_of(descriptor: ParameterDescriptor, value: Any) -> Setting:
-    """A setting, from what describes a parameter and the message of its value."""
+    """Return the setting of a parameter, from its descriptor and its value."""
     python = parameter_value_to_python(value)
     choices, static = _constraints(descriptor)
     kind = _kind(descriptor, python, choices)
@@ -39,7 +39,7 @@ def setting_of(descriptor: ParameterDescriptor, value: Any) -> Setting:
 
 
 def converted(kind: type, value: Any) -> Any:
-    """A parameter's value in the type of its setting; as it is where it can't be that."""
+    """Return a parameter's value in the type of its setting; unchanged if that fails."""
     try:
         return _CONVERTERS[kind](value)
     except (TypeError, ValueError):
@@ -49,7 +49,7 @@ def converted(kind: type, value: Any) -> Any:
 def parameters_of(
     values: Mapping[str, Any], settings: Mapping[str, Setting]
 ) -> list[ParameterMessage]:
-    """The messages that set these values; an empty list of names is one empty name."""
+    """Return the messages that set these values; an empty list of names becomes ['']."""
     messages = []
     for name, value in values.items():
         setting = settings.get(name)
@@ -85,7 +85,7 @@ def _bounds(descriptor: ParameterDescriptor) -> tuple[float, float]:
 
 
 def _constraints(descriptor: ParameterDescriptor) -> tuple[tuple[str, ...], bool]:
-    """The choices, and whether it is static."""
+    """Return the choices of a parameter, and whether it is static."""
     parts = descriptor.additional_constraints.split('; ')
     choices = next((part[len(CHOICES) :] for part in parts if part.startswith(CHOICES)), '')
     return tuple(choices.split(', ')) if choices else (), STATIC in parts

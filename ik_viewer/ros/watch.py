@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listening to the node: its status, the goals in force, the robot, its joints and solution."""
+"""The subscriptions to the node: status, goals, robot, joints and solution."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ from .connection import Latest
 from .messages import Status, goals_of, status_of, take_positions
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Joint states read in each frame: several drivers may publish them.
 PUBLISHERS = 10
-"""Joint states that are looked at of those that came in a frame: there may be several drivers."""
 
 
 class Watch:
-    """Listens to a node by its full name; `status` and `goals` are the last that came.
+    """Reads the topics of a node, given by its full name.
 
-    `q` (n,) is what joint_states says of the robot: what is commanded with the node's output
-    joint_state, what is measured with the others. `solution` (n,) is None until there is one.
-    `on_status` is called with each status, `on_robot` with each description.
+    on_status : called with each status
+    on_robot : called with each description
+
+    `status`, `goals` : the last ones received
+    `q` : (n,) of joint_states: commanded with the node's output joint_state, else measured
+    `solution` : (n,), None until there is one
     """
 
     def __init__(
@@ -55,15 +58,15 @@ class Watch:
         self._is_new = False
 
     def forget(self) -> None:
-        """The node is gone."""
+        """Reset the state, since the node is gone."""
         self.status, self.goals, self.solution = Status(), [], None
 
     def begin(self, robot: Robot) -> None:
-        """Begin with this robot."""
+        """Read the joints of this robot from now on."""
         self._robot, self.q, self.solution = robot, robot.middle_configuration.copy(), None
 
-    def look(self) -> bool:
-        """Handle the messages that came; return whether there were any since the last time."""
+    def poll(self) -> bool:
+        """Read the joint states; return whether any message has arrived since the last call."""
         states, solutions = self._states.take(), self._solutions.take()
         is_new, self._is_new = self._is_new or bool(states or solutions), False
         if self._robot is not None:
@@ -82,7 +85,7 @@ class Watch:
 
 
 def _filled(messages: list[JointState], robot: Robot, q: Array) -> Array:
-    """Joint values of messages, the last one wins; q (n,) where none has any."""
+    """Return q (n,) updated by the messages, in their order."""
     filled = q.copy()
     for message in messages:
         take_positions(message, robot, filled)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ik_core.chunks import checked_threads, chunk_ends, share_out
+from ik_core.chunks import checked_threads, chunk_ends, parallel_for
 from ik_core.exceptions import InvalidOption
 
 
@@ -24,7 +24,7 @@ def test_everything_is_done_once(count, chunk, threads, least):
 
         return do
 
-    share_out(count, chunk, threads, worker, least=min(chunk, least))
+    parallel_for(count, chunk, threads, worker, least=min(chunk, least))
     assert sorted(done) == list(range(count))
 
 
@@ -42,7 +42,7 @@ def test_every_thread_has_a_worker_of_its_own_made_where_it_works():
 
         return do
 
-    share_out(7, 1, 2, worker)
+    parallel_for(7, 1, 2, worker)
     here = threading.current_thread()
     assert made[0] is here
     assert made[1] is not here
@@ -51,9 +51,9 @@ def test_every_thread_has_a_worker_of_its_own_made_where_it_works():
 
 def test_no_more_workers_than_chunks():
     made = []
-    share_out(20, 10, 8, lambda k: made.append(k) or (lambda first, last: None))
+    parallel_for(20, 10, 8, lambda k: made.append(k) or (lambda first, last: None))
     assert sorted(made) == [0, 1]
-    share_out(0, 10, 8, lambda k: pytest.fail('nothing is to be done'))
+    parallel_for(0, 10, 8, lambda k: pytest.fail('nothing is to be done'))
 
 
 @pytest.mark.parametrize('least', [None, 2])
@@ -73,7 +73,7 @@ def test_progress_rises_and_never_says_more_than_is_done(threads, least):
         with lock:
             said.append((so_far, done[0], count))
 
-    share_out(203, 10, threads, worker, progress, least=least)
+    parallel_for(203, 10, threads, worker, progress, least=least)
     assert [s[0] for s in said] == sorted(s[0] for s in said)
     assert all(so_far <= truth <= count == 203 for so_far, truth, count in said)
 
@@ -95,7 +95,7 @@ def test_what_a_worker_raises_ends_all(bad):
 
     before = threading.active_count()
     with pytest.raises(RuntimeError, match='stop'):
-        share_out(100_000, 1, 2, worker)
+        parallel_for(100_000, 1, 2, worker)
     assert threading.active_count() == before
     assert len(done) < 50_000
 
@@ -116,7 +116,7 @@ def test_an_error_ends_other_threads_within_a_chunk_that_is_done_in_parts():
 
     before = threading.active_count()
     with pytest.raises(RuntimeError, match='stop'):
-        share_out(2, 1, 2, worker)
+        parallel_for(2, 1, 2, worker)
     assert threading.active_count() == before
 
 
@@ -135,7 +135,7 @@ def test_what_comes_while_threads_are_started_ends_those_that_were(monkeypatch, 
 
     monkeypatch.setattr(threading.Thread, 'start', fails_at_the_second)
     with pytest.raises(error):
-        share_out(10_000, 1, 3, worker)
+        parallel_for(10_000, 1, 3, worker)
     assert not started[0].is_alive()
     assert len(done) < 5_000
 

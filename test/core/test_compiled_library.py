@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled library: every kernel that Python calls is in it, and its refusals have words."""
+"""The compiled library: it has all entries, and its refusals have words."""
 
-import importlib
-import inspect
 import json
 import os
 import pickle
-import pkgutil
 import shutil
 import subprocess
 import types
@@ -16,18 +13,14 @@ import pytest
 from support.fresh_python import run
 from support.places import ROOT
 
-import ik_core
-import ik_node
 from ik_core.kernels import jit, library
-from ik_core.kernels.entries import ENTRIES
+from ik_core.kernels.signatures import entries
+from ik_core.kernels.signatures import letters as signature_letters
+from ik_core.optim.loop import method_loop
+from ik_core.solvers.bfgs import Bfgs
 
 needs_library = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
 KERNELS = ROOT / 'ik_core' / 'kernels'
-
-PASSED_ON = {
-    'optim.dogbox:start', 'optim.dogbox:step', 'optim.loop:call_start', 'optim.loop:call_step',
-}  # fmt: skip
-"""Kernels that Python gives to `method_loop` and does not call."""
 
 REPORT = """
 from ik_core.kernels import library
@@ -39,85 +32,44 @@ print(library.BACKEND, 'numba' in sys.modules, library.BACKEND_REASON)
 """
 
 
-# --- the table -----------------------------------------------------------------------------------
-
-
-def codes(code):
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, types.CodeType):
-            yield from codes(one)
-
-
-def functions_of(module):
-    """All functions and methods of a module that are no kernels."""
-    for value in vars(module).values():
-        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
-            yield value
-        elif isinstance(value, type) and value.__module__ == module.__name__:
-            for one in vars(value).values():
-                one = one.fget if isinstance(one, property) else getattr(one, '__func__', one)
-                if isinstance(one, types.FunctionType):
-                    yield one
-
-
-def kernel_of(value):
-    found = library.KERNELS.get(value) if isinstance(value, types.BuiltinFunctionType) else value
-    return found if isinstance(found, jit.Kernel) else None
-
-
-def kernels_named_by(function):
-    """The kernels that a function reads: as globals, or in modules that are."""
-    for code in codes(inspect.unwrap(function).__code__):
-        for name in code.co_names:
-            value = function.__globals__.get(name)
-            values = [value]
-            if isinstance(value, types.ModuleType) and value.__name__.startswith('ik_core.'):
-                values = [vars(value).get(member) for member in code.co_names]
-            yield from filter(None, map(kernel_of, values))
-
-
-def modules_of(*packages):
-    for package in packages:
-        for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
-            if '__main__' not in found.name:
-                try:
-                    yield importlib.import_module(found.name)
-                except ImportError:  # ROS, or a plotting library
-                    continue
-
-
-@pytest.mark.skipif(not jit.COMPILED, reason='without numba kernels are plain functions')
-def test_every_kernel_that_python_names_is_in_the_table():
-    missing, seen = {}, set()
-    templates = {'_run', '_step', 'step', 'descend', 'back_track', '_solve_batch'}
-    for module in modules_of(ik_core, ik_node):
-        for function in functions_of(module):
-            if function.__name__ in templates and function.__module__.startswith('ik_core.'):
-                continue  # a template of kernels
-            for kernel in kernels_named_by(function):
-                path = f'{kernel.__module__[8:]}:{kernel.__qualname__}'
-                seen.add(path)
-                if path not in ENTRIES and path not in PASSED_ON:
-                    missing[path] = f'{function.__module__}.{function.__qualname__}'
-    assert not missing
-    assert {'solvers.damped_search.run:solve', 'tracking.governor:advance'} <= seen
-
-
-def test_every_entry_names_a_kernel():
-    assert len({entry.name for entry in ENTRIES.values()}) == len(ENTRIES)
-    for path, entry in ENTRIES.items():
-        source = jit.source_of(entry.kernel())
-        assert f'{source.__module__}:{source.__qualname__}' == f'ik_core.{path}'
+# --- entries -------------------------------------------------------------------------------------
 
 
 @needs_library
-def test_every_entry_of_this_processor_is_in_the_library():
-    for entry in ENTRIES.values():
-        kernel = entry.kernel()
-        is_builtin = isinstance(kernel, types.BuiltinFunctionType)
-        there = is_builtin or library.builtin_of(kernel) is not None
-        assert there or entry.lanes not in (0, library.lanes()), entry.path
+def test_library_has_all_entries_of_its_lanes_with_their_signatures():
+    table = library._LIBRARY.rows
+    wanted = {e.symbol: e for e in entries() if e.lanes in (0, library.lanes())}
+    assert wanted.keys() <= table.keys()
+    assert {'ik_solve', 'ik_run_bfgs_free', 'ik_solve_batch_4'} <= {e.symbol for e in entries()}
+    for symbol, entry in wanted.items():
+        kernel = library.KERNELS.get(entry.kernel, entry.kernel)
+        assert isinstance(library.builtin_of(kernel), types.BuiltinFunctionType), symbol
+        assert table[symbol][:2] == signature_letters(kernel)
+
+
+@needs_library
+def test_kernel_of_a_user_never_runs_code_of_the_library():
+    @jit.kernel(entry='ik_is_within')
+    def is_within(a: float, b: float, c: float, d: float) -> bool:
+        return True
+
+    def step(search):
+        return False
+
+    assert isinstance(is_within, jit.Kernel)
+    assert library.builtin_of(is_within) is None
+    own = method_loop('bfgs', Bfgs.start, jit.kernel(step))
+    assert library.builtin_of(own) is None
+    assert library.builtin_of(method_loop('bfgs', Bfgs.start, Bfgs.step)) is not None
+
+
+@needs_library
+def test_subclass_of_a_solver_runs_in_the_library():
+    class Mine(Bfgs):
+        pass
+
+    (loop, *_) = (make() for make in Mine.loops().values())
+    assert library.builtin_of(loop) is not None
 
 
 # --- calls ---------------------------------------------------------------------------------------
@@ -283,7 +235,7 @@ import hashlib, json, sys
 import numpy as np
 import ik_core as ik
 from ik_core.kernels import library
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from support import robots
 
 def digest(*values):

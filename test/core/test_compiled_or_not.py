@@ -61,3 +61,31 @@ def test_without_numba_a_kernel_is_the_plain_function():
     )
     assert run(code, IK_KERNELS='off') == 'False True'
     assert run(code.split('\n', 1)[1], NUMBA_DISABLE_JIT='1') == 'False True'
+
+
+@needs_numba
+def test_a_long_compilation_is_reported_at_a_terminal():
+    code = """
+import io, sys, threading
+from ik_core.kernels import numba_backend
+
+class Terminal(io.StringIO):
+    written = threading.Event()
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.written.set()
+        return super().write(text)
+
+numba_backend.REPORTED_AFTER = 0.0
+sys.stderr = Terminal()
+with numba_backend.reported('run_new'):
+    Terminal.written.wait(60.0)
+said, sys.stderr = sys.stderr.getvalue(), io.StringIO()
+with numba_backend.reported('run_new'):
+    assert threading.active_count() == 1  # nothing waits to report
+print(said)
+"""
+    assert run(code).startswith('ik: numba compiles run_new, once')

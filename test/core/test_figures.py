@@ -17,7 +17,7 @@ from benchmark import PAPERS, runner, solve
 from benchmark.results import read_csv
 from ik_core.cli.main import main
 from ik_core.exceptions import InvalidOption
-from ik_core.figures import COLOURS, LOOKS, draw_file, new_figure, nth_style, styled
+from ik_core.figures import COLOURS, LOOKS, draw_file, line_style, new_figure, nth_style, styled
 from ik_core.reachability import figure as slices
 from ik_core.reachability.cloud import reach_cloud
 from ik_core.reachability.figure3d import draw_workspace
@@ -208,6 +208,13 @@ def test_methods_differ_and_so_do_the_things_without_a_look():
     assert len(set(LOOKS.values())) == len(LOOKS)
     looks = [tuple(nth_style(i).values()) for i in range(4 * len(COLOURS))]
     assert len(set(looks)) == len(looks)
+
+
+def test_a_solver_of_another_package_has_a_look_of_its_own():
+    look = tuple(line_style('gauss_newton').values())
+    assert look not in LOOKS.values()
+    assert look == tuple(line_style('gauss_newton').values())
+    assert tuple(line_style('sqp').values()) == LOOKS['sqp']
 
 
 def test_the_same_figure_is_the_same_file(tmp_path):

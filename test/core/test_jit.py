@@ -27,7 +27,7 @@ def names_read(function):
 def is_kernel(node):
     names = 'kernel', 'inline_kernel'
     return isinstance(node, ast.FunctionDef) and any(
-        isinstance(d, ast.Name) and d.id in names for d in node.decorator_list
+        getattr(getattr(d, 'func', d), 'id', '') in names for d in node.decorator_list
     )
 
 
@@ -112,8 +112,8 @@ def between(x):
 def top(x):
     return between(x) + apart(1)
 
-changed = variant(top, 'by_two', {one: two})
-kept = variant(top, 'by_two', {two: one})
+changed = substitute(top, 'by_two', {one: two})
+kept = substitute(top, 'by_two', {two: one})
 """
 
 USE_VARIANTS = """

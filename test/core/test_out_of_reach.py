@@ -37,7 +37,7 @@ def test_a_goal_that_forward_kinematics_reaches_is_never_proved_to_be_out_of_rea
     robot = shipped(name)
     for seed in range(60):
         problem = ik.IkProblem(robot, goals_of(robot, np.random.default_rng(seed)))
-        assert problem.why_out_of_reach(problem.points) == '', seed
+        assert problem.missed.why_out_of_reach(problem.points, 1e-5) == '', seed
 
 
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'arm5'])
@@ -59,7 +59,7 @@ def test_a_box_as_large_as_what_is_missed_is_in_reach():
     tip, target = robot.tips()[0], [1.5, 0.0, 0.4]
     for box, proved in ((0.0, True), (1.5, False)):
         problem = ik.IkProblem(robot, [ik.PositionTask(tip, target, box=box)])
-        assert bool(problem.why_out_of_reach(problem.points)) is proved
+        assert bool(problem.missed.why_out_of_reach(problem.points, 1e-5)) is proved
 
 
 @pytest.mark.parametrize('restarts', [0, 1, 20])
@@ -100,7 +100,7 @@ def test_at_the_edge_of_the_reach_closest_is_a_minimum(name):
         goal = make(tip)
         goal.set_target(at)
         problem = ik.IkProblem(robot, [goal])
-        centres, radii = problem.reach
+        centres, radii = problem.missed.reach
         way = at[:3, 3] - centres[0]
         at[:3, 3] = centres[0] + radii[0] * rng.uniform(0.9, 1.1) * way / np.linalg.norm(way)
         goal.set_target(at)

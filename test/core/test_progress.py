@@ -96,3 +96,11 @@ def test_an_interrupted_line_is_left(terminal):
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_nothing_is_shown_in_a_quiet_context(terminal):
+    with progress.quiet():
+        assert list(bar('ab', 'hidden')) == list('ab')
+    assert terminal.lines == []
+    assert list(bar('ab', 'shown')) == list('ab')
+    assert terminal.lines

@@ -2,6 +2,7 @@
 """The public names of ik_core: the same in the code and on the API pages, each in one place."""
 
 import dataclasses
+import importlib
 import re
 import types
 import typing
@@ -11,7 +12,8 @@ from support.fresh_python import run
 from support.places import ROOT
 
 import ik_core as ik
-from ik_core.solvers import DEFAULT_SOLVER
+import ik_viewer
+from ik_core.solvers import DEFAULT_SOLVER, Solver
 from ik_core.solvers.names import AllSolutionsOptions, BatchOptions
 
 FOLDER = ROOT / 'docs' / 'api'
@@ -24,7 +26,7 @@ def exported():
     """{module: its public names}, those on top left out of the others."""
     on_top = set(ik.__all__) - set(MODULES)
     names = {module: set(getattr(ik, module).__all__) - on_top for module in MODULES}
-    return {'ik': on_top, **names}
+    return {'ik': on_top, **names, 'ik_viewer': set(ik_viewer.__all__)}
 
 
 def listed():
@@ -63,7 +65,7 @@ def test_the_pages_describe_every_public_name_once_in_its_module():
 
 
 def test_the_names_on_top_are_few_and_the_rest_is_in_modules():
-    assert len(exported()['ik'] - {'__version__'}) <= 32
+    assert len(exported()['ik'] - {'__version__'}) <= 34
     for module in MODULES:
         assert isinstance(getattr(ik, module), types.ModuleType)
 
@@ -97,6 +99,13 @@ def test_a_module_is_an_attribute_before_anything_has_imported_it(name):
 
 
 def test_names_for_type_checkers_are_those_of_the_solvers():
+    files = (ROOT / 'ik_core' / 'solvers').glob('*.py')
+    modules = [importlib.import_module(f'ik_core.solvers.{file.stem}') for file in files]
+    kinds = {
+        kind for module in modules for kind in vars(module).values() if isinstance(kind, type)
+    }
+    own = {kind for kind in kinds if issubclass(kind, Solver) and hasattr(kind, 'name')}
+    assert {kind.name: kind for kind in own} == ik.SOLVERS
     assert typing.get_args(ik.solvers.SolverName) == tuple(ik.SOLVERS)
     presets = {name for kind in ik.SOLVERS.values() for name in kind.presets}
     assert set(typing.get_args(ik.solvers.PresetName)) == presets

@@ -25,7 +25,7 @@ from ik_core.tracking.instructions import Brake, SetGoal
 from ik_core.tracking.recording import Recorder, read_recording, replay
 from ik_node.outputs.joint_rows import JointRows
 from ik_node.parameters.node_options import Limits
-from ik_node.robot_model import Begin, Model
+from ik_node.robot_model import Model, Restart
 
 NAMES = ('f1', 'f2', 'f3')
 LONG = 4000  # ticks
@@ -130,7 +130,7 @@ def act(bench, random, changes_limits):
     elif what == 7:
         model.set_parameters(parameters_of(random))
     elif model.at_rest:
-        model.apply(Begin(model.q, {}))
+        model.apply(Restart(model.q, {}))
 
 
 def test_a_tick_skipped_while_a_stop_is_asked_for_moves_no_joint():

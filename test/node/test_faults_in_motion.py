@@ -14,7 +14,7 @@ from support.node_harness import is_still
 from support.slide import assert_keeps_limits, at, go, rows, slide
 
 from ik_core.tracking import tick, tracker
-from ik_core.tracking.goal_solver import GoalSolver
+from ik_core.tracking.solution.goal_solver import GoalSolver
 from ik_node.outputs.commands import SerializedJointStateWriter
 
 

@@ -16,8 +16,8 @@ from ik_node.control_loop import ControlLoop
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.robot_description import Description
 from ik_node.inputs.tf_frames import TfFrames
-from ik_node.installation import Installation
 from ik_node.node import IkNode
+from ik_node.robot_swap import RobotSwap
 from ik_node.services.compute_ik import ComputeIk
 from ik_node.services.controls import Controls
 from ik_node.services.recording import RecordService
@@ -140,13 +140,13 @@ PARTS = [
     Controls,
     ComputeIk,
     TfFrames,
-    Installation,
+    RobotSwap,
 ]
 
 
 @pytest.mark.parametrize('part', PARTS, ids=lambda part: part.__name__)
 def test_what_one_part_raises_at_its_end_leaves_no_other_open(part, monkeypatch):
-    name = 'forget' if part is Installation else 'close'
+    name = 'forget' if part is RobotSwap else 'close'
     close = getattr(part, name)
     # which would close what is left open
     monkeypatch.setattr(IkNode, 'on_error', lambda *_: TransitionCallbackReturn.SUCCESS)

@@ -13,7 +13,7 @@ pytest.importorskip('rclpy')
 from ik_node import ticker as ticker_module
 from ik_node.counters import TickMeter
 from ik_node.ticker import (
-    LEAD_SHARE,
+    LEAD_FRACTION,
     LEAST_LEAD,
     MARGIN,
     MOST_LEAD,
@@ -105,7 +105,7 @@ def test_what_there_is_to_publish_is_worked_out_before_it_is_due(monkeypatch):
     for k in range(0, 7 * 19, 7):
         begin, prepare, step, until, due, published, rest = worker.calls[k : k + 7]
         assert (prepare, step, published, rest) == ('prepare', 'step', 'publish', 'rest')
-        assert until - LEAD_SHARE * period <= begin <= until - LEAST_LEAD
+        assert until - LEAD_FRACTION * period <= begin <= until - LEAST_LEAD
         assert due >= until, 'a later one where it took that long'
         assert (due - until) % period == 0
 
@@ -144,7 +144,7 @@ def test_the_lead_is_what_the_slowest_takes_within_bounds_and_forgets_it():
     assert lead.ns == MOST_LEAD
     short = Lead(1_000_000)
     short.learn(10**9)
-    assert short.ns == LEAD_SHARE * 1_000_000
+    assert short.ns == LEAD_FRACTION * 1_000_000
 
 
 def test_ticks_that_are_late_are_skipped_and_counted():

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 from support import imports
-from support.imports import cycles, import_graph, imported_names
+from support.imports import cycles, import_graph, imported_names, names_in_strings
 from support.places import ROOT
 from support.robots import python_path
 
@@ -29,10 +29,10 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'reachability', 'retargeting', 'motion', 'for_c'},
+        {'reachability', 'retargeting', 'motion', 'for_c', 'showing'},
         {'__init__'},
         {'cli'},
-        {'__main__'},
+        {'__main__', 'build'},
     ],
     'ik_node': [
         {
@@ -56,23 +56,35 @@ ORDERS = {
         {'inputs'},
         {'services'},
         {'control_loop'},
-        {'installation'},
+        {'robot_swap'},
         {'node'},
         {'run'},
         {'main'},
         {'tools', '__main__'},
     ],
     'ik_viewer': [
-        {'__init__', 'arm'},
+        {'arm'},
         {'presets'},
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
-        {'collisions', 'key_frames'},
+        {'collisions', 'key_frames', 'rerun_file'},
         {'parts'},
-        {'view', 'main', 'linkage'},
+        {'__init__', 'view', 'main', 'linkage', 'result'},
     ],
 }
+# The same within a folder of the core.
+TRACKING = [
+    {'governor', 'status', 'tracker_options'},
+    {'goals'},
+    {'solution'},
+    {'state'},
+    {'tick'},
+    {'instructions'},
+    {'observer'},
+    {'tracker'},
+    {'recording', '__init__'},
+]
 FLOORS = {
     (package, room): floor
     for package, order in ORDERS.items()
@@ -80,6 +92,9 @@ FLOORS = {
     for room in rooms
 }
 PACKAGES = ('ik_core', 'ik_node', 'ik_viewer', 'benchmark')
+
+# `ik.show` and `Motion.to_rerun` import the viewer by name when they are called.
+DRAWN_ABOVE = {CORE / 'showing.py', CORE / 'robot' / 'motion.py'}
 
 MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'trajectory_msgs',
             'visualization_msgs', 'diagnostic_msgs', 'lifecycle_msgs', 'rcl_interfaces',
@@ -95,8 +110,12 @@ def sources(*packages):
 
 @cache
 def graph_of_all():
-    """Which file imports which."""
-    return import_graph(ROOT, *PACKAGES)
+    """Which file imports which, without what the core starts of packages above when called."""
+    graph = import_graph(ROOT, *PACKAGES)
+    for path in graph:
+        if room_of(path) == ('ik_core', 'cli') or path in DRAWN_ABOVE:
+            graph[path] = {other for other in graph[path] if room_of(other)[0] == 'ik_core'}
+    return graph
 
 
 def imports_of(path):
@@ -106,6 +125,8 @@ def imports_of(path):
 def room_of(path):
     """(package, room): of a file below no folder, its own name."""
     package, room, *_ = path.relative_to(ROOT).with_suffix('').parts
+    if path == CORE / 'kernels' / 'build.py':  # a program, which compiles the whole package
+        room = 'build'
     return package, room
 
 
@@ -148,6 +169,27 @@ def test_the_scan_sees_imports_of_all_forms(tmp_path):
     } <= found
 
 
+def test_the_scan_sees_modules_in_text(tmp_path):
+    write(
+        tmp_path,
+        core__solvers__run='',
+        core__robot='',
+        core__tasks__sample="""'Of core.solvers.run.'
+from importlib import import_module
+import_module('core.robot')
+import_module('..solvers.run', __package__)
+""",
+        core__tasks__tables="TABLE = {'solvers.run:solve': 'ii', 'robot': 'core', 'a.py': '.run'}",
+        core__tasks__commands="('python', '-m', 'core.solvers.run')",
+    )
+
+    def found(name):
+        return set(names_in_strings(tmp_path / 'core' / 'tasks' / f'{name}.py', tmp_path))
+
+    assert found('sample') == {'core.robot', 'core.solvers.run'}
+    assert found('tables') == found('commands') == {'core.solvers.run'}
+
+
 @pytest.mark.parametrize(
     'back',
     [
@@ -158,6 +200,9 @@ def test_the_scan_sees_imports_of_all_forms(tmp_path):
         'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..rooms.a import Thing',
         'def late():\n    from ..rooms.a import thing',
         'class C:\n    def late(self):\n        from ..rooms import a',
+        'import importlib\ndef late():\n    importlib.import_module("core.rooms.a")',
+        'from importlib import import_module\nimport_module("..rooms.a", __package__)',
+        'TABLE = {"rooms.a:thing": "ii"}',
     ],
 )
 def test_a_planted_cycle_is_found(tmp_path, back):
@@ -192,6 +237,18 @@ def test_imports_of_the_core_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
 
 
+@sources('ik_core/tracking')
+def test_imports_of_the_tracker_point_from_the_solution_to_goals_and_governor(path):
+    floors = {room: floor for floor, rooms in enumerate(TRACKING) for room in rooms}
+    rooms = {
+        other: other.relative_to(CORE / 'tracking').with_suffix('').parts[0]
+        for other in [path, *graph_of_all()[path]]
+        if other.is_relative_to(CORE / 'tracking')
+    }
+    own = rooms.pop(path)
+    assert [room for room in rooms.values() if room != own and floors[room] >= floors[own]] == []
+
+
 @sources('ik_node')
 def test_imports_of_the_node_point_one_way(path):
     assert [str(other.relative_to(ROOT)) for other in breaches(path)] == []
@@ -204,7 +261,9 @@ def test_imports_of_the_viewer_point_one_way(path):
 
 @sources('ik_core')
 def test_the_core_knows_neither_ros_nor_the_node_nor_the_viewer(path):
-    names = {name.split('.')[0] for name in imports_of(path)}
+    starts_programs = room_of(path)[1] == 'cli' or path in DRAWN_ABOVE
+    named = () if starts_programs else names_in_strings(path, ROOT)
+    names = {name.split('.')[0] for name in (*imports_of(path), *named)}
     assert not names & {*MESSAGES, 'ik_node', 'ik_viewer'}
 
 

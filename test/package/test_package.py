@@ -54,6 +54,7 @@ UNDECLARED = {
     'pinocchio',
     'numba',
     'llvmlite',  # comes with numba
+    'rerun',
     'viser',
     'coal',  # optional, for `ik check`
     'trimesh',  # comes with viser
@@ -415,7 +416,8 @@ def test_the_header_for_c_is_made_without_what_only_programs_need():
     )
     done = run(sys.executable, '-c', code, cwd=ROOT, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
-    assert 'int ik_solve(struct ik_solve_call *);' in done.stdout
+    for name in ('ik_solve', 'ik_run_sqp_free', 'ik_governor_advance'):
+        assert f'int {name}(struct {name}_call *);' in done.stdout
 
 
 def test_a_report_of_progress_is_one_write():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of docs/develop/recipes.md, followed to the letter in a copy of the sources."""
+"""The recipes for developers, followed to the letter in a copy of the sources."""
 
 import re
+import shlex
+import shutil
 import sys
 import textwrap
 
@@ -10,18 +12,40 @@ from support.installed_tree import ROOT, copy_tree, run
 from support.robots import python_path
 
 pytestmark = pytest.mark.thorough
-PAGE = (ROOT / 'docs' / 'develop' / 'recipes.md').read_text(encoding='utf-8')
+PAGES = [ROOT / 'CONTRIBUTING.md', *sorted(ROOT.glob('docs/**/*.md'))]
+UNRELATED = ('.git', '.venv*', '.*_cache', '__pycache__', 'build', 'install', 'log', '*.egg-info')
 SOLVERS = 'ik_core/solvers/__init__.py'
 NAMES = 'ik_core/solvers/names.py'
 EXAMPLES = 'test/support/task_examples.py'
 
 
+def text_of(recipe):
+    """The section of that name, on whichever page it is."""
+    heading = f'## Recipe: {recipe}\n'
+    (page,) = (text for page in PAGES if heading in (text := page.read_text(encoding='utf-8')))
+    return page.partition(heading)[2].partition('\n## ')[0]
+
+
 def blocks(recipe):
     """The code blocks of a recipe, in order, as they would be pasted."""
-    _, _, section = PAGE.partition(f'## Recipe: {recipe}\n')
-    section = section.partition('\n## ')[0]
-    found = re.findall(r'^ *```python\n(.*?)^ *```$', section, re.DOTALL | re.MULTILINE)
+    found = re.findall(r'^ *```python\n(.*?)^ *```$', text_of(recipe), re.DOTALL | re.MULTILINE)
     return [textwrap.dedent(block) for block in found]
+
+
+def commands(recipe):
+    """The commands of a recipe, in order."""
+    return re.findall(r'^    (\.venv/bin/python .*)$', text_of(recipe), re.MULTILINE)
+
+
+def enter(tree, command, **environment):
+    """What a command of a recipe prints, or writes into the file that `>` names."""
+    line, _, target = command.partition(' > ')
+    words = shlex.split(line, comments=True)
+    done = run(sys.executable, *words[1:], cwd=tree, PYTHONPATH=python_path(tree), **environment)
+    assert done.returncode == 0, f'{command}\n{done.stdout}{done.stderr}'
+    if target:
+        (tree / target).write_text(done.stdout, encoding='utf-8')
+    return done.stdout
 
 
 def edit(path, before, addition):
@@ -49,10 +73,7 @@ def tree(tmp_path):
 
 def python(tree, *arguments):
     """What Python prints in the tree; without numba, which would compile all of it anew."""
-    environment = {'PYTHONPATH': python_path(tree), 'NUMBA_DISABLE_JIT': '1'}
-    done = run(sys.executable, *arguments, cwd=tree, **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return enter(tree, shlex.join(['python', *arguments]), NUMBA_DISABLE_JIT='1')
 
 
 def contract(tree, name):
@@ -62,20 +83,44 @@ def contract(tree, name):
     assert 'passed' in python(tree, '-m', 'pytest', *options[:-1], 'test/docs/test_api_pages.py')
 
 
-def test_a_solver_in_four_files(tree):
-    pytest.importorskip('rclpy')
-    method, registry, name = blocks('a new solver')
-    (tree / 'ik_core/solvers/gauss_newton.py').write_text(method)
-    line, entry = registry.splitlines(keepends=True)
+def paste_solver(tree):
+    """One file and two lines."""
+    method, line, name = blocks('a new solver')
+    (tree / 'ik_core/solvers/gauss_newton.py').write_text(method, encoding='utf-8')
     edit(tree / SOLVERS, 'from .jacobian_transpose', line)
-    edit(tree / SOLVERS, "'trust_region'", entry)
     edit(tree / NAMES, "'trust_region'", name.splitlines(keepends=True)[1])
-    python(tree, '-m', 'pytest', '-q', 'test/docs/test_api_pages.py', '-k', 'type_checkers')
-    yaml = python(tree, '-m', 'ik_node.parameters.describe')
-    assert 'gauss_newton.max_step: 0.5' in yaml
+
+
+def test_a_solver_runs_as_plain_python(tree):
+    paste_solver(tree)
     goal = ('--xyz', '0.4', '0.2', '0.5', '--rpy', '3.1', '0', '0')
     said = python(tree, '-m', 'ik_core', 'solve', 'panda', *goal, '--solver', 'gauss_newton')
     assert 'all goals are reached' in said
+
+
+def test_the_recipe_of_a_solver_does_what_it_announces(tmp_path):
+    """Each of its commands, also the one that compiles the method."""
+    pytest.importorskip('rclpy')
+    pytest.importorskip('matplotlib')
+    tree, missing = tmp_path / 'source', shutil.ignore_patterns(*UNRELATED)
+    shutil.copytree(ROOT, tree, ignore=missing)
+    paste_solver(tree)
+    said = {command: enter(tree, command) for command in commands('a new solver')}
+    assert len(said) == 7
+
+    def answers(part):
+        return next(answer for command, answer in said.items() if part in command)
+
+    assert 'gauss_newton.max_step: 0.5' in (tree / 'config/ik_node.yaml').read_text()
+    assert '### `gauss_newton`' in (tree / 'docs/interface.md').read_text()
+    library = next((tree / 'ik_core/kernels').glob('ik-*.so')).read_bytes()
+    assert b'ik_run_gauss_newton' in library
+    assert 'all goals are reached' in answers('ik_core solve')
+    assert ',gauss_newton,' in (tree / 'build/figures/convergence.csv').read_text()
+    assert (tree / 'build/figures/convergence.svg').is_file()
+    passed = re.search(r'(\d+) passed', answers('-k gauss_newton'))
+    assert passed
+    assert int(passed[1]) > 20
 
 
 def test_a_task_in_five_files(tree):

@@ -19,9 +19,9 @@ from typing import Any
 
 from ik_core.optim.search import Budget
 from ik_core.tracking import tick
-from ik_core.tracking.goal_solver import GoalSolver
-from ik_core.tracking.joint_motion import JointMotion
-from ik_core.tracking.rest_posture import RestPosture
+from ik_core.tracking.governor.joint_motion import JointMotion
+from ik_core.tracking.solution.goal_solver import GoalSolver
+from ik_core.tracking.solution.rest_posture import RestPosture
 from ik_node.control_loop import ControlLoop
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import FeedbackMonitor
@@ -34,7 +34,7 @@ AGAIN = 0.7
 """and of the calls after one that raised."""
 PLACES: list[tuple[Any, str]] = [
     (GoalSolver, 'follow'),
-    (GoalSolver, 'follow_closely'),
+    (GoalSolver, 'follow_step'),
     (GoalSolver, 'begin_tick'),
     (RestPosture, 'step'),
     (JointMotion, 'follow'),

@@ -428,8 +428,8 @@ class Tracked:
             clock=lambda: 0.0,
         )
         state: Any = tracker._state
-        solving = ('follow', 'follow_closely', 'begin_tick', 'is_solved')
-        moving = [(state.leading, 'keep_step'), (state.motion, 'follow')]
+        solving = ('follow', 'follow_step', 'begin_tick', 'is_solved')
+        moving = [(state.step_following, 'keep_step'), (state.motion, 'follow')]
         places = [(state.monitor, 'errors'), *moving]
         for owner, name in [*places, *((state.solver, name) for name in solving)]:
             setattr(owner, name, self._failing(getattr(owner, name)))

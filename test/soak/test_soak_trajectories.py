@@ -14,7 +14,7 @@ from support.node_harness import URDF, load
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from ik_node.clocks import Moment
 from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
 from soak import trajectories

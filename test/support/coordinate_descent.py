@@ -4,10 +4,8 @@
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ik_core.solvers.coordinate_sweep import (
-    chordal_cost,
-)
-from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent, sweep_plan
+from ik_core.solvers.coordinate_sweep import chordal_cost
+from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent
 from support import robots
 from support.stepping import Unstopped
 
@@ -39,4 +37,5 @@ def own_cost(problem, x):
 
 
 def plan_of(problem, **options):
-    return sweep_plan(problem, CyclicCoordinateDescent(**options).options)
+    """The record with the plan of a sweep."""
+    return CyclicCoordinateDescent(**options).workspace(problem).own

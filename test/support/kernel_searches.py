@@ -11,7 +11,7 @@ import ik_core as ik
 from ik_core import IkProblem
 from ik_core.kernels.jit import kernel
 from ik_core.optim.evaluation import differentiate_here, evaluate_here
-from ik_core.optim.layouts import search_at
+from ik_core.optim.layouts import METHOD, search_at
 from ik_core.optim.search import SearchOptions
 from ik_core.optim.workspace import MethodWorkspace
 from ik_core.tasks.base import Task
@@ -26,11 +26,11 @@ def evaluate_all(address):
 
 
 class StandingSearch:
-    """The record of a search for a problem, standing at x (n,); `own` are the method's options."""
+    """A search for a problem, standing at x (n,), of a method with a record of this layout."""
 
-    def __init__(self, problem, x, own=()):
-        self.problem = problem
-        self.workspace = MethodWorkspace(problem, SearchOptions(), 'standing', None, None, own)
+    def __init__(self, problem, x, layout=METHOD, options=None):
+        self.problem, options = problem, options or SearchOptions()
+        self.workspace = MethodWorkspace(problem, options, None, layout)
         q = problem.default_configuration
         q[problem.variables] = x
         self.workspace.load(q)
@@ -42,6 +42,11 @@ class StandingSearch:
     def record(self):
         """Its fields by their names."""
         return self.workspace.search
+
+    @property
+    def own(self):
+        """Fields of the method's record by their names."""
+        return self.workspace.own
 
     @property
     def address(self):

@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.motion_limits import MotionLimits
-from ik_core.tracking.steps import DDQ, DQ, MEAN
+from ik_core.tracking.governor.joint_table import DDQ, DQ, MEAN
+from ik_core.tracking.governor.motion_limits import MotionLimits
 
 EASY = 1 + 1e-9  # what rounding may add to a limit
 

@@ -15,7 +15,8 @@ class Hands:
 
     def __init__(self, page, client=1):
         self._page, self._client = page, client
-        browser = SimpleNamespace(camera=SimpleNamespace(), add_notification=lambda **_: None)
+        camera = SimpleNamespace(aspect=1.6)
+        browser = SimpleNamespace(camera=camera, add_notification=lambda **_: None)
         page.server._connected_clients[client] = browser
 
     def close(self):
@@ -24,7 +25,7 @@ class Hands:
 
     def widget(self, label):
         """The input of that label that is on the page."""
-        (found,) = [w for w in self.widgets() if w.label == label]
+        (found,) = [w for w in self.widgets() if getattr(w, 'label', None) == label]
         return found
 
     def widgets(self):

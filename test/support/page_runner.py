@@ -35,6 +35,8 @@ OPTIONAL = {
     'ik_viewer': 'viser',
 }
 """What pages import that is not installed everywhere, and what to look for."""
+DRAWING = {'ik.show(': 'viser', 'ik.plot(': 'matplotlib', '.to_rerun(': 'rerun'}
+"""Calls that need such packages."""
 QUICK = {'info', 'solve', 'check', 'linkage', 'retarget'}
 """Subcommands of `ik` that are run; the arguments of the others are parsed."""
 
@@ -71,6 +73,9 @@ def _run(page, block, names):
     for module in re.findall(r'^(?:import|from) (\w+)', block.text, re.M):
         if module in OPTIONAL and importlib.util.find_spec(OPTIONAL[module]) is None:
             raise Missing(OPTIONAL[module])
+    for call, module in DRAWING.items():
+        if call in block.text and importlib.util.find_spec(module) is None:
+            raise Missing(module)
     printed = io.StringIO()
     code = compile('\n' * block.line + block.text, page.name, 'exec')
     with contextlib.redirect_stdout(printed):

@@ -124,7 +124,7 @@ class World:
             self.health,
             None,
             self.goals,
-            SimpleNamespace(give=lambda model: None),
+            SimpleNamespace(pass_to=lambda model: None),
             self.states,
             SimpleNamespace(begin=lambda model: None),
             history,
@@ -157,7 +157,7 @@ class World:
     def show(self, robot):
         """Let the node move this robot."""
         self.model = Model(robot, self.parameters, self.motion.positions)
-        self.motion.show(self.model)
+        self.motion.set_model(self.model)
         self.states.open(self.model)
         self._running = False
         self._names = (*robot.joint_names, *robot.mimic_joints)[: self.q.size]

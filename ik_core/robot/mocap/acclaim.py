@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acclaim's files: the skeleton (ASF), and its motion (AMC), as CMU's motion capture has them.
+"""Acclaim files, as in CMU's motion capture database: the skeleton (ASF) and its motion (AMC).
 
-A bone with angles t turns its far end by M = Mp C R(t) C^-1, where Mp is what turns its parent, C
-the bone's `axis`, and R = Rz Ry Rx for the axis order XYZ; the end is M direction length from
-the parent's far end. Of the joint frames here, the one at a bone's near end is Mp C R(t), the one
-at its far end, which has the bone's name, is M: at rest all of these are parallel to the world.
+A bone with angles t rotates its far end by M = Mp C R(t) C^-1, where Mp is the rotation of its
+parent, C the bone's `axis`, and R = Rz Ry Rx for the axis order XYZ; the far end is at
+M direction length from the parent's far end. Here the joint frame at a bone's near end is
+Mp C R(t); the one at its far end, which has the bone's name, is M: at rest all of these are
+parallel to the world.
 """
 
 from __future__ import annotations
@@ -29,13 +30,10 @@ from .captured_skeleton import (
 from .text_lines import Lines, shown
 
 ROOT = 'root'
-INCH = 0.0254
-"""Lengths are inches, divided by `length` under `:units` (CMU: 0.45)."""
+INCH = 0.0254  # [m] lengths are inches, divided by `length` under `:units` (CMU: 0.45)
 
-AMC_RATE = 120.0
-"""The rate [Hz] of most of CMU's clips, whose AMC files carry none."""
+AMC_RATE = 120.0  # [Hz] of most of CMU's clips, whose AMC files contain no rate
 RATE_WORD = ':samples-per-second'
-"""The word for the frame rate in AMC files."""
 
 ROOT_CHANNELS = ('TX', 'TY', 'TZ', 'RX', 'RY', 'RZ')
 ANGLES = {'deg': math.pi / 180.0, 'rad': 1.0}
@@ -43,7 +41,7 @@ ANGLES = {'deg': math.pi / 180.0, 'rad': 1.0}
 
 @dataclass
 class Bone:
-    """A bone as the file has it; `line` is where it begins."""
+    """A bone as in the file; `line` is where it begins."""
 
     line: int
     name: str = ''
@@ -68,7 +66,9 @@ class Skeleton:
 
 
 def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> CapturedSkeleton:
-    """The figure of an ASF file; `scale` [m] per unit of length, by default as the file says.
+    """Read the skeleton of an ASF file.
+
+    scale : metres per unit of length, by default that of the file
 
     Raises MocapError.
     """
@@ -93,10 +93,11 @@ def read_skeleton(path: str | os.PathLike[str], scale: float | None = None) -> C
 def read_motion(
     path: str | os.PathLike[str], figure: CapturedSkeleton, period: float | None
 ) -> Motion:
-    """The motion of an AMC file, which moves the figure of its skeleton.
+    """Read the motion of an AMC file for its skeleton.
 
-    `period` [s] in place of the file's, which is AMC_RATE's where the file says none. Raises
-    MocapError.
+    period : time between frames [s]; by default that of the file, or of AMC_RATE if it has none
+
+    Raises MocapError.
     """
     lines = Lines(path, comment='#')
     frames: list[list[float]] = []
@@ -214,7 +215,7 @@ def _channels(lines: Lines, words: Sequence[str]) -> list[str]:
 
 
 def _limits(lines: Lines, words: Sequence[str]) -> tuple[float, float]:
-    """Two numbers in brackets, in the unit of the file; -inf and inf mean none."""
+    """Two numbers in brackets, in the unit of the file; -inf and inf mean no limit."""
     inside = ' '.join(words).strip('()').split()
     ends = [word for word in inside if word.lower() not in ('-inf', 'inf', '+inf')]
     lines.numbers(ends, 'limits')
@@ -238,7 +239,7 @@ def _read_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
 
 
 def _section(lines: Lines) -> Iterator[list[str]]:
-    """The lines up to the next section, which is left to be read."""
+    """Yield the lines up to the next section, whose first line is left unread."""
     for words in lines:
         if words[0].startswith(':'):
             lines.unread()
@@ -247,21 +248,21 @@ def _section(lines: Lines) -> Iterator[list[str]]:
 
 
 def _check_hierarchy(lines: Lines, skeleton: Skeleton) -> None:
-    """Every bone hangs from the root. Raises MocapError."""
+    """Raise MocapError if a bone is not connected to the root."""
     bones = skeleton.bones
     hanging = {ROOT}
     for bone in bones.values():
-        way: list[str] = []
+        path: list[str] = []
         name = bone.name
-        while name in bones and name not in hanging and len(way) <= len(bones):
-            way.append(name)
+        while name in bones and name not in hanging and len(path) <= len(bones):
+            path.append(name)
             name = bones[name].parent
         if name not in hanging:
             raise lines.error(f'bone {bone.name!r} is not connected to the root', bone.line)
-        hanging.update(way)
+        hanging.update(path)
 
 
-# --- the figure, and the frames of an AMC file ---------------------------------------------------
+# --- the skeleton, and the frames of an AMC file -------------------------------------------------
 
 
 def _figure(name: str, skeleton: Skeleton, scale: float) -> CapturedSkeleton:
@@ -275,9 +276,9 @@ def _figure(name: str, skeleton: Skeleton, scale: float) -> CapturedSkeleton:
 
 
 def _bone_joints(bone: Bone, scale: float, radians: float) -> list[Joint]:
-    """The joint at a bone's near end, and the fixed one from there to its far end.
+    """The joint at a bone's near end, and the fixed joint from there to its far end.
 
-    Values come in the order of `dof`, rotations in that of the axis; the last one to turn is the
+    Values are in the order of `dof`, rotations in that of the axis; the last one to turn is the
     first joint from the root.
     """
     order = ''.join(axis for axis in bone.axis_order[::-1] if f'R{axis}' in bone.channels)
@@ -306,7 +307,7 @@ def _frame_number(lines: Lines, words: Sequence[str]) -> int:
 
 
 def _read_frame(lines: Lines, figure: CapturedSkeleton) -> list[float]:
-    """The lines of one frame, up to the number of the next."""
+    """Read the lines of one frame, up to the number of the next. Raises MocapError."""
     row = [0.0] * figure.robot.n
     missing = set(figure.columns)
     for words in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure as an ASF file: what `read_skeleton` reads back to the same joints and limits."""
+"""Write a skeleton as an ASF file, which `read_skeleton` reads back to equal joints and limits."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ HEAD = f"""\
 
 
 def asf_text(name: str, root: str, joints: Sequence[Joint]) -> str:
-    """Return the ASF, in metres and degrees, of joints below a root link, parents first.
+    """The ASF text, in metres and degrees, of joints below a root link, parents first.
 
-    They turn about x, y and z of frames that are parallel at rest. A moving joint becomes a bone
-    of its name, which ends where the one joint after it is, fixed or not. Where there are several,
-    or the root is before it, a bone without angles leads to each.
+    The joints turn about x, y and z of frames that are parallel at rest. A moving joint becomes a
+    bone of its name; it ends at the next joint, fixed or not, if there is one only. Joints with
+    siblings, and those of the root link, are preceded by a bone without angles.
     """
     bones: list[str] = []
     hierarchy: dict[str, list[str]] = {}
-    ends = {root: ROOT}  # of which bone each link is the end, or the near one of several ways
+    ends = {root: ROOT}  # the bone at whose end each link is
     for joint in joints:
         offset, before = joint.origin[:3, 3], ends[joint.parent]
         siblings = [other for other in joints if other.parent == joint.parent]
         if len(siblings) > 1 or joint.parent == root:
-            way = f'{joint.name}_way' if joint.kind != 'fixed' else joint.name
-            bones.append(_bone(way, offset))
-            hierarchy.setdefault(before, []).append(way)
-            before = way
+            lead = f'{joint.name}_way' if joint.kind != 'fixed' else joint.name
+            bones.append(_bone(lead, offset))
+            hierarchy.setdefault(before, []).append(lead)
+            before = lead
         ends[joint.child] = before
         if joint.kind == 'fixed':
             continue
@@ -59,10 +59,10 @@ def asf_text(name: str, root: str, joints: Sequence[Joint]) -> str:
     return HEAD.format(name=name) + ''.join(bones) + tree
 
 
-def _bone(name: str, way: Array, joint: Joint | None = None) -> str:
-    """The lines of a bone along `way` (3,) [m], with the angles of a joint."""
-    length = float(np.linalg.norm(way))
-    direction = way / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+def _bone(name: str, offset: Array, joint: Joint | None = None) -> str:
+    """The lines of a bone along `offset` (3,) [m], with the angles of a joint."""
+    length = float(np.linalg.norm(offset))
+    direction = offset / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
     order = '' if joint is None else joint.rotations or AXES[int(np.argmax(np.abs(joint.axis)))]
     axes = ''.join(axis for axis in AXES if axis not in order) + order
     lines = [

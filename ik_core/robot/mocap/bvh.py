@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BVH files: nested joints with offsets and channels, and the frames of all channels.
+"""BVH files: nested joints with offsets and channels, and frames with the values of all channels.
 
-A joint turns about its channels' axes in their order, each about the axis as the ones before have
-turned it. Its link is at its own origin; an end site is a link '<joint>_end'. Position channels
-take the place of the OFFSET, as in the files that have both. Centimetres, degrees, no limits.
+A joint turns about its channels' axes in their order, each carried by the ones before. Its link is
+at its own origin; an end site is a link '<joint>_end'. Position channels replace the OFFSET, as in
+files that have both. Units are centimetres and degrees; there are no limits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ POSITIONS = {'TX', 'TY', 'TZ'}
 
 @dataclass
 class Node:
-    """A joint or an end site; `channels` are 'TX' for Xposition, 'RZ' for Zrotation, and so on."""
+    """A joint or an end site; channels are 'TX' for Xposition, 'RZ' for Zrotation, and so on."""
 
     line: int
     name: str
@@ -45,9 +45,12 @@ class Node:
 def read_bvh(
     path: str | os.PathLike[str], scale: float | None = None
 ) -> tuple[CapturedSkeleton, list[Node], Lines]:
-    """The figure of a BVH file; its nodes and the lines that are left serve `read_frames`.
+    """Read the skeleton of a BVH file; return also its nodes and the remaining lines, the input of
+    `read_frames`.
 
-    `scale` [m] per unit of length, by default 0.01. Raises MocapError.
+    scale : metres per unit of length, by default 0.01
+
+    Raises MocapError.
     """
     lines = Lines(path)
     nodes = _Hierarchy(lines).read()
@@ -60,7 +63,7 @@ def read_bvh(
 def read_frames(
     figure: CapturedSkeleton, nodes: Sequence[Node], lines: Lines, period: float | None = None
 ) -> Motion:
-    """The motion below MOTION; `period` [s] in place of the file's. Raises MocapError."""
+    """Read the motion below MOTION; `period` [s] replaces that of the file. Raises MocapError."""
     n_frames = _header(lines, ['frames:'])
     file_period = _header(lines, ['frame', 'time:'])
     if period is None and not 1e-6 <= file_period <= 1e6:
@@ -77,7 +80,7 @@ def read_frames(
 
 
 class _Hierarchy:
-    """The nested joints, taken in line by line."""
+    """Parser of the nested joints, line by line."""
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
@@ -137,7 +140,7 @@ class _Hierarchy:
             raise self.lines.error(f'more than {MAX_BONES} joints')
 
     def _end_name(self, parent: Node | None) -> str:
-        """'<joint>_end', with a number behind it for further end sites of the joint."""
+        """'<joint>_end', with a number appended for further end sites of the joint."""
         taken = {node.name for node in self.nodes}
         name = f'{parent.name}_end' if parent else ''
         return next(n for n in chain([name], (f'{name}{i}' for i in count(2))) if n not in taken)
@@ -163,7 +166,7 @@ class _Hierarchy:
 
 
 def _joint(node: Node, scale: float) -> Joint:
-    """The joint at the origin of a node; position channels take the place of its offset."""
+    """The joint at the origin of a node; position channels replace its offset."""
     order = ''.join(channel[1] for channel in node.channels if channel[0] == 'R')
     floating = 'TX' in node.channels
     offset = np.zeros(3) if floating else scale * np.array(node.offset)
@@ -172,7 +175,7 @@ def _joint(node: Node, scale: float) -> Joint:
 
 
 def _header(lines: Lines, keys: Sequence[str]) -> float:
-    """The number behind the keys that the next line begins with."""
+    """The number in the next line, after the given keys. Raises MocapError."""
     words = lines.read() or []
     if [word.lower() for word in words[: len(keys)]] != list(keys):
         raise lines.error(f'{shown(" ".join(words))} where {" ".join(keys)} should follow')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A captured figure while it is read, and the robot and the motion that are made of it."""
+"""A captured skeleton: the robot made of it, and the conversion of its frames to a motion."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ AXES = 'XYZ'
 
 @dataclass(frozen=True, eq=False)
 class CapturedSkeleton:
-    """A robot, and how the values of a motion file become its q.
+    """A robot, and the conversion of the values of a motion file to its q.
 
-    columns : for every joint of the file that moves, the indices into q of its values, in the
-              order of the file
+    columns : for every moving joint of the file, the indices into q of its values, in the order of
+              the file
     scale   : metres per unit of length of the motion file
     radians : radians per unit of angle
     """
@@ -36,7 +36,7 @@ class CapturedSkeleton:
     radians: float
 
     def motion(self, frames: MatrixLike, period: float) -> Motion:
-        """The motion of frames whose values are in the order of q, in the file's units."""
+        """The motion of `frames`, whose values are in the order of q and in the file's units."""
         lengths = np.array(self.robot.joint_types) == 'prismatic'
         factors = np.where(lengths, self.scale, self.radians)
         return Motion(self.robot.joint_names, np.array(frames, float) * factors, period)
@@ -49,11 +49,11 @@ def make_figure(
     scale: float,
     radians: float,
 ) -> CapturedSkeleton:
-    """The figure of joints from WORLD, the capture volume, downwards, in metres and radians.
+    """Make a skeleton of joints, in metres and radians; its root link is WORLD.
 
-    channels : what moves a joint, in the order of its values: 'TX', 'TY', 'TZ' (a floating
-               joint's place) and 'RX', 'RY', 'RZ'
-    scale, radians : see CapturedSkeleton
+    channels : the values of each joint, in order: 'TX', 'TY', 'TZ' (position of a floating joint)
+               and 'RX', 'RY', 'RZ'
+    scale, radians : metres and radians per unit of the motion file
     """
     links = [WORLD, *(joint.child for joint in joints)]
     _check_names(name, 'link', links)
@@ -68,7 +68,7 @@ def make_figure(
 
 
 def _columns(indices: Sequence[int], order: str, channels: Sequence[str]) -> tuple[int, ...]:
-    """The indices into q of a joint's channels; a hinge has no `order`."""
+    """The indices into q of a joint's channels; `order` is '' for a hinge."""
     rotations = indices[-len(order) :] if order else indices
     turns = dict(zip(order or channels[0][1], rotations, strict=True))
     shifts = dict(zip(AXES, indices, strict=False))
@@ -84,7 +84,7 @@ def moving(
     limits: Sequence[tuple[float, float]] | None = None,
     floating: bool = False,
 ) -> Joint:
-    """The joint that turns about the axes of `order` one after the other; without one it is fixed.
+    """A joint that turns about the axes of `order`, one after the other; fixed if it is ''.
 
     `limits` [rad] are in the order of the rotations.
     """
@@ -107,7 +107,7 @@ def translation(offset: Sequence[float] | Array) -> Array:
 
 
 def rotation(axes: str, angles: Iterable[float]) -> Array:
-    """The transform (4, 4) of turns about fixed axes, the first one first: for 'XYZ' Rz Ry Rx."""
+    """The transform (4, 4) of rotations about fixed axes, in their order: 'XYZ' is Rz Ry Rx."""
     result = np.eye(4)
     for axis, angle in zip(axes, angles, strict=True):
         i, j = [(1, 2), (2, 0), (0, 1)][AXES.index(axis)]
@@ -120,7 +120,7 @@ def rotation(axes: str, angles: Iterable[float]) -> Array:
 
 
 def checked_positive(value: float, name: str, unit: str) -> float:
-    """An option that has to be a number from 1e-6 to 1e6. Raises InvalidOption."""
+    """Return an option that has to be a number from 1e-6 to 1e6. Raises InvalidOption."""
     if not isinstance(value, (int, float)) or not 1e-6 <= value <= 1e6:
         raise InvalidOption(f'{name} {value!r} [{unit}] must be a number from 1e-6 to 1e6')
     return float(value)

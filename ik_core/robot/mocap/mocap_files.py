@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`load_mocap` and `load_skeleton`: motion capture files by their suffix."""
+"""`load_mocap` and `load_skeleton`: load motion capture files by their suffix."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def load_mocap(
 ) -> tuple[Robot, Motion]:
     """Load the skeleton and the motion of an AMC or BVH file.
 
-    skeleton : the ASF file of an AMC file; by default the file of the same name, or of the part
-        before the underscore, as CMU names them: 124_01.amc, 124.asf
-    rate : frames per second [Hz]; by default the file's, or 120 for AMC files without one, as
-        CMU's
+    skeleton : the ASF file of an AMC file; by default the file with the same name, or with the
+        part before the underscore, as CMU names them: 124_01.amc, 124.asf
+    rate : frames per second [Hz]; by default the file's, or 120 for AMC files without one, the
+        rate of CMU's clips
     scale : metres per unit of length; by default that of the ASF file, or 0.01 for BVH
 
-    Lengths are metres, angles radians; the root link, 'world', is the file's world, usually with y
-    up. The skeleton floats in it: six joints (x, y, z, then three angles). A joint of several
+    The result is in metres and radians; the root link, 'world', is the file's world, usually with
+    y up. The skeleton floats in it: six joints (x, y, z, then three angles). A joint of several
     angles is one of `Robot.joint_groups`, stacked in the order in which it turns. Limits are those
-    of an ASF file; a motion keeps its angles even if they break the limits. Links for goals:
+    of an ASF file; a motion keeps its angles even if they exceed the limits. Links for goals:
     'root' and the far ends of the bones, as 'lhand' (ASF); the joints, and the end sites as
-    'lHand_end' (BVH). Raises MocapError, with the line, for a broken file.
+    'lHand_end' (BVH). Raises MocapError, with the line, for an invalid file.
     """
     path = Path(path)
     period = None if rate is None else 1.0 / checked_positive(rate, 'rate', 'Hz')
@@ -65,6 +65,7 @@ def load_skeleton(path: str | os.PathLike[str], *, scale: float | None = None) -
 
 
 def _kind(path: Path) -> str:
+    """The suffix of a supported file. Raises MocapError."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise MocapError(f'{path.name}: {", ".join(SUFFIXES)} are supported')

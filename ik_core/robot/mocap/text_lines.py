@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text from strangers, line by line: every error says in which file and line it is."""
+"""Lines of untrusted text files: every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from pathlib import Path
 from ...exceptions import MocapError
 
 MAX_BYTES = 200_000_000
-MAX_NUMBER = 1e6
-"""No coordinate, length or angle of a figure is larger than this, in whatever unit."""
+MAX_NUMBER = 1e6  # larger coordinates, lengths and angles are mistakes in any unit
 
 
 class Lines:
-    """The words of a file's lines, empty lines and comments left out; made to be read once.
+    """The words of a file's lines, without empty lines and comments; an iterator to be used once.
 
-    `number` is that of the line read last, from 1 on.
+    `number` is the number of the line read last, from 1 on.
     """
 
     def __init__(self, path: str | os.PathLike[str], comment: str = '\0') -> None:
         self.path = Path(path)
         self.comment = comment
         self.number = 0
-        # Latin 1 takes any bytes; comments are in whatever encoding.
+        # Latin 1 decodes any bytes; comments may be in any encoding.
         self._lines = _read(self.path).decode('latin-1').replace('\r\n', '\n').split('\n')
         self._words: list[str] = []
         self._again = False
@@ -48,7 +47,7 @@ class Lines:
         return None
 
     def unread(self) -> None:
-        """Let the line read last be read again."""
+        """Make `read` return the line read last again."""
         self._again = True
 
     def error(self, reason: str, line: int | None = None) -> MocapError:
@@ -56,7 +55,7 @@ class Lines:
         return MocapError(f'{self.path.name}, line {line or self.number}: {reason}')
 
     def numbers(self, words: Sequence[str], what: str, count: int | None = None) -> list[float]:
-        """The words as finite numbers. Raises MocapError, also where there are not `count`."""
+        """The words as `count` finite numbers. Raises MocapError."""
         if count is not None and len(words) != count:
             raise self.error(f'{what}: {len(words)} numbers where {count} are needed')
         try:
@@ -64,7 +63,7 @@ class Lines:
         except ValueError:
             numbers = [math.nan]
         if sum(map(abs, numbers)) <= MAX_NUMBER and '_' not in ''.join(words):
-            return numbers  # nearly all lines: a NaN is not below anything
+            return numbers  # nearly all lines; NaN fails the comparison
         for word in words:
             if not is_number(word):
                 raise self.error(
@@ -73,7 +72,7 @@ class Lines:
         return numbers
 
     def name(self, words: Sequence[str], what: str) -> str:
-        """The words as the name of a joint. Raises MocapError for what can't be one."""
+        """The words as the name of a joint. Raises MocapError if they can't be one."""
         name = ' '.join(words)
         if not name or len(name) > 100 or '/' in name or not name.isprintable():
             raise self.error(f'{what}: {shown(name)} is not a name: up to 100 letters, no /')
@@ -81,7 +80,7 @@ class Lines:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a finite number as motion files write them."""
+    """Return whether a word is a finite number as motion files write them."""
     try:
         return '_' not in word and abs(float(word)) <= MAX_NUMBER
     except ValueError:
@@ -89,7 +88,7 @@ def is_number(word: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """Text of a file as an error shows it: escaped, and not too long."""
+    """Text of a file for an error message: escaped, at most 40 characters."""
     return ascii(text if len(text) <= 40 else f'{text[:40]}...')
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`decide`: all rules of a search, applied to the new point of one lane. Plain scalar code.
 
-Keep the point or go back; more or less damping; whether the attempt goes on, and what comes after
-it: another, the following of the best to their ends, the check of an answer, another search.
-The answer is that of the earliest attempt that reaches the goals, so the number of lanes changes
-no bit of it.
+It keeps the point or goes back, adapts the damping, ends the attempt or not, and gives the lane
+its next task: another attempt, one of the best to follow to its end, the check of an answer,
+another search. The answer is that of the earliest attempt that reaches the goals, so the number of
+lanes changes no bit of it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from ... import rules
 from ...closed_form.nearest import nearest_solutions
-from ...collision.rows import deepest
-from ...collision.rows import is_free as is_free_at
-from ...kernels.jit import call_back, inline_kernel, kernel
-from ...maths.boxed_step import clamped
+from ...collision.rows import deepest, is_free
+from ...kernels.jit import inline_kernel, kernel
+from ...maths.boxed_step import clamp
 from ...maths.lanes import HAS_LANES
 from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
+from ...optim.evaluation import user_accepts
 from ...robot.kinematics import OFFSET
 from ...robot.limits import TURN, random_configuration, write_answer
 from ...rules import (
@@ -57,26 +57,26 @@ from .layouts import (
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
 ROUNDING = 1e-13
-"""Changes of the cost below this share of it are noise."""
+"""Smaller changes of the cost, relative to it, are noise."""
 
 SMALLEST_MOVE = 1e-13
-"""A step that moves no joint by more [rad or m] counts as a standstill."""
+"""[rad or m] A step that moves no joint by more counts as none."""
 
 SMALLEST_DAMPING = 1e-9
 """Damping after a first step that was refused."""
 
 CLEAR_DROP = 0.8
-"""The cost must fall to this share within `patience` iterations, or the attempt is left."""
+"""An attempt is left unless its cost falls to this fraction within `patience` iterations."""
 
 SETTLED = 5
 HOPE = 10.0
-"""First iteration after which a followed attempt is dropped if HOPE more decreases like its last
-one would not take it below the best: decreases become smaller and smaller.
+"""After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
+would not take it below the best: decreases become ever smaller.
 """
 
 NEARLY = 1e3
-"""No attempt is dropped while the best misses the goals by fewer tolerances: they are hardly out
-of reach, and towards a singular goal a small decrease says nothing about the next ones.
+"""No attempt is dropped while the best misses the goals by fewer tolerances: they may be in reach,
+and near a singular goal a small decrease does not predict the next ones.
 """
 
 SAME_POINT = 1e-6
@@ -85,7 +85,7 @@ SAME_POINT = 1e-6
 
 @kernel
 def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Decide about the new point of a lane; attempts after `last` wait for a later call."""
+    """Decide on the new point of a lane; attempts after `last` wait for a later call."""
     if lanes.phase[w] == CHECK:
         _end_check(problem, searches, lanes, w)
         return
@@ -97,8 +97,8 @@ def decide(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
         lanes.steps[w] += 1
         searches.iterations[i] += 1
         ended = _unless_collided(problem, searches, lanes, w, _judge(problem, searches, lanes, w))
-        searches.evaluations[i] += 1 + lanes.extra[w]
-        lanes.extra[w] = 0
+        searches.evaluations[i] += 1 + lanes.hessian_evaluations[w]
+        lanes.hessian_evaluations[w] = 0
         goes_on = ended not in (REACHED, COLLIDED) and (
             not _is_over(problem, lanes, w, ended) or _turns_round(problem, lanes, w)
         )
@@ -129,7 +129,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
     before, cost = lanes.cost[lanes.here, w], lanes.cost[1 - lanes.here, w]
     if cost < before:
         lanes.nu[w] *= lanes.factor[w]
-        lanes.growth[w], lanes.leaving[w] = 2.0, 0
+        lanes.growth[w], lanes.saddle_trials[w] = 2.0, 0
         if _is_solved(problem, lanes, w):
             return REACHED
         if _is_hopeless(problem, searches, lanes, w, before - cost):
@@ -139,7 +139,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
             return STALLED
     else:
         _go_back(lanes, w)
-        if lanes.leaving[w] > 0:
+        if lanes.saddle_trials[w] > 0:
             return _try_further(problem, lanes, w)
         if abs(lanes.decrease[w]) < ROUNDING * before:
             ended = CLOSEST  # what is left to gain is below the rounding of the cost
@@ -151,14 +151,14 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
             ended = CLOSEST if is_stationary(problem, lanes, w) else STALLED
     follows = lanes.phase[w] == FOLLOW
     if ended == CLOSEST and follows and finds_descent(problem, lanes, w, False):
-        lanes.leaving[w] = 1
+        lanes.saddle_trials[w] = 1
         return RUNNING
     return ended
 
 
 @inline_kernel
 def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether a step moved all variables by less than `relative_change` of the largest one."""
+    """Return whether a step moved all variables by less than `relative_change` of the largest."""
     largest, there = 0.0, 1 - lanes.here
     if problem.relative_change == 0.0:
         return False
@@ -170,10 +170,10 @@ def _has_stalled(problem: Record, lanes: Record, w: int) -> bool:
 @inline_kernel
 def _try_further(problem: Record, lanes: Record, w: int) -> int:
     """After a failed step off a saddle: try a shorter one, or another direction, or end."""
-    lanes.leaving[w] += 1
-    if lanes.leaving[w] % SADDLE_TRIALS != 1:
+    lanes.saddle_trials[w] += 1
+    if lanes.saddle_trials[w] % SADDLE_TRIALS != 1:
         return RUNNING
-    if lanes.leaving[w] > 2 * SADDLE_TRIALS:
+    if lanes.saddle_trials[w] > 2 * SADDLE_TRIALS:
         return STALLED
     if finds_descent(problem, lanes, w, True) or finds_descent_inside(problem, lanes, w):
         return RUNNING
@@ -205,7 +205,8 @@ def copy_point(source: Record, a: int, v: int, target: Record, b: int, w: int) -
 
 @inline_kernel
 def _is_over(problem: Record, lanes: Record, w: int, ended: int) -> bool:
-    """Whether the attempt has ended, stagnates, or has used its steps; counts stagnant ones."""
+    """Return whether the attempt has ended, stagnates, or has used its steps; counts stagnant
+    steps."""
     cost = lanes.cost[1 - lanes.here, w]
     if cost < CLEAR_DROP * lanes.mark[w]:
         lanes.mark[w], lanes.stagnant[w] = cost, 0
@@ -229,7 +230,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
     for j in range(x.shape[1]):
         if bounds[4, j] > 0.0 and _slope(problem, lanes, w, j) < 0:
             turn = TURN if lanes.gradient[there, j, w] > 0.0 else -TURN
-            x[there, j, w] = clamped(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
+            x[there, j, w] = clamp(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
             turned = True
     if turned:
         lanes.nu[w], lanes.growth[w], lanes.stagnant[w] = problem.damping, 2.0, 0
@@ -240,14 +241,14 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
 def _note_exact(problem: Record, lanes: Record, w: int) -> None:
     """Mark the lane if its next step needs the Hessian or leaves a saddle."""
     slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
-    exact = 1 if slow or problem.weighed > 0 or lanes.leaving[w] > 0 else 0
-    lanes.special += exact - lanes.exact[w]
+    exact = 1 if slow or problem.weighed > 0 or lanes.saddle_trials[w] > 0 else 0
+    lanes.nonstandard_steps += exact - lanes.exact[w]
     lanes.exact[w] = exact
 
 
 @inline_kernel
 def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop: float) -> bool:
-    """Whether a followed attempt is unlikely to end below the best one followed so far."""
+    """Return whether a followed attempt is unlikely to end below the best followed so far."""
     i = lanes.search[w]
     if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
         return False
@@ -262,21 +263,21 @@ def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop:
 
 @inline_kernel
 def _is_solved(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether the search ends at a lane's point."""
+    """Return whether the search ends at a lane's point."""
     tolerance = problem.tolerance
     return is_solved(lanes.errors[:, :, w], tolerance[0], tolerance[1], problem.weighed > 0)
 
 
 @inline_kernel
 def _is_reached(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether there are goals and all are within their tolerances."""
+    """Return whether there are goals and all are within their tolerances."""
     tolerance = problem.tolerance
     return are_within(lanes.errors[:, :, w], tolerance[0], tolerance[1])
 
 
 @inline_kernel
 def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
-    """Whether the cost falls nowhere inside the limits."""
+    """Return whether the cost falls in no direction inside the limits."""
     there = 1 - lanes.here
     return rules.is_stationary(
         lanes.x[there, :, w],
@@ -289,7 +290,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inline_kernel
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """The sign of `descent_along` a variable at a lane's point."""
+    """Return `descent_along` a variable at a lane's point."""
     there, bounds = 1 - lanes.here, problem.bounds
     return descent_along(
         lanes.x[there, j, w],
@@ -305,20 +306,16 @@ def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
 
 
 @kernel
-def is_free(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
-    """Whether search i may answer x: the robot is free of collisions there, and the user's own
-    check accepts it."""
+def may_answer(problem: Record, searches: Record, lanes: Record, i: int, x: Array) -> bool:
+    """Return whether search i may answer x: the robot is free of collisions there, and the user's
+    own check accepts it."""
     row = lanes.row
     _set_row(problem, searches, lanes, i, x)
-    if problem.collisions != 0 and not is_free_at(problem.collisions, lanes.collisions, row):
+    if problem.collisions != 0 and not is_free(problem.collisions, lanes.collisions, row):
         return False
-    if problem.valid == 0:
-        return True
-    copy_to(row, problem.row)
-    if call_back(problem.valid) != 0:
-        problem.failed = 1
-        return False
-    return problem.is_valid != 0
+    if problem.valid != 0:
+        copy_to(row, problem.row)
+    return user_accepts(problem)
 
 
 @inline_kernel
@@ -332,27 +329,27 @@ def _set_row(problem: Record, searches: Record, lanes: Record, i: int, x: Array)
 
 @kernel
 def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
-    """Whether links collide where the goals put them, so that all solutions do."""
+    """Return whether links collide where the goals put them, so that all solutions do."""
     if problem.settled == 0:
         return False
     x, there = lanes.point.x, 1 - lanes.here
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
     _set_row(problem, searches, lanes, lanes.search[w], x)
-    if is_free_at(problem.settled, lanes.settled, lanes.row):
+    if is_free(problem.settled, lanes.settled, lanes.row):
         return False
     return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 
 
 @inline_kernel
 def avoids(problem: Record) -> bool:
-    """Whether there is anything to avoid."""
+    """Return whether the problem has anything to avoid."""
     return problem.collisions != 0 or problem.valid != 0
 
 
 @kernel
-def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
-    """Whether a lane's point may be an answer."""
+def _lane_may_answer(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
+    """Return whether a lane's point may be an answer."""
     if not avoids(problem):
         return True
     verdict = searches.verdicts[lanes.search[w]]
@@ -361,13 +358,13 @@ def _is_free(problem: Record, searches: Record, lanes: Record, w: int) -> bool:
     x, there = lanes.point.x, 1 - lanes.here
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
-    return is_free(problem, searches, lanes, lanes.search[w], x)
+    return may_answer(problem, searches, lanes, lanes.search[w], x)
 
 
 @inline_kernel
 def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, ended: int) -> int:
-    """COLLIDED in place of REACHED where the robot collides."""
-    if ended == REACHED and not _is_free(problem, searches, lanes, w):
+    """Return how the attempt ended: COLLIDED in place of REACHED if the robot collides."""
+    if ended == REACHED and not _lane_may_answer(problem, searches, lanes, w):
         return COLLIDED
     return ended
 
@@ -400,7 +397,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
     if descended and searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
             if _shares_search(lanes, w, other) and lanes.attempt[other] < k:
-                lanes.later[other] += lanes.steps[w]
+                lanes.later_steps[other] += lanes.steps[w]
     if ended == REACHED:
         if descended:
             _call_off(searches, lanes, w)
@@ -422,7 +419,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
             is_best = _comes_before(cost, k, best, searches.best[i])
         else:
             is_best = is_better(cost, ended, best, searches.best_status[i])
-        if is_best and _is_free(problem, searches, lanes, w):
+        if is_best and _lane_may_answer(problem, searches, lanes, w):
             _keep(problem, searches, lanes, w, ended)
         elif is_best:
             for j in range(lanes.x.shape[1]):
@@ -431,7 +428,7 @@ def _end_attempt(problem: Record, searches: Record, lanes: Record, w: int, ended
 
 @inline_kernel
 def _shares_search(lanes: Record, w: int, other: int) -> bool:
-    """Whether another lane makes an attempt of the same search."""
+    """Return whether another lane runs an attempt of the same search."""
     same = lanes.search[other] == lanes.search[w]
     return other != w and same and lanes.phase[other] == DESCEND
 
@@ -440,9 +437,9 @@ def _shares_search(lanes: Record, w: int, other: int) -> bool:
 def _call_off(searches: Record, lanes: Record, w: int) -> None:
     """Cancel all attempts after one that reached the goals, or showed that none can.
 
-    The counts stay those of attempts made one after the other: the cancelled ones have their own.
+    Their steps leave the counts, which are those of attempts made one after the other.
     """
-    i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later[w]
+    i, k, dropped = lanes.search[w], lanes.attempt[w], lanes.later_steps[w]
     if searches.lanes[i] > 1:
         for other in range(lanes.phase.shape[0]):
             if not _shares_search(lanes, w, other):
@@ -455,7 +452,7 @@ def _call_off(searches: Record, lanes: Record, w: int) -> None:
                 searches.abandoned[i] -= 1 if lanes.fresh[other] > 0.0 else 0
                 _release(searches, lanes, other)
             else:
-                lanes.later[other] -= lanes.later[w]
+                lanes.later_steps[other] -= lanes.later_steps[w]
     searches.iterations[i] -= dropped
     dropped_evaluations = dropped + searches.begun[i] - (k + 1)
     searches.evaluations[i] -= dropped_evaluations
@@ -476,7 +473,7 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
 
 @inline_kernel
 def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
-    """The order of attempts that were left, whatever the order in which lanes left them."""
+    """Return the order of two attempts that were left; it does not depend on the lanes."""
     return cost < other_cost or (cost == other_cost and attempt < other)
 
 
@@ -529,7 +526,7 @@ def next_task(problem: Record, searches: Record, lanes: Record, w: int, last: in
         ):
             _release(searches, lanes, w)
             return
-    elif searches.best_cost[i] == np.inf and searches.begun[i] <= problem.further:
+    elif searches.best_cost[i] == np.inf and searches.begun[i] <= problem.attempts_while_colliding:
         _begin_attempt(problem, searches, lanes, w)
         return
     if searches.best_status[i] == REACHED or not _follow_next(searches, lanes, w):
@@ -542,7 +539,7 @@ def _begin_attempt(problem: Record, searches: Record, lanes: Record, w: int) -> 
     i, bounds, point = lanes.search[w], problem.bounds, lanes.point
     attempt = searches.begun[i]
     searches.begun[i] += 1
-    lanes.attempt[w], lanes.later[w] = attempt, 0
+    lanes.attempt[w], lanes.later_steps[w] = attempt, 0
     if attempt == 0:
         copy_to(searches.guesses[i], point.x)
         put_inside(point.x, bounds)
@@ -568,7 +565,7 @@ def _stay(
     memory: Array,
     points: Array,
 ) -> None:
-    """Replacement for `nearest_solutions` without lanes, and so without plans: does nothing."""
+    """Do nothing: replaces `nearest_solutions` if there are no lanes."""
 
 
 nearest_guess = nearest_solutions if HAS_LANES else _stay
@@ -624,8 +621,8 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
     for j in range(x.shape[0]):
         lanes.x[there, j, w] = x[j]
     lanes.phase[w], lanes.fresh[w], lanes.steps[w] = phase, 1.0, 0
-    lanes.stagnant[w] = lanes.leaving[w] = 0
-    lanes.special -= lanes.exact[w]
+    lanes.stagnant[w] = lanes.saddle_trials[w] = 0
+    lanes.nonstandard_steps -= lanes.exact[w]
     lanes.exact[w] = 0
     if phase != CHECK:
         searches.evaluations[lanes.search[w]] += 1
@@ -633,7 +630,7 @@ def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> 
 
 @inline_kernel
 def _finish(problem: Record, searches: Record, lanes: Record, w: int) -> None:
-    """Turn the best point next to the start, and have it evaluated again if that moved it."""
+    """Move the best point to the nearest whole turns; evaluate it again if that moved it."""
     i, best = lanes.search[w], lanes.point.x
     answer = searches.points[i]
     copy_to(answer, best)
@@ -657,8 +654,8 @@ def _end_check(problem: Record, searches: Record, lanes: Record, w: int) -> None
     for g in range(lanes.errors.shape[0]):
         searches.errors[i, g, 0] = lanes.errors[g, 0, w]
         searches.errors[i, g, 1] = lanes.errors[g, 1, w]
-    if status == REACHED and not _is_free(problem, searches, lanes, w):  # by rounding of a turn
-        status = COLLIDED
+    if status == REACHED and not _lane_may_answer(problem, searches, lanes, w):
+        status = COLLIDED  # by rounding of a turn
     stays = lanes.turned[w] == 0 or is_stationary(problem, lanes, w)
     status = answer_status(status, _is_reached(problem, lanes, w), stays)
     _write(searches, lanes, w, status)
@@ -752,5 +749,5 @@ def _release(searches: Record, lanes: Record, w: int) -> None:
 def free(lanes: Record, w: int) -> None:
     """Make a lane idle."""
     lanes.phase[w], lanes.fresh[w] = IDLE, 1.0
-    lanes.special -= lanes.exact[w]
+    lanes.nonstandard_steps -= lanes.exact[w]
     lanes.exact[w] = 0

@@ -13,7 +13,7 @@ from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import (
     bounded_steps,
     cap_step,
-    clamped,
+    clamp,
     damping_factor,
     predicted_decrease,
 )
@@ -45,9 +45,9 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
     fresh = lanes.fresh > 0.0
     stepping = bits(lanes.fresh == 0.0)
     if stepping != 0:
-        if lanes.special < numbers.phase.shape[0]:
+        if lanes.nonstandard_steps < numbers.phase.shape[0]:
             _damped_step(problem, lanes, here, stepping)
-        if lanes.special > 0:
+        if lanes.nonstandard_steps > 0:
             for w in range(numbers.phase.shape[0]):
                 if numbers.exact[w] > 0 and numbers.fresh[w] == 0.0:
                     exact_step(problem, numbers, w)
@@ -62,7 +62,7 @@ def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
 
 @inline_kernel
 def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> None:
-    """dx = the minimiser of the damped linear model inside the bounds, at most max_step long."""
+    """dx = the minimiser of the damped linear model inside the bounds, of at most `max_step`."""
     columns, gradient, dx = lanes.columns[here], lanes.gradient[here], lanes.dx
     bounded_steps(
         columns,
@@ -84,10 +84,10 @@ def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> No
 
 @inline_kernel
 def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) -> Number:
-    """trial = x + dx, inside the bounds to the last bit, or x if fresh; the largest move."""
+    """trial = x + dx, inside the bounds to the last bit, or x if fresh; also the largest move."""
     largest = 0.0
     for j in range(x.shape[0]):
-        moved = clamped(x[j] + dx[j], bounds[0, j], bounds[1, j])
+        moved = clamp(x[j] + dx[j], bounds[0, j], bounds[1, j])
         trial[j] = select(fresh, x[j], moved)
         largest = most(largest, abs(trial[j] - x[j]))
     return largest
@@ -141,7 +141,7 @@ def _place_joints(problem: Record, lanes: Record, x: Array) -> Frame:
 def _pose_residual(
     tools: Array, targets: Array, tip: Frame, residual: Array, errors: Array
 ) -> Number:
-    """residual = where the tip is minus where it should be, scaled; its squared norm."""
+    """residual = pose of the tip minus the target, scaled; return its squared norm."""
     target = frame_at(targets, 0)
     x, y, z = tip[9] - target[9], tip[10] - target[10], tip[11] - target[11]
     u, v, w = relative_log(target, tip)

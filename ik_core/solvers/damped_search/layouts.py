@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a search, and the numbers that stand in them.
+"""The records of a search, and the codes in their fields.
 
 `PROBLEM`, of `optim.layouts`, is shared by all searches and threads. `SEARCHES` has the targets,
 starts, state and best points of one search or many. `LANES` are attempts side by side. `POINT` is
@@ -22,16 +22,16 @@ __all__ = [
 POOL = 64
 """Number of best attempts that are followed to their end if none reaches the goals.
 
-Far from a goal the cost of an attempt that was left says little about where it would end.
+Far from a goal, the cost of an attempt that was left hardly predicts its end.
 """
 SEEN = 8
-"""Solutions that collide which a search remembers, for its report."""
+"""Most colliding solutions that a search keeps for its report."""
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
 """Phases of a lane: idle; an attempt that is left when it stagnates; one that is followed to its
 end; the evaluation of an answer."""
 NEW, ALONE, BESIDE, REST = range(4)
-"""Stages of a single search: it has not begun; its first attempt in one lane; the others in
-several; the rest in one again."""
+"""Stages of a single search: before it begins; attempt 0 in one lane; the others in several; the
+end in one again."""
 FREE, COLLIDES = 1, 2
 STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
 """Columns of `codes`."""
@@ -50,7 +50,7 @@ SEARCHES = Layout(
     starts=(FLOAT, 'count', 'joints'),
     rows=(FLOAT, 'count', 'robot_joints'),  # all joints at the start, to check for collisions
     guesses=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
-    verdicts=(INT, 'count'),  # FREE or COLLIDES, where that is known of the guess; else 0
+    verdicts=(INT, 'count'),  # FREE or COLLIDES, if the guess was checked; else 0
     references=(FLOAT, 'count', 'joints'),  # next to which full turns are chosen
     seeds=(INT, 'count'),
     status=(INT, 'count'),
@@ -118,16 +118,16 @@ LANES = Layout(
     here=(INT,),  # which of two points is the last one; the other is new
     next=(INT,),  # search that no lane has begun
     follows=(INT,),  # 0: attempts that are to be followed are left to other lanes
-    special=(INT,),  # lanes whose step is not the damped one
+    nonstandard_steps=(INT,),  # lanes whose step is not the damped one
     phase=(INT, WIDTH),
     search=(INT, WIDTH),
     attempt=(INT, WIDTH),
     steps=(INT, WIDTH),
-    later=(INT, WIDTH),  # steps of attempts that are over and come after the lane's own
+    later_steps=(INT, WIDTH),  # steps of ended attempts that come after the lane's own
     stagnant=(INT, WIDTH),
     exact=(INT, WIDTH),  # 1 where the step needs the Hessian, or leaves a saddle
-    extra=(INT, WIDTH),  # evaluations for a Hessian, which `decide` has yet to count
-    leaving=(INT, WIDTH),  # steps tried off a saddle, from 1 on; 0 at none
+    hessian_evaluations=(INT, WIDTH),  # for a Hessian, which `decide` has yet to count
+    saddle_trials=(INT, WIDTH),  # steps tried off a saddle, from 1 on; 0 at none
     turned=(INT, WIDTH),  # 1 where the answer that is checked was turned round
     fresh=(LANE,),  # 1 where x is given, not a step from the last point
     nu=(LANE,),  # the damping relative to the cost

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...kernels.jit import call_back, inline_kernel, kernel
 from ...kernels.records import as_vectors8
-from ...maths.lanes import Number, wave
+from ...maths.lanes import Number, cos_sin
 from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
 from ...robot.kinematics import (
     KIND,
@@ -25,18 +25,18 @@ from .layouts import Record
 
 @inline_kernel
 def set_angles(problem: Record, place: Record, x: Array) -> None:
-    """Fill the position of each body's joint, with its cosine and sine."""
+    """Fill the value of each body's joint, with its cosine and sine."""
     tree, geometry, angle, offset = problem.tree, problem.geometry, place.angle, place.offset
     for k in range(tree.shape[0]):
         angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
     angles, cosines, sines = as_vectors8(angle), as_vectors8(place.cosine), as_vectors8(place.sine)
     for i in range(angles.shape[0]):
-        cosines[i], sines[i] = wave(angles[i])
+        cosines[i], sines[i] = cos_sin(angles[i])
 
 
 @inline_kernel
 def lifted(f: Frame, like: Number) -> Frame:
-    """One frame for all lanes, in registers."""
+    """Return a frame that is the same in all lanes, in registers."""
     o = 0.0 * like
     return (
         o + f[0], o + f[1], o + f[2], o + f[3], o + f[4], o + f[5],
@@ -46,7 +46,7 @@ def lifted(f: Frame, like: Number) -> Frame:
 
 @inline_kernel
 def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
-    """Place all bodies at x, and fill the goals' rows of the residual; the cost of all rows."""
+    """Place all bodies at x, fill the goals' rows of the residual; return the cost of all rows."""
     tree, geometry, frames = problem.tree, problem.geometry, place.frames
     angle, cosine, sine = place.angle, place.cosine, place.sine
     set_angles(problem, place, x)
@@ -66,7 +66,7 @@ def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
 def slopes(
     problem: Record, x: Array, residual: Array, columns: Array, gradient: Array, squares: Array
 ) -> None:
-    """Half the cost's gradient, and the squares of the columns' lengths (`lengthen`)."""
+    """Fill half the cost's gradient, and the squares of the columns' lengths (`lengthen`)."""
     n, m = columns.shape
     for j in range(n):
         slope = square = 0.0
@@ -89,7 +89,7 @@ def ask(problem: Record, wanted: int) -> None:
 
 @inline_kernel
 def joint_cost(problem: Record, x: Array) -> Number:
-    """Cost of the joint tasks at x."""
+    """Return the cost of the joint tasks at x."""
     weights, rests = problem.weights, problem.rests
     cost = problem.joint_cost
     for j in range(x.shape[0]):

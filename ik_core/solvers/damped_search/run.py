@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from ...kernels.jit import inline_kernel, kernel, placeholder, with_kernels
+from ...kernels.signatures import Array1, Array2
 from ...maths.lanes import LANES as MANY
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to
@@ -23,9 +24,9 @@ from .decide import (
     copy_point,
     decide,
     free,
-    is_free,
     join,
     load_search,
+    may_answer,
     nearest_guess,
     next_task,
 )
@@ -106,8 +107,8 @@ Outcome = tuple[int, float, int, int, int, int]
 """Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search."""
 
 
-@kernel
-def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
+@kernel(entry='ik_solve')
+def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
     """Begin or continue a single search, for at most so many steps after the first few.
 
     address : of `SEARCHES`
@@ -115,8 +116,8 @@ def solve(address: int, steps: int, q: Array, errors: Array) -> Outcome:
         the answer, if it is found in this call; of length 0 to go on
     errors (2, G) : of the goals [m, rad], filled with q
 
-    The status is NOT_FINITE where q is not, or is beyond `LARGEST_POSITION`, or where a target is
-    not, so that its errors are not.
+    The status is NOT_FINITE if q is not finite or beyond `LARGEST_POSITION`, or if the errors are
+    not finite, since a target is not.
     """
     searches = searches_at(address)
     problem = problem_at(searches.problem)
@@ -175,8 +176,8 @@ def set_start(problem: Record, searches: Record, q: Array) -> bool:
     return True
 
 
-@kernel
-def check_start(address: int, q: Array, errors: Array) -> tuple[int, float]:
+@kernel(entry='ik_solve_check_start')
+def check_start(address: int, q: Array1, errors: Array2) -> tuple[int, float]:
     """Evaluate joints q (n,) of the whole robot, put inside the limits.
 
     Fills q, and errors (2, G) of the goals [m, rad]. Returns REACHED, RUNNING or NOT_FINITE, and
@@ -223,7 +224,7 @@ def reset(lanes: Record, following: int) -> None:
     for w in range(lanes.phase.shape[0]):
         free(lanes, w)
         lanes.exact[w] = 0
-    lanes.special, lanes.next, lanes.follows = 0, following, 1
+    lanes.nonstandard_steps, lanes.next, lanes.follows = 0, following, 1
 
 
 @kernel
@@ -236,13 +237,13 @@ def _continue_in_lanes(problem: Record, searches: Record, one: Record, few: Reco
         next_task(problem, searches, few, 0, problem.restarts)
         return
     copy_point(one, 1 - one.here, 0, few, 1 - few.here, 0)
-    few.attempt[0], few.steps[0], few.later[0] = one.attempt[0], one.steps[0], 0
-    few.stagnant[0], few.leaving[0], few.fresh[0] = one.stagnant[0], 0, 0.0
+    few.attempt[0], few.steps[0], few.later_steps[0] = one.attempt[0], one.steps[0], 0
+    few.stagnant[0], few.saddle_trials[0], few.fresh[0] = one.stagnant[0], 0, 0.0
     few.nu[0], few.growth[0], few.mark[0] = one.nu[0], one.growth[0], one.mark[0]
     free(one, 0)
 
 
-@kernel
+@kernel(entry='ik_solve_conclude')
 def conclude(address: int) -> int:
     """Evaluate the best point so far of a running search, turned next to the start: fill
     `answers`, errors and cost of its `POINT`; return REACHED or RUNNING."""
@@ -258,7 +259,7 @@ def conclude(address: int) -> int:
         if one.phase[0] != IDLE and is_better(one.cost[there, 0], RUNNING, best_cost, status):
             for j in range(best.shape[0]):
                 point.x[j] = one.x[there, j, 0]
-            if not avoids(problem) or is_free(problem, searches, one, 0, point.x):
+            if not avoids(problem) or may_answer(problem, searches, one, 0, point.x):
                 copy_to(point.x, best)
     write_answer(best, searches.references[0], problem.bounds, point.x)
     load_search(problem, searches, 0, point)
@@ -267,7 +268,7 @@ def conclude(address: int) -> int:
     tolerance = problem.tolerance
     is_reached = are_within(point.errors, tolerance[0], tolerance[1])
     if is_reached and avoids(problem):
-        is_reached = is_free(problem, searches, one, 0, point.x)
+        is_reached = may_answer(problem, searches, one, 0, point.x)
     return answer_status(RUNNING, is_reached, True)
 
 
@@ -297,6 +298,8 @@ def solve_batch_in(count: int) -> Any:
     return with_kernels(
         _solve_batch,
         f'solve_batch_{count}',
+        f'ik_solve_batch_{count}' if count in (4, 8) else '',
+        count,
         many_lanes=layouts.LANES.vector_view(count),
         many_numbers=layouts.LANES.scalar_view(count),
     )

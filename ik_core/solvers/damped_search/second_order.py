@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps with the exact Hessian, and off saddles, for one lane at a time.
 
-Gauss-Newton converges slowly where the residual stays large; there the exact Hessian is worth it.
+Gauss-Newton converges slowly if the residual stays large; then the exact Hessian is worth it.
 Stationary points that are no minima are arms stretched out towards or away from a goal.
+
+The shared loop leaves saddles by `optim.second_order`, which makes all trials at once and lets
+linear constraints define what is free. Here each trial is one step of a lane, beside other lanes.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from ...maths.boxed_step import cap_step, predicted_decrease
 from ...maths.linalg import (
     bounded_newton_step,
     curves_down_inside,
+    fill_free,
     free_block,
     gauss_newton_hessian,
     stiffness,
 )
 from ...maths.rotations import Array
-from ...maths.vectors import copy_to
-from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, is_held
+from ...maths.vectors import copy_to, divide_by_largest
+from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, hold_at_limits
 from ...tasks.kernels import (
     GEOMETRIC,
     NONE,
@@ -48,8 +52,8 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     dx, gradient = point.dx, point.gradient
     if has_hessian:
         _fill_hessian(problem, point, exact)
-    if lanes.leaving[w] > 0:  # to one side and the other, ever shorter
-        trial = (lanes.leaving[w] - 1) % SADDLE_TRIALS
+    if lanes.saddle_trials[w] > 0:  # to one side and the other, ever shorter
+        trial = (lanes.saddle_trials[w] - 1) % SADDLE_TRIALS
         length = SADDLE_STEP * 0.5 ** (trial // 2)
         for j in range(dx.shape[0]):
             dx[j] = (-length if trial % 2 == 1 else length) * lanes.descent[j, w]
@@ -72,7 +76,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
         lanes.decrease[w] = predicted_decrease(point.columns, gradient, dx)
     for j in range(dx.shape[0]):
         lanes.dx[j, w] = dx[j]
-    lanes.extra[w] += point.evaluations
+    lanes.hessian_evaluations[w] += point.evaluations
 
 
 @kernel
@@ -124,7 +128,7 @@ def evaluate_point(problem: Record, point: Record) -> None:
 
 @kernel
 def _fill_hessian(problem: Record, point: Record, exact: bool) -> None:
-    """hessian = that of half the cost, exact or of the Gauss-Newton model."""
+    """hessian = that of half the cost: exact, or that of the Gauss-Newton model."""
     hessian, weights = point.hessian, problem.weights
     gauss_newton_hessian(point.columns, hessian)
     if exact:
@@ -170,7 +174,7 @@ def _fill_by_differences(problem: Record, point: Record) -> None:
 
 @inline_kernel
 def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
-    """How much a quadratic model falls over dx: -(2 g'dx + dx'H dx), H by its lower triangle."""
+    """Return the decrease of a quadratic model, -(2 g'dx + dx'H dx), H by its lower triangle."""
     linear, quadratic = 0.0, 0.0
     for j in range(dx.shape[0]):
         linear += gradient[j] * dx[j]
@@ -185,29 +189,22 @@ def _modelled_decrease(hessian: Array, gradient: Array, dx: Array) -> float:
 
 @kernel
 def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -> bool:
-    """At a stationary point of a lane: `descent` = a descent direction of negative curvature.
+    """Set `descent` to a direction of negative curvature at a lane's stationary point.
 
-    Return False at a minimum. Joints that the slope presses against a limit stay there; with
+    Returns False at a minimum. Joints that the slope presses against a limit stay there; with
     `all_at_limits` every joint at a limit does.
     """
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
-    lanes.extra[w] += point.evaluations
-    held, normal, rhs, way = point.held, point.normal, point.rhs, point.descent
+    lanes.hessian_evaluations[w] += point.evaluations
+    held, normal, rhs = point.held, point.normal, point.rhs
     _hold(problem, point, all_at_limits)
     size = free_block(point.hessian, held, normal)
     if not curves_down(point.hessian, normal, rhs, size):
         return False
-    largest = 0.0
-    for i in range(size):
-        largest = max(largest, abs(rhs[i]))
-    row = 0
-    for j in range(way.shape[0]):
-        way[j] = 0.0
-        if held[j] == 0.0:
-            way[j] = rhs[row] / largest
-            row += 1
+    fill_free(rhs, held, point.descent)
+    divide_by_largest(point.descent)
     _keep_descent(lanes, w)
     return True
 
@@ -218,7 +215,7 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
-    lanes.extra[w] += point.evaluations
+    lanes.hessian_evaluations[w] += point.evaluations
     _hold(problem, point, False)
     least = FLAT * stiffness(point.hessian)
     if not curves_down_inside(
@@ -231,15 +228,14 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
 
 @kernel
 def _keep_descent(lanes: Record, w: int) -> None:
-    way = lanes.point.descent
-    for j in range(way.shape[0]):
-        lanes.descent[j, w] = way[j]
+    direction = lanes.point.descent
+    for j in range(direction.shape[0]):
+        lanes.descent[j, w] = direction[j]
 
 
 @kernel
 def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
-    x, bounds, gradient, squares = point.x, problem.bounds, point.gradient, point.squares
-    for j in range(x.shape[0]):
-        lower, upper = bounds[0, j], bounds[1, j]
-        held = is_held(x[j], lower, upper, gradient[j], squares[j], point.cost, all_at_limits)
-        point.held[j] = 1.0 if held else 0.0
+    gradient, squares = point.gradient, point.squares
+    hold_at_limits(
+        point.x, problem.bounds, gradient, squares, point.cost, all_at_limits, point.held
+    )

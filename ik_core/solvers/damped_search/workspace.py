@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a search, made for a problem and kept for the next: of single solves
-(`DampedWorkspace`), and of batches."""
+"""The records of searches for a problem: of single solves (`DampedWorkspace`), which are kept, and
+of batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...closed_form.beginning import Beginning, beginning_of
-from ...closed_form.nearest import ROOM
+from ...closed_form.initial_guess import InitialGuess, initial_guess_of
+from ...closed_form.nearest import SCRATCH_ROWS
 from ...collision.rows import free_rows
 from ...display import joined
 from ...kernels.records import Record
@@ -33,18 +33,18 @@ TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
 """Placeholders for q and errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
 REDUNDANT = 4
-"""Factor for the restarts where goals leave freedom: free solutions may be rare among infinitely
+"""Factor for the restarts if goals leave freedom: free solutions may be rare among infinitely
 many, and an attempt that collides takes ten microseconds.
 """
 
 
-def beginning_for(problem: IkProblem, options: Any) -> Beginning | None:
-    """Where the first attempts at a problem begin, if not at the starts.
+def beginning_for(problem: IkProblem, options: Any) -> InitialGuess | None:
+    """Return the closed-form initial guesses of a problem; None to begin at the starts.
 
-    None without restarts: descend from the start alone.
+    Without restarts searches descend from the start alone.
     """
     asked = options.closed_form and options.restarts > 0
-    return beginning_of(problem) if asked else None
+    return initial_guess_of(problem) if asked else None
 
 
 class DampedWorkspace(ProblemRecords, Workspace):
@@ -68,12 +68,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
         super()._make_records(other_rows)
         packed, problem, options = self.packed, self.problem, self._options
         joints, rows = len(problem.variables), packed.rows + other_rows
-        self._sizes |= {'rows': rows, 'size': max(joints, rows), 'scratch_rows': ROOM}
+        self._sizes |= {'rows': rows, 'size': max(joints, rows), 'scratch_rows': SCRATCH_ROWS}
         self.steps_at_once = steps_at_once(joints, rows)
         own = self.constants
         if problem.avoids and problem.is_redundant:
             own['restarts'] *= REDUNDANT
-        own['further'] = options.restarts if problem.avoids and problem.other_tasks else 0
+        own['attempts_while_colliding'] = (
+            options.restarts if problem.avoids and problem.other_tasks else 0
+        )
         own['pose'] = self._is_pose and not self._others
         for name in ('patience', 'max_step', 'damping'):
             own[name] = getattr(options, name)
@@ -93,7 +95,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @cached_property
     def searches(self) -> Record:
-        """The record of a single search; batches make their own."""
+        """The record of a single search; batches have their own."""
         record = self.make_searches(1, 1, targets=self.packed.targets)
         record['one'] = self._one.address
         return record
@@ -110,7 +112,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def _is_pose(self) -> bool:
-        """Whether the one goal is the whole pose of a chain's end, without any slack."""
+        """Whether there is one goal: the whole pose of a chain's end, without slack."""
         packed = self.packed
         table, tools = packed.table, packed.tools
         return bool(
@@ -122,7 +124,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         )
 
     def make_searches(self, count: int, slot_count: int, **given: Array) -> Record:
-        """Records for so many searches, of which so many go on at a time."""
+        """Make records for a number of searches, of which `slots` run at a time."""
         sizes = {**self._sizes, 'count': count, 'slots': slot_count}
         record = layouts.SEARCHES.make(sizes, arrays=given)
         record['seeds'] = self._options.random_seed
@@ -131,7 +133,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return record
 
     def make_lanes(self, width: int) -> Record:
-        """Records for attempts side by side."""
+        """Make records for attempts side by side."""
         record = layouts.LANES.make(self._sizes, width)
         record['point'] = layouts.POINT.make(self._sizes)
         record['fresh'] = 1.0
@@ -140,13 +142,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def _pack_tolerances(self) -> None:
         super()._pack_tolerances()
         if self.constants['settled']:
-            self.constants['slack'] = self.problem.settled_slack
+            self.constants['slack'] = self.problem.avoidance.goal_slack(self.problem.tolerances)
         if self.beginning is not None:
             self.beginning.set_tolerances(self.problem)
 
     def note_starts(self, rows: Array) -> None:
-        """Read from starts (N, n) which pairs of links count, before `note_world`."""
-        self._note_start(self.problem.is_outside(rows))
+        """Find the pairs of links that count for starts (N, n); call it before `note_world`."""
+        self._note_start(self.problem.avoidance.is_outside(rows))
 
     def _note_start(self, is_outside: bool) -> None:
         if is_outside != self._is_outside:
@@ -158,11 +160,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if avoid is None:
             return
         self._version = avoid.world.version
-        groups, is_outside = self.problem.groups, self._is_outside
+        groups, is_outside = self.problem.avoidance.groups, self._is_outside
         self._model = model = avoid.moved_model(groups, is_outside)
         settled = None
         if not self.problem.other_tasks:
-            settled = avoid.settled_model(groups, self.problem.settled_bodies, is_outside)
+            settled = avoid.settled_model(
+                groups, self.problem.avoidance.goal_fixed_bodies, is_outside
+            )
         self._note_settled(settled)
         self.constants['collisions'] = model.address
         for record in lanes:
@@ -179,12 +183,15 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if settled is None:
             own['settled'] = 0
         elif own['settled'] != settled.address:
-            own['reach'], own['slack'] = settled['margin'].max(), self.problem.settled_slack
+            own['reach'], own['slack'] = (
+                settled['margin'].max(),
+                self.problem.avoidance.goal_slack(self.problem.tolerances),
+            )
             own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
-        """Judge where the first attempts of so many searches begin, as many at once as there are
-        lanes: with a closed form most answers are these."""
+        """Check the initial guesses of a number of searches for collisions, as many at once as
+        there are lanes: with a closed form most of them are answers."""
         known = self._checks.get(lanes.address)
         if self.beginning is None or known is None:
             return
@@ -202,14 +209,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return q
 
     def _check(self, status: int, q: VectorLike | None = None) -> None:
-        """Raise what a task raised, or what is wrong with a start."""
+        """Raise the error of a task, or one about the start."""
         if status == NOT_FINITE:
             self.problem.load(q)
         if status == layouts.FAILED:
             self.fail()
 
     def solve(self, q0: VectorLike | None, clock: Clock) -> IkResult:
-        """A whole solve, without a budget."""
+        """Solve to the end, without a budget."""
         started, is_plain, problem = clock(), self.is_plain, self.problem
         q = problem.load_numbers(q0) if is_plain else self._read(q0)
         address = self._address or self._prepare()  # after a read, which may make other records
@@ -241,7 +248,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             clock() - started,
             (),
-            problem.start_at(q)[1] if problem.avoids else '',
+            problem.avoidance.start_at(q)[1] if problem.avoids else '',
             abandoned,
         )
 
@@ -262,7 +269,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self.constants['failed'] = 0
         problem, avoid = self.problem, self.problem.avoid
         if avoid is not None:
-            self._note_start(problem.start_at(q)[0])
+            self._note_start(problem.avoidance.start_at(q)[0])
         if avoid is not None and avoid.world.version != self._version:
             self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
@@ -278,7 +285,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
     # --- step by step ---
 
     def load(self, q0: VectorLike | None) -> Array:
-        """See Workspace."""
         q, own = self._read(q0), self.searches
         self.note_tolerances()
         own['starts'][0] = q[self.problem.columns]
@@ -292,11 +298,9 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return q
 
     def stay_on_branch(self) -> None:
-        """See Workspace."""
         self._begins, self.searches['guesses_restart'] = False, 0
 
     def run(self, iterations: int) -> IkStatus | None:
-        """See Workspace."""
         looks = self._begins and iterations == 0  # whether the start reaches the goals
         if self._may_begin:
             self.searches['guesses_first'] = self._begins and not looks
@@ -312,7 +316,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return status
 
     def conclude(self) -> None:
-        """See Workspace."""
         self._status = conclude(self.searches.address)
         if self.constants['failed']:
             self._check(layouts.FAILED)
@@ -324,7 +327,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        """See Workspace."""
         own, point = self.searches, self._one.part('point')
         status, cost, iterations, evaluations, restarts, abandoned = self._outcome
         if status == RUNNING:
@@ -348,25 +350,24 @@ class DampedWorkspace(ProblemRecords, Workspace):
             restarts,
             solve_time,
             history,
-            joined(note, self.problem.start_at(q)[1]),
+            joined(note, self.problem.avoidance.start_at(q)[1]),
             abandoned_evaluations=abandoned,
         )
 
     def _why_not_free(self, q: Array) -> str:
-        """Text: the obstacles at the solutions of a search from q (n,)."""
+        """Return text: the obstacles at the solutions of a search from q (n,)."""
         count = self.searches['collided'].item(0)
         if count == 0:
             q = q.copy()
             q[self.problem.columns] = self.searches['blocked'][0]
-            return self.problem.why_none_is_free(q)
+            return self.problem.avoidance.why_no_closest_point(q)
         colliding = np.tile(q, (min(count, layouts.SEEN), 1))
         colliding[:, self.problem.columns] = self.searches['colliding'][0, : len(colliding)]
-        why = self.problem.why_settled(colliding[0])
-        return why or self.problem.why_not_free(colliding, count)
+        why = self.problem.avoidance.goal_collision(colliding[0], self.problem.tolerances)
+        return why or self.problem.avoidance.why_no_solution(colliding, count)
 
     @property
     def iterations(self) -> int:
-        """See Workspace."""
         return self._outcome[2]
 
     @property
@@ -375,7 +376,6 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def x(self) -> Array | None:
-        """See Workspace."""
         if self._is_new:
             return None
         if self._outcome[0] != RUNNING:
@@ -384,12 +384,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def cost(self) -> float:
-        """See Workspace."""
         if self._outcome[0] != RUNNING:
             return self._outcome[1]
         return self._one['cost'].item(1 - self._one['here'].item(), 0)
 
     @property
     def between_attempts(self) -> bool:
-        """See Workspace."""
         return self._is_new and not self._has_checked_start

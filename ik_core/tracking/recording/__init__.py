@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings: the instructions and commands of a tracker, in a file, and replaying them.
+"""Recordings: the instructions and commands of a tracker, in a file, and their replay.
 
-A `Recorder` observes a tracker, which does not notice: a snapshot of its state, the instructions
-that it applies, each at its tick, its commands, and every reading of its clock: time budgets end
-solves, so with the same readings in the same order a run is the same to the last bit. What a
-search for another configuration found, beside the ticks, is an instruction, too, of the kind
-`OfferConfiguration`: a replay searches for none. A recording is made of segments, each with a
-snapshot of its own, and the oldest are dropped, so that a node can record for days and keep the
-last minutes.
+A `Recorder` observes a tracker without changing it: a snapshot of its state, the instructions that
+it applies, each at its tick, its commands, and every reading of its clock. Time budgets end
+solves, so with the same readings in the same order a run is the same to the last bit. The result
+of a background search for another configuration is an instruction, too, `OfferConfiguration`: a
+replay does not search. A recording consists of segments, each with a snapshot of its own, and the
+oldest are dropped, so that a node can record for days and keep the last minutes.
 
 A file is a numpy archive (.npz, read without pickle): `header`, JSON as UTF-8, and for segment i
 the arrays `i.now`, `i.q`, `i.status`, `i.iterations` (a row per tick), `i.clock` (readings) and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a recorded run: errors, solve times, and joints beside their limits, over time."""
+"""The figure of a recorded run: errors, solve times, and joints relative to their limits."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ STATUS_COLOURS = {
     TrackStatus.STALE: BLACK,
     TrackStatus.PAUSED: GREY,
 }
+# [mm or deg] Smaller errors are drawn as this: the axis is logarithmic.
 LEAST_ERROR = 1e-9
-"""[mm or deg] Smaller ones are shown as this: the axis is logarithmic."""
 
 
 def draw_errors(recording: Recording, runs: Sequence[History]) -> Any:
-    """The figure; one panel below the other, over the same time."""
+    """Return the figure: panels over the same time, one below the other."""
     robot, tips = recording.robot, runs[0].tips
     figure = new_figure(10.0, 10.0)
     panels = figure.subplots(6, 1, sharex=True, height_ratios=(0.22, 1, 1, 1, 1.4, 1.4))

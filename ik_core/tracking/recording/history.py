@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""History of a recorded run: errors, times, and joints beside their limits.
+"""History of a recorded run: errors, times, and joints relative to their limits.
 
 A recording keeps instructions and commands. The errors come from running it again, and so
 do the solve times, by the readings of the clock that were recorded: they are those of the run.
@@ -15,7 +15,7 @@ import numpy as np
 
 from ...maths.rotations import Array
 from ...robot.robot import Robot
-from ..motion_limits import MotionLimits
+from ..governor.motion_limits import MotionLimits
 from ..status import Command, TrackStatus
 from .reading import Recording
 from .replays import ReplayedClock, run_segment
@@ -62,9 +62,7 @@ def _over(values: Array, most: Array) -> Array:
 
 
 def histories(recording: Recording) -> list[History]:
-    """The histories of the segments. Raises what their replay raises; see `replay` for its
-    comparison.
-    """
+    """Return the histories of the segments. Raises the exceptions of their replay."""
     begun = recording.segments[0][1]['now'][0] if recording.segments else 0.0
     return [_history(recording.robot, *segment, begun) for segment in recording.segments]
 

@@ -18,17 +18,17 @@ from ...robot.urdf import load_urdf
 from ..status import TrackStatus
 
 FORMAT = 10
+# The arrays of a segment, with the types of their numbers.
 COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
-"""The arrays of a segment, with the types of their numbers."""
 
 
 class InvalidRecording(IkError, ValueError):
-    """A file that is no recording, or one that this version can't run."""
+    """The file is no recording, or one that this version can't run."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A file that was read: the robot, notes and versions, and the segments as they are."""
+    """The contents of a file: robot, notes, versions, and segments as JSON and arrays."""
 
     robot: Robot
     notes: dict[str, Any]
@@ -37,7 +37,7 @@ class Recording:
 
 
 def read_recording(path: str | Path) -> Recording:
-    """The recording in a file. Raises InvalidRecording, OSError."""
+    """Read the recording in a file. Raises InvalidRecording, OSError."""
     with Path(path).open('rb') as file:  # raises OSError, where is_zipfile would say no
         if not zipfile.is_zipfile(file):
             raise InvalidRecording(f'{path} is not a recording: not a numpy archive (.npz)')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problems as the arguments that make them: every kind of task that the library has."""
+"""Problems as the arguments of their constructors, for every kind of task of the library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Arguments = dict[str, Any]
 
 
 def describe_problem(problem: IkProblem) -> Arguments:
-    """All that `make_problem` needs; InvalidOption for tasks that it does not know."""
+    """Return the arguments of `make_problem`. Raises InvalidOption for tasks of other types."""
     return {
         'tasks': [describe_task(task) for task in (*problem.goals, *problem.other_tasks)],
         'secondary': [[describe_task(task) for task in level] for level in problem.levels],
@@ -52,7 +52,7 @@ def describe_problem(problem: IkProblem) -> Arguments:
 
 
 def make_problem(robot: Robot, described: Arguments) -> IkProblem:
-    """The problem of `describe_problem`, for the robot; its limits are the tracker's."""
+    """Return the problem that was described, for the robot; its limits are the tracker's."""
     rest = {**described}
     tasks = [make_task(task) for task in rest.pop('tasks')]
     secondary = [[make_task(task) for task in level] for level in rest.pop('secondary')]
@@ -60,12 +60,12 @@ def make_problem(robot: Robot, described: Arguments) -> IkProblem:
 
 
 def describe_task(task: Task) -> Arguments:
-    """The `kind` of a task and its arguments; InvalidOption for one that is not the library's."""
+    """Return the `kind` of a task and its arguments. Raises InvalidOption for other types."""
     kind = type(task)
     if kind not in DESCRIBED_BY:
         raise InvalidOption(f"a {kind.__name__} can't be recorded")
     arguments = {'kind': kind.__name__, **DESCRIBED_BY[kind](task)}
-    if isinstance(task, GoalTask):  # what is not asked for may be missing
+    if isinstance(task, GoalTask):  # its target may be unset
         transform = task.transform
         if task.relative_to is not None:
             arguments['relative_to'] = task.relative_to
@@ -76,7 +76,7 @@ def describe_task(task: Task) -> Arguments:
 
 
 def make_task(described: Arguments) -> Task:
-    """The task of `describe_task`."""
+    """Return the task that was described."""
     arguments = {**described}
     if 'tasks' in arguments:
         arguments['tasks'] = [make_task(task) for task in arguments['tasks']]
@@ -206,7 +206,7 @@ def _link_pattern(task: EndEffectorPatternTask | OrientationPatternTask) -> Argu
 
 
 def _weights(task: GoalTask, which: int) -> np.ndarray:
-    """The weights of the position (0) or the orientation (1), as they were given."""
+    """Return the weights of the position (0) or the orientation (1), as they were given."""
     return task.given_weights[which]
 
 

@@ -16,20 +16,20 @@ from typing import IO, Any
 import numpy as np
 
 from ..instructions import Instruction
-from ..snapshot import Snapshot
+from ..state import Snapshot
 from ..status import Command, TrackStatus
 from .reading import FORMAT
 from .values import Encoder
 
+# [s] A segment this old ends when the joints rest, and at twice this age in any case.
 SEGMENT = 60.0
-"""[s] A segment this old ends when the joints rest, and at twice this age in any case."""
+# Suffix of a file's name until the file is complete.
 PART = '.part'
-"""Suffix of a file's name until it is whole."""
 STATUSES = tuple(TrackStatus)
 
 
 class Segment:
-    """A part of the life of a tracker: its state, then instructions, commands, readings."""
+    """A part of a recording: a snapshot, then instructions, commands, readings of the clock."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._encoder = Encoder()
@@ -45,17 +45,15 @@ class Segment:
 
     @property
     def age(self) -> float:
-        """The seconds that it holds."""
+        """[s] The recorded time."""
         return len(self.now) / self.rate
 
     def applied(self, instruction: Instruction) -> None:
-        """See Observer."""
         name, fields = self._encoder.instruction(instruction)
         self.instructions.append((len(self.now), name, fields))
         self._keep_readings()
 
     def ticked(self, now: float, command: Command) -> None:
-        """See Observer."""
         self.now.append(now)
         self.q.frombytes(command.q.tobytes())
         self.status.append(STATUSES.index(command.status))
@@ -67,16 +65,16 @@ class Segment:
         self._used_readings = len(self.readings)
 
     def drop_readings(self) -> None:
-        """Drop those of the instruction or the tick that failed."""
+        """Drop the readings of an instruction or a tick that failed."""
         del self.readings[self._used_readings :]
 
     @property
     def is_full(self) -> bool:
-        """Whether another one should go on: time has come, and if possible the joints rest."""
+        """Whether another segment should begin: this one is long, and if possible joints rest."""
         return self.age >= SEGMENT and (self.at_rest or self.age >= 2.0 * SEGMENT)
 
     def columns(self) -> dict[str, Any]:
-        """The arrays to store, by name."""
+        """Return the arrays to store, by name."""
         return {
             'now': np.array(self.now),
             'q': np.array(self.q).reshape(len(self.now), -1),
@@ -90,10 +88,12 @@ class Segment:
 class Recorder:
     """An Observer that keeps the last minutes, in segments that each begin with a snapshot.
 
-    urdf : the text of the robot; notes : what else a reader should know, as JSON has it
-    minutes : what is kept at least, if there was as much; at most two segments more are
+    urdf : the text of the robot
+    minutes : the recorded time that is kept; at most two segments more are
+    notes : further values for readers of the file, which JSON can store
 
-    Where a tick fails, what the tracker then is follows from nothing: another segment begins.
+    After a tick that raised, another segment begins: the state of the tracker does not follow from
+    the recorded instructions.
     """
 
     def __init__(
@@ -106,37 +106,32 @@ class Recorder:
 
     @property
     def is_due(self) -> bool:
-        """See Observer."""
         return self._is_lost or self._segments[-1].is_full
 
     def begin(self, snapshot: Snapshot) -> None:
-        """See Observer. Raises InvalidOption where something of it can't be recorded."""
+        """Begin a segment. Raises InvalidOption if a value of the snapshot can't be recorded."""
         self._segments.append(Segment(snapshot))
         self._is_lost = False
         self._drop_old()
 
     def applied(self, instruction: Instruction) -> None:
-        """See Observer."""
         self._segments[-1].applied(instruction)
 
     def ticked(self, now: float, command: Command) -> None:
-        """See Observer."""
         self._segments[-1].ticked(now, command)
 
     def read(self, seconds: float) -> None:
-        """See Observer."""
         self._segments[-1].readings.append(seconds)
 
     def failed(self, *, changed: bool) -> None:
-        """See Observer."""
         self._segments[-1].drop_readings()
         self._is_lost = changed
 
     def save(self, path: str | Path) -> None:
-        """Write all that is kept, to a file that is there whole or not at all. Raises OSError.
+        """Write the recording to a file, which appears only once it is complete. Raises OSError.
 
-        Takes seconds, so not on the thread that ticks. A file of that name is replaced, and so is
-        its part: what a process left that was killed while it wrote.
+        Takes seconds, so call it on another thread than `tick`. Replaces a file of that name, and
+        an incomplete one (`part_of`) of a process that was killed.
         """
         segments = [segment for segment in self._segments if segment.now]
         header = {
@@ -156,19 +151,19 @@ class Recorder:
             np.savez_compressed(file, header=text, **columns)
 
     def _drop_old(self) -> None:
-        """Drop segments as long as those after them hold enough."""
+        """Drop the oldest segments as long as those after them last for `minutes`."""
         while sum(segment.age for segment in list(self._segments)[1:]) >= 60.0 * self.minutes:
             self._segments.popleft()
 
 
 def part_of(path: Path) -> Path:
-    """Where a file is written until it is whole."""
+    """Return the path to which a file is written until it is complete."""
     return path.with_name(path.name + PART)
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """The part of a file, which takes its name once it is written without an error."""
+    """Open an incomplete file, which is renamed to `path` once it is written."""
     part = part_of(path)
     try:
         with part.open('wb') as file:
@@ -182,7 +177,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the numerical libraries."""
+    """Return the versions of the numerical libraries."""
     found = {'python': platform.python_version(), 'numpy': np.__version__}
     try:
         import numba

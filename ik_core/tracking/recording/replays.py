@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a recording again, and comparing what comes of it."""
+"""Replay of a recording, and comparison of both runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...figures import BLUE, SKY, draw_file, new_figure
 from ...maths.rotations import Array
 from ...optim.search import Clock
 from ...robot.robot import Robot
-from ..snapshot import Snapshot
+from ..state import Snapshot
 from ..status import Command
 from ..tracker import Tracker
 from .reading import Recording
@@ -24,14 +24,14 @@ from .values import Decoder
 
 
 class ReplayedClock:
-    """Reads what was read, in order; asked for more, it stands still."""
+    """A clock with the recorded readings, in order; it stops after the last."""
 
     def __init__(self, readings: Array) -> None:
         self._readings = iter(readings.tolist())
         self._last = 0.0
 
     def __call__(self) -> float:
-        """The next reading."""
+        """Return the next reading."""
         self._last = next(self._readings, self._last)
         return self._last
 
@@ -54,7 +54,7 @@ class Replay:
 
     @property
     def is_same(self) -> bool:
-        """Whether it did the same, to its end."""
+        """Whether the replay is the same as the recording, to its end."""
         return self.first_difference is None and not self.failure
 
     @property
@@ -65,7 +65,7 @@ class Replay:
 
 
 def replay(recording: Recording) -> list[Replay]:
-    """Run the segments again. A segment that can't be run says so in its `failure`."""
+    """Run the segments again. The reason why a segment can't be run is in its `failure`."""
     return [_replay_segment(recording.robot, *segment) for segment in recording.segments]
 
 
@@ -101,7 +101,7 @@ def _replay_segment(robot: Robot, segment: dict[str, Any], columns: dict[str, Ar
 def run_segment(
     robot: Robot, segment: dict[str, Any], columns: dict[str, Array], clock: Clock
 ) -> Iterator[tuple[Tracker, Command]]:
-    """A tracker that gets the same instructions at the same ticks, and its commands."""
+    """Yield a tracker with the recorded instructions at the same ticks, and each command."""
     decoder = Decoder(robot, columns['numbers'])
     snapshot = Snapshot(*(decoder.decode(segment[name]) for name in Snapshot._fields))
     tracker = Tracker.from_snapshot(snapshot, clock, background=None)
@@ -117,7 +117,7 @@ def run_segment(
 
 
 def draw_replay(recording: Recording, replays: list[Replay], path: Path) -> None:
-    """Every joint over time, as recorded and as replayed. Raises InvalidOption."""
+    """Draw every joint over time, as recorded and as replayed. Raises InvalidOption."""
     draw_file(path, _joint_panels, recording.robot, replays)
 
 

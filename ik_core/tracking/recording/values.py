@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a recording as JSON, their arrays beside it."""
+"""Values of a recording as JSON, with their numbers in an array."""
 
 from __future__ import annotations
 
@@ -14,38 +14,48 @@ from ...maths.rotations import Array
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
 from ...robot.robot import Robot
-from ..approach import Approach
-from ..goal_solver import Phase, Progress
-from ..governor import Governor
+from ..goals.joint_goals import JointGoal
+from ..goals.tips import Drag, Hold, Jog, Line, Request, Stream
+from ..governor.governor import Governor
+from ..governor.motion_limits import MotionLimits
+from ..governor.slow_in_out import SlowInOut
+from ..governor.speed_scale import SpeedScale
 from ..instructions import INSTRUCTIONS, Instruction
-from ..motion_limits import MotionLimits
-from ..other_configuration import OtherConfiguration
-from ..speed_scale import SpeedScale
-from ..state import Drive, JointGoal
+from ..solution.goal_solver import Phase, Progress
+from ..solution.other_configuration import OtherConfiguration
+from ..state import Drive
 from ..status import TrackStatus
-from ..tips import Drag, Hold, Jog, Line, Request, Stream
 from ..tracker_options import TrackerOptions
 from .recorded_problems import describe_problem, make_problem
 
+# Records that are encoded by their fields, by their names in a file.
 RECORDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        *(Approach, Drag, Hold, IkResult, Jog, JointGoal, Line, OtherConfiguration, Progress),
-        *(Request, SpeedScale, Stream, TrackerOptions),
-    )
+    'Approach': SlowInOut,
+    'Drag': Drag,
+    'Hold': Hold,
+    'IkResult': IkResult,
+    'Jog': Jog,
+    'JointGoal': JointGoal,
+    'Line': Line,
+    'OtherConfiguration': OtherConfiguration,
+    'Progress': Progress,
+    'Request': Request,
+    'SpeedScale': SpeedScale,
+    'Stream': Stream,
+    'TrackerOptions': TrackerOptions,
 }
-"""Records that are encoded by their fields, by name."""
+NAMES = {kind: name for name, kind in RECORDS.items()}
 ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (Drive, IkStatus, Phase, TrackStatus)}
 
 
 class Encoder:
-    """Makes JSON of values; the arrays are kept in `numbers`."""
+    """Conversion of values to JSON; their arrays are appended to `numbers`."""
 
     def __init__(self) -> None:
         self.numbers = array('d')
 
     def encode(self, value: Any) -> Any:
-        """The value as JSON. Raises InvalidOption where it can't be recorded."""
+        """Return the value as JSON. Raises InvalidOption if it can't be recorded."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, np.ndarray):
@@ -59,9 +69,9 @@ class Encoder:
         name = type(value).__name__
         if name in ENUMS:
             return {name: value.value}
-        if name in RECORDS:
+        if type(value) in NAMES:
             fields = value._asdict() if hasattr(value, '_asdict') else vars(value)
-            return {name: {key: self.encode(field) for key, field in fields.items()}}
+            return {NAMES[type(value)]: {key: self.encode(field) for key, field in fields.items()}}
         if isinstance(value, IkProblem):
             return {'problem': self.encode(describe_problem(value))}
         if isinstance(value, Mapping):
@@ -71,24 +81,25 @@ class Encoder:
         raise InvalidOption(f"a {type(value).__name__} can't be recorded")
 
     def instruction(self, value: Instruction) -> list[Any]:
-        """The name and the fields of an instruction."""
+        """Return the name and the fields of an instruction."""
         fields = {name: self.encode(field) for name, field in vars(value).items()}
         return [type(value).__name__, fields]
 
     def _store(self, values: Array) -> int:
+        """Append an array to `numbers`; return its offset."""
         offset = len(self.numbers)
         self.numbers.extend(np.asarray(values, float).ravel().tolist())
         return offset
 
 
 class Decoder:
-    """Makes values of what an Encoder made, for a robot and its `numbers`."""
+    """Conversion of the JSON of an Encoder to values, for a robot and its `numbers`."""
 
     def __init__(self, robot: Robot, numbers: Array) -> None:
         self._robot, self._numbers = robot, numbers
 
     def decode(self, value: Any) -> Any:
-        """The value. Raises what its constructor raises, KeyError, TypeError, ValueError."""
+        """Return the value. Raises KeyError, TypeError, ValueError, errors of its constructor."""
         if isinstance(value, list):
             return [self.decode(entry) for entry in value]
         if not isinstance(value, dict):
@@ -110,7 +121,7 @@ class Decoder:
         return {key: self.decode(entry) for key, entry in content}
 
     def instruction(self, name: str, fields: Mapping[str, Any]) -> Instruction:
-        """The instruction of this name."""
+        """Return the instruction of this name. Raises ValueError for an unknown name."""
         if name not in INSTRUCTIONS:
             raise ValueError(f'a tracker of this version does not support {name}')
         return INSTRUCTIONS[name](**{key: self.decode(field) for key, field in fields.items()})

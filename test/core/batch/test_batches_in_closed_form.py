@@ -12,7 +12,7 @@ from support import robots
 import ik_core as ik
 from ik_core import IkProblem, InvalidConfiguration, PoseTask
 from ik_core.closed_form.cached_form import CachedForm
-from ik_core.closed_form.forms import ClosedForm
+from ik_core.closed_form.closed_form import ClosedForm
 from ik_core.solvers.closed_form import ClosedFormSolver
 
 FIELDS = 'success', 'cost', 'iterations', 'evaluations', 'restarts', 'status'

@@ -8,7 +8,7 @@ from support import robots
 import ik_core as ik
 from ik_core import IkProblem, InvalidOption, PoseTask, UnsupportedProblem
 from ik_core.closed_form.records import NONE
-from ik_core.closed_form.sweeping import EVERY
+from ik_core.closed_form.redundancy_scan import EVERY
 
 
 def arm(name, seed):

@@ -286,7 +286,7 @@ def test_verdicts_are_kept_on_disk_and_damaged_files_are_made_again(tmp_path, mo
     (path,) = (tmp_path / 'ik_core' / 'pairs').glob('*.npy')
     judged = []
     monkeypatch.setattr(
-        'ik_core.collision.pairs._Judge.pair', lambda *names: judged.append(names) or first[0]
+        'ik_core.collision.pairs._Proofs.verdict', lambda *names: judged.append(names) or first[0]
     )
     again, _ = link_pairs(robot, pieces, Margins(0.0))
     assert not judged

@@ -14,12 +14,12 @@ from ik_core.maths.lanes import (
     Rows,
     angle_of,
     bits,
+    cos_sin,
     in_lanes,
     least,
     most,
     root,
     select,
-    wave,
 )
 
 pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='kernels are not compiled')
@@ -30,7 +30,7 @@ as_lanes = in_lanes[8]
 
 @kernel
 def _functions(x, y, out):
-    out[0], out[1] = wave(x[0])
+    out[0], out[1] = cos_sin(x[0])
     out[2] = angle_of(x[0], y[0])
     out[3] = root(abs(x[0])) / (1.0 + y[0] * y[0]) - x[0]
     out[4] = select((x[0] < y[0]) | (x[0] > 2.0), least(x[0], 0.5), most(y[0], -x[0]))
@@ -72,7 +72,7 @@ def test_plain_python_gives_nearly_the_same():
     _in_lanes(x, y, out)
     source = _functions.py_func
     here = source.__globals__ | {
-        'wave': wave.py_func,
+        'cos_sin': cos_sin.py_func,
         'angle_of': angle_of.py_func,
     }
     type(source)(source.__code__, here)(Rows(x), Rows(y), Rows(plain))

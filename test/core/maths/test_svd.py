@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ik_core.kernels.jit import kernel
-from ik_core.maths.svd import decompose, falling
+from ik_core.maths.svd import decompose, nth_largest
 
 RNG = np.random.default_rng(31)
 SHAPES = [(3, 7), (6, 6), (7, 3), (12, 16), (16, 5), (1, 1), (1, 4), (4, 1)]
@@ -15,7 +15,7 @@ SHAPES = [(3, 7), (6, 6), (7, 3), (12, 16), (16, 5), (1, 1), (1, 4), (4, 1)]
 def enter(columns, basis, work, squares, in_order):
     decompose(columns, basis, work, squares)
     for place in range(squares.shape[0]):
-        in_order[place] = falling(squares, squares.shape[0], place)
+        in_order[place] = nth_largest(squares, squares.shape[0], place)
 
 
 def decomposed(jacobian, basis=None):

@@ -11,18 +11,12 @@ from ik_core import IkProblem, IkStatus, make_solver
 from ik_core.kernels.jit import kernel
 from ik_core.optim.layouts import search_at
 from ik_core.optim.limit_terms import (
-    FREE,
-    FREE_GRADIENT,
-    MULTIPLIERS,
-    PHI,
-    PHI_GRADIENT,
-    VIOLATION,
-    WEIGHT,
+    LIMIT_TERMS,
     newton_step,
     note_terms,
     start,
 )
-from ik_core.solvers.augmented_lagrangian import next_multipliers
+from ik_core.solvers.augmented_lagrangian import AugmentedLagrangianOptions, next_multipliers
 
 
 @kernel
@@ -51,21 +45,21 @@ def choose_multipliers(address):
 
 def iterate_at(problem, x, weight, multipliers):
     """A search whose iterate is x, with these terms."""
-    search = StandingSearch(problem, x, (1e-4, 0.5, 1e-3, 7.0, 10.0))
+    search = StandingSearch(problem, x, LIMIT_TERMS, AugmentedLagrangianOptions(weight=7.0))
     begin(search.address)
-    assert search.record['own_values'][WEIGHT] == 7.0
-    search.record['own_values'][WEIGHT] = weight
-    search.record['own_vectors'][MULTIPLIERS] = multipliers
+    assert search.own['mu'] == 7.0
+    search.own['mu'] = weight
+    search.own['multipliers'] = multipliers
     note(search.address)
     return search
 
 
 def final_point(solver, problem, q0, **options):
-    """Where the iterate ends, which may be outside; the search's record; its result."""
+    """Where the iterate ends, which may be outside; the method's record; the result."""
     search = make_solver(solver, **options).begin(problem, q0)
     search.run()
-    record = search.workspace.search
-    return record['own_vectors'][FREE].copy(), record, search.result()
+    own = search.workspace.own
+    return own['iterate'].copy(), own, search.result()
 
 
 def test_with_a_fixed_penalty_the_minimum_is_outside_by_the_gradient_over_the_weight():
@@ -111,8 +105,8 @@ def test_terms_of_limits_that_are_not_met_change_nothing(solver):
 
 def test_the_multipliers_become_the_negative_gradient_at_a_finite_weight():
     problem, q0 = behind_limits()
-    x, record, result = final_point('augmented_lagrangian', problem, q0)
-    multipliers = record['own_vectors'][MULTIPLIERS]
+    x, own, result = final_point('augmented_lagrangian', problem, q0)
+    multipliers = own['multipliers']
     assert result.status is IkStatus.CLOSEST
     at = problem.evaluate(result.q)
     slope = 2.0 * at.jacobian.T @ at.residual
@@ -121,7 +115,7 @@ def test_the_multipliers_become_the_negative_gradient_at_a_finite_weight():
     assert (multipliers[~held] == 0.0).all()
     np.testing.assert_allclose(multipliers[held], -slope[held], atol=1e-3 * np.abs(slope).max())
     assert ((at.x == problem.limits.upper) == (multipliers > 0.0))[held].all()
-    assert record['own_values'][WEIGHT] <= 1e3
+    assert own['mu'] <= 1e3
     assert np.max(np.abs(problem.limits.violation(x))) < 1e-4
 
 
@@ -133,18 +127,18 @@ def test_the_gradient_of_the_augmented_cost_is_that_of_central_differences(weigh
     multipliers = rng.normal(size=7) * weight
 
     def phi(x):
-        return iterate_at(problem, x, weight, multipliers).record
+        return iterate_at(problem, x, weight, multipliers).own
 
     for _ in range(5):
         x = rng.uniform(-1.0, 1.0, 7)
-        numeric = robots.central_differences(lambda x: np.array([phi(x)['own_values'][PHI]]), x)[0]
-        gradient = 2.0 * phi(x)['own_vectors'][PHI_GRADIENT]
+        numeric = robots.central_differences(lambda x: np.array([phi(x)['phi']]), x)[0]
+        gradient = 2.0 * phi(x)['phi_gradient']
         np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
         shift = multipliers / (2 * weight)
         above = np.maximum(0.0, x - problem.limits.upper + shift)
         below = np.maximum(0.0, problem.limits.lower - x - shift)
         expected = problem.at(x).cost + weight * (above @ above + below @ below)
-        assert phi(x)['own_values'][PHI] == pytest.approx(expected)
+        assert phi(x)['phi'] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -157,15 +151,13 @@ def test_the_newton_step_is_the_minimum_of_the_model_with_its_kinks(seed):
     hessian = root @ root.T + np.eye(7)
     x = rng.uniform(-0.6, 0.6, 7)
     search = iterate_at(problem, x, weight, multipliers)
-    search.record['model'][:] = np.where(np.tri(7, dtype=bool), 0.5 * hessian, np.nan)
+    search.own['model'][:] = np.where(np.tri(7, dtype=bool), 0.5 * hessian, np.nan)
     find_step(search.address)
     p = search.record['dx']
     outside = problem.limits.violation(x + multipliers / (2 * weight) + p)
     at = problem.at(x)
     slope = 2.0 * at.jacobian.T @ at.residual
-    np.testing.assert_allclose(
-        2.0 * search.record['own_vectors'][FREE_GRADIENT], slope, atol=1e-12
-    )
+    np.testing.assert_allclose(2.0 * search.own['iterate_gradient'], slope, atol=1e-12)
     np.testing.assert_allclose(slope + hessian @ p + 2 * weight * outside, 0.0, atol=1e-9)
 
 
@@ -177,9 +169,9 @@ def test_the_next_multipliers_are_the_pull_of_the_terms_and_the_weight_grows_whe
     outside = np.abs(problem.limits.violation(x)).max()
     for last, grown in ((np.inf, 3.0), (4.01 * outside, 3.0), (3.99 * outside, 30.0)):
         search = iterate_at(problem, x, weight, old)
-        search.record['own_values'][VIOLATION] = last
+        search.own['violation'] = last
         choose_multipliers(search.address)
         expected = 2.0 * weight * problem.limits.violation(x + old / (2.0 * weight))
-        np.testing.assert_allclose(search.record['own_vectors'][MULTIPLIERS], expected, atol=1e-13)
-        assert search.record['own_values'][WEIGHT] == pytest.approx(grown)
-        assert search.record['own_values'][VIOLATION] == pytest.approx(outside)
+        np.testing.assert_allclose(search.own['multipliers'], expected, atol=1e-13)
+        assert search.own['mu'] == pytest.approx(grown)
+        assert search.own['violation'] == pytest.approx(outside)

@@ -10,20 +10,20 @@ import ik_core as ik
 from ik_core import IkProblem, PoseTask
 from ik_core.kernels.jit import kernel
 from ik_core.optim.layouts import search_at
-from ik_core.optim.line_search import LineSearchOptions, armijo
+from ik_core.optim.line_search import LINE_SEARCH, LineSearchOptions, armijo
 
 
 @kernel
 def search_along(address, tau):
-    """Whether the line search found a better point along the first own vector."""
+    """Whether the line search found a better point along dx."""
     search = search_at(address)
-    return armijo(search, search.own_vectors[0], tau)
+    return armijo(search, search.dx, tau)
 
 
 def searched(problem, x, direction, alpha=1e-4, beta=0.5, tau=1.0):
     """The search after a line search from x, and whether that found something."""
-    search = StandingSearch(problem, x, (alpha, beta))
-    search.record['own_vectors'][0] = direction
+    search = StandingSearch(problem, x, LINE_SEARCH, LineSearchOptions(alpha=alpha, beta=beta))
+    search.record['dx'] = direction
     return search, bool(search_along(search.address, tau))
 
 
@@ -75,9 +75,9 @@ def test_a_direction_that_does_not_descend_is_refused_without_a_trial():
 def test_a_gradient_that_lies_ends_in_nothing_found():
     bowl = Bowl(np.eye(2), [0.1, 0.1], slope_error=1.0)
     problem = in_a_box(bowl, -np.ones(2), np.ones(2))
-    search = StandingSearch(problem, [0.1, 0.1], (1e-4, 0.5))
+    search = StandingSearch(problem, [0.1, 0.1], LINE_SEARCH, LineSearchOptions())
     search.record['gradient'] = 1.0  # the least value is here, whatever the gradient says
-    search.record['own_vectors'][0] = -1.0
+    search.record['dx'] = -1.0
     assert not search_along(search.address, 1.0)
     assert 40 <= search.evaluations <= 60
     assert search.x.tolist() == [0.1, 0.1]

@@ -172,7 +172,7 @@ def test_what_is_remembered_is_of_the_weights_asked_for():
     goal, problem = position_first(robot)
     q = robot.middle_configuration + 0.2
     goal.set_target(turned_off(robot, q))
-    method = ik.make_solver('bfgs', restarts=0)
+    method = ik.make_solver('damped_least_squares', restarts=0)
     search = method.begin(problem, q)
     search.run(ik.Budget(iterations=2))
     assert search.memory() is None, 'it is still weighed alike'

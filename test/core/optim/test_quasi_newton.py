@@ -10,12 +10,13 @@ from ik_core import IkProblem, PoseTask
 from ik_core.kernels.jit import kernel, with_kernels
 from ik_core.optim.layouts import search_at
 from ik_core.optim.quasi_newton import (
-    MOVED,
+    QUASI_NEWTON,
     QuasiNewtonOptions,
     begin_model,
     bfgs_update,
     descend,
     linear_model,
+    quasi_newton_at,
 )
 
 NAN = np.nan
@@ -121,8 +122,9 @@ def test_the_first_model_is_half_the_hessian_of_the_linear_models_cost():
 @kernel
 def scaled_gradient(search):
     """DX = -g / B_00."""
+    model = quasi_newton_at(search.own).model
     for j in range(search.joints):
-        search.dx[j] = -search.gradient[j] / search.model[0, 0]
+        search.dx[j] = -search.gradient[j] / model[0, 0]
 
 
 descend_scaled = with_kernels(descend, 'descend_scaled', model_step=scaled_gradient)
@@ -142,9 +144,9 @@ def descend_once(address):
 
 def ready_to_descend(flip=1.0):
     """A search whose model is the linear one times `flip`."""
-    search = StandingSearch(*arm_problem(), QuasiNewtonOptions(epsilon=0.05).numbers)
+    search = StandingSearch(*arm_problem(), QUASI_NEWTON, QuasiNewtonOptions(epsilon=0.05))
     begin(search.address)
-    search.record['model'][:] *= flip
+    search.own['model'][:] *= flip
     return search
 
 
@@ -153,13 +155,13 @@ def test_a_search_that_fails_is_begun_again_with_the_linear_model():
     before = spoilt.workspace.cost
     for search in (sound, spoilt):
         assert descend_once(search.address)
-        assert search.record['own_values'][MOVED] == 1.0
+        assert search.own['moved'] == 1.0
     np.testing.assert_array_equal(sound.x, spoilt.x)
-    np.testing.assert_array_equal(*(np.tril(s.record['model']) for s in (sound, spoilt)))
+    np.testing.assert_array_equal(*(np.tril(s.own['model']) for s in (sound, spoilt)))
     assert spoilt.workspace.cost < before
     at = spoilt.problem.at(ready_to_descend().x)
     expected = first_model(at.jacobian, 0.05)
-    np.testing.assert_allclose(np.tril(spoilt.record['model']), np.tril(expected), atol=1e-12)
+    np.testing.assert_allclose(np.tril(spoilt.own['model']), np.tril(expected), atol=1e-12)
 
 
 def test_where_no_model_gains_anything_it_stays():
@@ -167,5 +169,5 @@ def test_where_no_model_gains_anything_it_stays():
     x = search.x
     search.record['gradient'] = -search.record['gradient']  # a gradient that lies
     assert not descend_once(search.address)
-    assert search.record['own_values'][MOVED] == 0.0
+    assert search.own['moved'] == 0.0
     np.testing.assert_array_equal(search.x, x)

@@ -9,7 +9,7 @@ from support.optimiser_problems import UNREACHABLE, paths, pose_of
 
 from ik_core import Budget, IkProblem, IkStatus, make_solver
 from ik_core.maths.linalg import damped_step
-from ik_core.optim.active_set import reduced_direction, share_inside
+from ik_core.optim.active_set import fraction_inside, reduced_direction
 from ik_core.robot.limits import JointLimits
 from ik_core.solvers.bfgs import Bfgs
 
@@ -42,7 +42,7 @@ def test_the_curvature_condition_holds_and_the_hessian_stays_positive_definite(s
     while not search.done:
         search.run(Budget(iterations=1))
         points.append(problem.at(search.workspace.search['x'].copy()))
-        models.append(whole(search.workspace.search['model']))  # that of the step to this point
+        models.append(whole(search.workspace.own['model']))  # that of the step to this point
         assert np.linalg.eigvalsh(models[-1]).min() > 0.0
     for before, after, model, updated in zip(points, points[1:], models, models[1:], strict=False):
         s = after.x - before.x
@@ -101,7 +101,7 @@ def test_the_reduced_direction_descends_and_crosses_no_limit(seed):
         assert gradient @ p < 0.0
         np.testing.assert_allclose(hessian[np.ix_(free, free)] @ p[free], -gradient[free])
         far = 1e3 * p
-        share = share_inside(x, far, limits.packed)
+        share = fraction_inside(x, far, limits.packed)
         assert 0.0 < share < 1.0
         np.testing.assert_allclose(np.max(np.abs(x + share * far)[free]), 1.0)
 
@@ -116,7 +116,7 @@ def test_a_step_ends_at_the_first_limit_on_its_way():
         ([0.0, 0.5], [-9.0, 2.0], 0.25),
         ([0.0, 1.0], [0.5, 1.0], 0.0),
     ):
-        assert share_inside(np.array(x), np.array(step), limits.packed) == share
+        assert fraction_inside(np.array(x), np.array(step), limits.packed) == share
 
 
 def test_the_first_step_is_the_damped_one_or_the_gradients():

@@ -18,8 +18,8 @@ from support.first_attempts import (
 import ik_core as ik
 from benchmark.robots import arm
 from ik_core.batch.many_targets import solve_batch
-from ik_core.closed_form import beginning
-from ik_core.closed_form.beginning import CLOSE, NEAR, beginning_of
+from ik_core.closed_form import initial_guess
+from ik_core.closed_form.initial_guess import CLOSE, NEAR, initial_guess_of
 from ik_core.closed_form.nearest import VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget
@@ -312,20 +312,22 @@ def test_frozen_joints_may_stand_elsewhere_from_row_to_row():
 
 def test_a_chain_is_looked_at_once_for_all_limits_and_tolerances(monkeypatch):
     looked = []
-    look = beginning._look_at
-    monkeypatch.setattr(beginning, '_PLANS', {})
-    monkeypatch.setattr(beginning, '_look_at', lambda *given: looked.append(1) or look(*given))
+    look = initial_guess._look_at
+    monkeypatch.setattr(initial_guess, '_PLANS', {})
+    monkeypatch.setattr(initial_guess, '_look_at', lambda *given: looked.append(1) or look(*given))
     for k in range(4):
-        assert beginning_of(pose_problem('ur5e', position_tolerance=10.0 ** -(k + 3))) is not None
+        assert (
+            initial_guess_of(pose_problem('ur5e', position_tolerance=10.0 ** -(k + 3))) is not None
+        )
     assert len(looked) == 1
-    monkeypatch.setattr(beginning, 'PLANS_KEPT', 2)
+    monkeypatch.setattr(initial_guess, 'PLANS_KEPT', 2)
     for name in ('puma', 'panda', 'iiwa14'):
-        beginning_of(pose_problem(name))
-    assert len(beginning._PLANS) == 2
+        initial_guess_of(pose_problem(name))
+    assert len(initial_guess._PLANS) == 2
 
 
 def test_problems_without_a_form_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(beginning, '_look_at', lambda *given: pytest.fail('looked at'))
+    monkeypatch.setattr(initial_guess, '_look_at', lambda *given: pytest.fail('looked at'))
     robot = ik.load_urdf('ur5e')
     tip = robot.default_tip()
     for tasks in (
@@ -333,7 +335,7 @@ def test_problems_without_a_form_are_not_looked_at(monkeypatch):
         [ik.PoseTask(tip), ik.PositionTask(tip)],
         [ik.PoseTask(tip), ik.PostureTask()],
     ):
-        assert beginning_of(ik.IkProblem(robot, tasks)) is None
+        assert initial_guess_of(ik.IkProblem(robot, tasks)) is None
 
 
 def test_tolerances_may_change_from_solve_to_solve():

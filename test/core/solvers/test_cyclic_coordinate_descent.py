@@ -33,11 +33,9 @@ from ik_core import (
 from ik_core.robot import Joint
 from ik_core.solvers.coordinate_sweep import (
     CLOSED_FORM,
-    HOW,
     SEARCH,
     SKIP,
 )
-from ik_core.solvers.cyclic_coordinate_descent import CyclicCoordinateDescent, sweep_plan
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -330,7 +328,7 @@ def test_a_mimic_joint_alone_turns_its_driver():
     robot = Robot.from_joints('copy', ['a', 'b', 'c', 'tip'], joints)
     problem = IkProblem(robot, [PositionTask('tip', [math.cos(1.0), math.sin(1.0), 0.0])])
     problem.start([1.0])
-    assert sweep_plan(problem, CyclicCoordinateDescent().options)[:, HOW].tolist() == [CLOSED_FORM]
+    assert plan_of(problem)['how'].tolist() == [CLOSED_FORM]
     assert sweep_once(problem, np.array([1.0])) == pytest.approx([-1.6])
 
 
@@ -356,14 +354,15 @@ def test_a_sweep_visits_every_body_once_in_the_order_asked_for():
     robot = robots.shipped('chains5')
     problem = IkProblem(robot, [PositionTask(link, np.ones(3)) for link in robot.tips()])
     up, down = plan_of(problem), plan_of(problem, order='base_to_tip')
-    assert up.shape[0] == down.shape[0] == robot.n
+    assert len(up['body']) == len(down['body']) == robot.n
     parents = problem.packed.tree[:, 0]
-    place = {int(k): i for i, k in enumerate(down[:, 0])}
+    place = {int(k): i for i, k in enumerate(down['body'])}
     assert all(place[int(parents[k])] < place[k] for k in place if parents[k] >= 0)
-    np.testing.assert_array_equal(up, down[::-1])
-    assert (up[:, HOW] == CLOSED_FORM).all()
-    assert up[:, 5:].sum(axis=1).max() == 5  # the shared joint carries all goals
-    assert up[:, 5:].sum() == 2 + 3 + 4 + 5 + 6
+    for name in ('body', 'how', 'ball', 'carried'):
+        np.testing.assert_array_equal(up[name], down[name][::-1])
+    assert (up['how'] == CLOSED_FORM).all()
+    assert up['carried'].sum(axis=1).max() == 5  # the shared joint carries all goals
+    assert up['carried'].sum() == 2 + 3 + 4 + 5 + 6
 
 
 def test_frozen_joints_and_coupled_ones_are_planned_as_such():
@@ -373,11 +372,11 @@ def test_frozen_joints_and_coupled_ones_are_planned_as_such():
                 PositionTask('panda_leftfinger', np.ones(3))],
         frozen_joints=['panda_joint3'],
     )  # fmt: skip
-    how = plan_of(problem)[:, HOW]
+    how = plan_of(problem)['how']
     assert np.bincount(how, minlength=3).tolist() == [2, 6, 1]
     assert how[how != SKIP].tolist().count(SEARCH) == 1
     masked = IkProblem(robot, [PositionTask('panda_link7', np.ones(3), weights=(1, 1, 0))])
-    assert (plan_of(masked)[:, HOW] == SEARCH).all()
+    assert (plan_of(masked)['how'] == SEARCH).all()
 
 
 def test_joints_that_only_a_secondary_task_sees_are_left_to_it():
@@ -386,7 +385,7 @@ def test_joints_that_only_a_secondary_task_sees_are_left_to_it():
     hand = OrientationTask('panda_hand', [1.0, 0.0, 0.0, 0.0])
     problem = IkProblem(robot, [PositionTask('panda_link5', elbow)], secondary=[hand])
     assert len(problem.variables) == 7
-    how = plan_of(problem)[:, HOW]
+    how = plan_of(problem)['how']
     assert np.bincount(how, minlength=3)[CLOSED_FORM] == len(robot.chain('panda_link5'))
     q, x = problem.start()
     assert (sweep_once(problem, q)[5:] == x[5:]).all()

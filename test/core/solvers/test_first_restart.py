@@ -10,7 +10,7 @@ from support.first_attempts import far_from_goal, random_poses, same, solved
 import ik_core as ik
 from benchmark.robots import arm
 from ik_core.batch.many_targets import solve_batch
-from ik_core.closed_form.beginning import NEAR
+from ik_core.closed_form.initial_guess import NEAR
 from ik_core.closed_form.nearest import VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget

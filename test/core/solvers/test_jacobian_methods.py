@@ -22,7 +22,7 @@ from support.jacobian_problems import (
 
 import ik_core as ik
 from ik_core import AxisTask, Budget, IkProblem, InvalidOption, PoseTask, PositionTask, make_solver
-from ik_core.solvers.jacobian_method import DISTANCES, HERE, SCALE, link_lengths
+from ik_core.solvers.jacobian_method import link_lengths
 
 every_method = pytest.mark.parametrize('name', METHODS)
 
@@ -49,7 +49,7 @@ def jacobian_used(problem, q, **options):
     """The Jacobian (m, variables) of the first step from q."""
     search = started('jacobian_transpose', problem, q, **options)
     search.step()
-    return search.workspace.search['own_columns'].T.copy()
+    return search.workspace.own['columns'].T.copy()
 
 
 @pytest.mark.parametrize('robot', ['panda', 'scara', 'buss_double_y', 'dual_arm', 'pr2_like'])
@@ -180,14 +180,14 @@ def test_a_goals_distance_is_the_length_of_its_rows(robot):
     problem, q = many_goals(robot)
     search, at = started('jacobian_transpose', problem, q, **WIDE), problem.evaluate(q)
     search.step()
-    found = search.workspace.search['own_rows'][DISTANCES, : len(problem.goals)]
+    found = search.workspace.own['distances']
     expected = [np.linalg.norm(at.residual[rows]) for rows in goal_rows(problem)]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 def dmax(search):
     """Each goal's."""
-    return search.workspace.search['of_goals'][:, 0].copy()
+    return search.workspace.own['largest_errors'].copy()
 
 
 def distances(problem, q):
@@ -218,7 +218,7 @@ def test_outside_the_limits_dmax_follows_where_the_method_is():
     options = {'max_error': 0.1, 'max_error_rule': 'resetting', 'limits': 'at_the_end'}
     before, outside = None, 0
     for search in each_step('pseudoinverse', limited, q, 8, **options):
-        here = search.workspace.search['own_vectors'][HERE].copy()
+        here = search.workspace.own['here'].copy()
         far = distances(limited, here)
         if before is not None:
             np.testing.assert_allclose(dmax(search), 0.1 + np.maximum(before - far, 0.0))
@@ -250,7 +250,7 @@ def test_an_attempt_begins_with_dmax_reset():
     for iteration in range(9):
         begun = search.workspace.between_attempts or iteration in (3, 6)
         search.run(Budget(iterations=0))
-        assert (search.workspace.search['of_goals'][:, 0] == np.inf).all() == begun
+        assert (search.workspace.own['largest_errors'] == np.inf).all() == begun
         search.run(Budget(iterations=1))
     assert search.done
     assert search.result().restarts == 2
@@ -266,7 +266,7 @@ def test_dmax_goes_on_where_a_search_is_resumed_and_is_reset_by_its_restarts():
     first = solver.begin(problem, q)
     first.run(Budget(iterations=1))
     kept, x = first.memory(), first.result().q
-    largest = kept[:, 0].copy()
+    largest = kept['largest_errors'].copy()
     assert (largest < np.inf).all()
     second = solver.begin(problem, x)
     second.resume(kept)
@@ -279,7 +279,7 @@ def test_dmax_goes_on_where_a_search_is_resumed_and_is_reset_by_its_restarts():
     np.testing.assert_allclose(moved, np.linalg.pinv(jacobian, rcond=1e-3) @ e, atol=1e-9)
     second.run(Budget(iterations=1))
     second.run(Budget(iterations=0))
-    assert (second.workspace.search['of_goals'][:, 0] == np.inf).all()
+    assert (second.workspace.own['largest_errors'] == np.inf).all()
 
 
 # --- joint weights -----------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_joint_weights_are_a_change_of_variables(name):
     for stiffness in (text, dict(zip(names, alpha, strict=True))):
         search = started(name, problem, q, joint_stiffness=stiffness, **WIDE)
         search.step()
-        np.testing.assert_allclose(search.workspace.search['own_vectors'][SCALE], root)
+        np.testing.assert_allclose(search.workspace.own['scale'], root)
         np.testing.assert_allclose(search.x - q, expected, atol=1e-9)
 
 
@@ -396,7 +396,7 @@ def test_limits_at_the_end_let_the_method_run_without_them(name):
     evaluations, outside, left = 0, False, False
     searches = each_step(name, limited, q, 8, limits='at_the_end')
     for search, x in zip(searches, expected, strict=True):
-        here = search.workspace.search['own_vectors'][HERE]
+        here = search.workspace.own['here']
         np.testing.assert_array_equal(here, x)
         projected = np.clip(here, -1.0, 1.0)
         np.testing.assert_array_equal(search.x, projected)
@@ -413,7 +413,7 @@ def test_limits_at_every_step_never_let_it_out(name):
     limited, q = behind_limits()
     for search in each_step(name, limited, q, 30):
         assert (np.abs(search.x) <= 1.0).all()
-        np.testing.assert_array_equal(search.workspace.search['own_vectors'][HERE], search.x)
+        np.testing.assert_array_equal(search.workspace.own['here'], search.x)
 
 
 def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal():

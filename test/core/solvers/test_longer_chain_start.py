@@ -15,7 +15,7 @@ from support.first_attempts import (
 )
 
 import ik_core as ik
-from ik_core.closed_form.beginning import NEAR, beginning_of
+from ik_core.closed_form.initial_guess import NEAR, initial_guess_of
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.maths.rotations import frames_of
 from ik_core.robot.shipped import shipped_robots
@@ -63,7 +63,7 @@ def test_the_arm_reaches_the_goal_from_where_the_other_joint_stands(case):
     targets, _, starts = random_poses(problem, 80, seed=1)
     rows = np.ascontiguousarray(starts[:, variables])
     points = np.full_like(rows, np.nan)
-    beginning_of(problem).fill(frames_of(targets[:, None]), rows, 0, len(rows), points)
+    initial_guess_of(problem).fill(frames_of(targets[:, None]), rows, 0, len(rows), points)
     model = pinocchio_oracle.pin.buildModelFromXML(urdf_of(case))
     other = list(variables).index(robot.joint_names.index('other'))
     begun = 0

@@ -27,7 +27,7 @@ def test_a_lost_hessian_ends_no_solve(name, kind):
     problem = IkProblem(robot, [PoseTask('tool0', transform=target)])
     search = ik.make_solver(name).begin(problem, q0)
     search.run(Budget(iterations=2))
-    search.workspace.search['model'][:] = LOST[kind]
+    search.workspace.own['model'][:] = LOST[kind]
     before = search.workspace.cost
     search.run(Budget(iterations=1))
     assert np.isfinite(search.workspace.search['x']).all()

@@ -14,7 +14,7 @@ from support.first_attempts import (
 )
 
 import ik_core as ik
-from ik_core.closed_form.beginning import CLOSE, NEAR, beginning_of
+from ik_core.closed_form.initial_guess import CLOSE, NEAR, initial_guess_of
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.maths.rotations import frames_of
 
@@ -35,7 +35,7 @@ def beginnings(problem, targets, starts):
     rows = np.ascontiguousarray(starts[:, problem.variables])
     points = np.full_like(rows, np.nan)
     frames = frames_of(targets[:, None])
-    beginning_of(problem).fill(frames, rows, 0, len(rows), points)
+    initial_guess_of(problem).fill(frames, rows, 0, len(rows), points)
     return points, rows
 
 

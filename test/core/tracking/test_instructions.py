@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tracker is told is a value: methods make it, and observers hear of it."""
+"""Instructions of a tracker are values: methods make them, and observers note them."""
 
 import inspect
 import re
@@ -13,8 +13,10 @@ from support.tracked_arms import PERIOD, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
-from ik_core.tracking.goal_solver import GoalSolver
+from ik_core.tracking.goals.monitor import GoalMonitor
+from ik_core.tracking.goals.tips import Tip
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.governor.joint_motion import JointMotion
 from ik_core.tracking.instructions import (
     INSTRUCTIONS,
     Brake,
@@ -34,11 +36,9 @@ from ik_core.tracking.instructions import (
     Stop,
     UndoTick,
 )
-from ik_core.tracking.joint_motion import JointMotion
-from ik_core.tracking.leading import Leading
-from ik_core.tracking.monitor import GoalMonitor
-from ik_core.tracking.rest_posture import RestPosture
-from ik_core.tracking.tips import Tip
+from ik_core.tracking.solution.goal_solver import GoalSolver
+from ik_core.tracking.solution.rest_posture import RestPosture
+from ik_core.tracking.solution.step_following import StepFollowing
 
 
 class Notes:
@@ -111,10 +111,11 @@ def test_a_method_and_its_value_do_the_same():
     assert {type(value) for value in notes.applied_} == set(INSTRUCTIONS.values())
 
 
-def test_every_instruction_has_a_method_that_makes_it():
-    methods = {name for name, member in vars(Tracker).items() if inspect.isfunction(member)}
-    for name in INSTRUCTIONS:
-        assert re.sub(r'(?<!^)(?=[A-Z])', '_', name).lower() in methods
+@pytest.mark.parametrize('name', INSTRUCTIONS)
+def test_an_instruction_has_a_method_with_its_arguments(name):
+    method = getattr(Tracker, re.sub(r'(?<!^)(?=[A-Z])', '_', name).lower())
+    of_method, of_kind = (inspect.signature(f).parameters for f in (method, INSTRUCTIONS[name]))
+    assert [str(p) for p in of_kind.values()] == [str(p) for p in of_method.values()][1:]
 
 
 def test_what_is_refused_is_not_heard_of_but_its_failure():
@@ -184,7 +185,7 @@ PLACES = [
     (GoalMonitor, 'errors'),
     (GoalSolver, 'set_targets'),
     (GoalSolver, 'begin_tick'),
-    (Leading, 'keep_step'),
+    (StepFollowing, 'keep_step'),
     (RestPosture, 'step'),
     (Tip, 'advance'),
 ]

@@ -138,6 +138,27 @@ def test_all_limits_are_written(tmp_path):
         assert (getattr(decoded, field.name) == getattr(limits, field.name)).all()
 
 
+def test_a_file_keeps_its_names_and_so_its_format(tmp_path):
+    """A recording of format 10 is read whatever the attributes are called by now."""
+    robot = ik.load_urdf(URDF / 'panda.urdf')
+    problem = ik.IkProblem(robot, [ik.PoseTask(TIP, transform=np.eye(4))])
+    options = TrackerOptions(speed_profile='linear')
+    tracker = Tracker(problem, RATE, limits=MotionLimits.of(robot), options=options)
+    tracker.move_to(tracker.q + 0.1)
+    tracker.tick(0.0)
+    recorder = Recorder((URDF / 'panda.urdf').read_text())
+    tracker.observe(recorder)
+    for k in range(1, 20):
+        tracker.tick(k / RATE)
+    (run,) = replayed(recorder, tmp_path / 'run.npz')
+    assert run.is_same
+    segment, _ = read_recording(tmp_path / 'run.npz').segments[0]
+    state = {part: dict(values['mapping']) for part, values in segment['state']['mapping']}
+    assert state['leading']['closely'] is False
+    assert set(state['motion']['approach']) == {'Approach'}
+    assert set(state['motion']['approach']['Approach']) == {'point', 'velocity', 'gone'}
+
+
 def test_only_the_last_minutes_are_kept(tmp_path):
     recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=1.5 * SEGMENT / 60.0)
     robot = ik.load_urdf(URDF / 'panda.urdf')

@@ -9,8 +9,8 @@ from support.places import URDF
 from support.streams import Stream, flipped_goal, moved, out_of_reach
 
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
-from ik_core.tracking.goal_solver import GoalSolver
 from ik_core.tracking.recording import Recorder, read_recording, replay
+from ik_core.tracking.solution.goal_solver import GoalSolver
 
 
 def stream(name='panda', seed=1, options=None, **arguments):
@@ -214,14 +214,14 @@ def test_after_a_tick_that_failed_the_recording_goes_on_with_what_the_tracker_th
     tmp_path, monkeypatch
 ):
     of = in_motion(line)
-    recorder, works = recorded(of), GoalSolver.follow_closely
+    recorder, works = recorded(of), GoalSolver.follow_step
     of.run(0.1)
 
     def fails(solver, q, in_time):
         works(solver, q, in_time)  # something has changed, and the clock was read
         raise ArithmeticError('injected')
 
-    monkeypatch.setattr(GoalSolver, 'follow_closely', fails)
+    monkeypatch.setattr(GoalSolver, 'follow_step', fails)
     with pytest.raises(ArithmeticError):
         of.tracker.tick(of.now)
     monkeypatch.undo()

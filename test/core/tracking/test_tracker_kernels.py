@@ -21,7 +21,7 @@ class Watched(DampedLeastSquares):
         run = workspace.run
 
         def largest_errors():
-            return workspace.search['of_goals'][:, 0].copy()
+            return workspace.own['largest_errors'].copy()
 
         def watched(iterations):
             ended = None

@@ -133,7 +133,7 @@ def test_a_skipped_tick_that_brakes_is_a_step_of_braking():
     stream, other = moving(), moving()
     for _ in range(20):
         stream.tracker.skip_tick(braking=True)
-        other.tracker.governor.brake(as_told=True)
+        other.tracker.governor.brake(announced=True)
         np.testing.assert_array_equal(stream.tracker.q, other.tracker.q)
     assert stream.settle().status is TrackStatus.REACHED
 

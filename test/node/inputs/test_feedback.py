@@ -14,23 +14,23 @@ from ik_node.inputs.feedback import (
     CREEP,
     KEPT,
     SETTLING,
-    Act,
     Agreeing,
     Cause,
     Diverged,
     MovedExternally,
+    Observation,
+    Reaction,
     Returned,
     Returning,
     Rules,
     Sagging,
-    Seen,
     Waiting,
-    acts,
     after_reset,
     before_first_command,
     may_publish,
     must_brake,
     next_state,
+    reactions,
     status_of,
 )
 from ik_node.outputs.codes import StatusCode
@@ -64,7 +64,7 @@ def seen(**fields):
         'stands': False,
         'is_off': False,
     }
-    return Seen(**(usual | fields))
+    return Observation(**(usual | fields))
 
 
 MOVING = {
@@ -105,8 +105,8 @@ def test_a_difference_soon_after_a_motion_is_a_sag(rules, size, seconds):
     states = follow(Agreeing(ZERO), rules, 20.0, sag, resting_for=0.0)
     assert all(isinstance(state, Agreeing) for state in states)
     assert isinstance(states[-1], Sagging) is (size > TOLERANCE)
-    np.testing.assert_allclose(states[-1].by, [0.0, -size], atol=1e-9)
-    assert not any(acts(*pair, rules) for pair in itertools.pairwise(states))
+    np.testing.assert_allclose(states[-1].offset, [0.0, -size], atol=1e-9)
+    assert not any(reactions(*pair, rules) for pair in itertools.pairwise(states))
 
 
 @BOTH
@@ -115,21 +115,21 @@ def test_a_difference_that_creeps_is_a_sag_up_to_the_following_error(rules):
     ended = next(k for k, state in enumerate(states) if not isinstance(state, Agreeing))
     assert isinstance(states[ended], Diverged)
     assert ended * PERIOD == pytest.approx((ALLOWED - 0.05) / (0.9 * CREEP), rel=0.05)
-    assert acts(states[ended - 1], states[ended], rules) == (Act.STOP,)
+    assert reactions(states[ended - 1], states[ended], rules) == (Reaction.STOP,)
 
 
 @BOTH
 @pytest.mark.parametrize('speed', [0.05, 0.2, 2.0, 100.0])
 @pytest.mark.parametrize('before', [Agreeing(ZERO), Sagging(SAG)], ids=['agreeing', 'sagging'])
 def test_a_change_that_is_faster_than_creep_is_by_others(rules, speed, before):
-    begin = before.by
+    begin = before.offset
     states = follow(
         before, rules, 3.0, lambda gone: begin + np.array([min(speed * gone, 0.5), 0.0])
     )
     moved = next(k for k, state in enumerate(states) if isinstance(state, MovedExternally))
     noticed = TOLERANCE / (speed - CREEP) + CONFIRMING_TIME + CONFIRMING * PERIOD
     assert moved * PERIOD <= noticed + PERIOD
-    assert acts(states[moved - 1], states[moved], rules) == (Act.STOP,)
+    assert reactions(states[moved - 1], states[moved], rules) == (Reaction.STOP,)
 
 
 @BOTH
@@ -153,13 +153,13 @@ def test_a_robot_that_springs_back_keeps_its_command(rules):
     back = next_state(moved, seen(difference=SAG + 0.01), rules)
     assert isinstance(back, Sagging)
     assert not back.is_new
-    assert acts(moved, back, rules) == ()
+    assert reactions(moved, back, rules) == ()
     away = next_state(moved, seen(difference=SAG + 0.03), rules)
     assert isinstance(away, Agreeing)
     assert away.is_new
-    assert acts(moved, away, rules) == (Act.BEGIN,)
+    assert reactions(moved, away, rules) == (Reaction.RESTART,)
     kept = MovedExternally(SAG, keeps_goals=True)
-    assert acts(kept, away, rules) == (Act.BEGIN_WITH_GOALS,)
+    assert reactions(kept, away, rules) == (Reaction.RESTART_WITH_GOALS,)
 
 
 def test_while_a_goal_is_held_a_push_within_the_following_error_is_no_new_start():
@@ -208,19 +208,19 @@ def test_the_same_difference_after_another_motion_waits_for_a_reset(rules):
 def test_after_lost_states_the_command_goes_on_only_where_the_robot_rested(rules, before):
     lost = next_state(before, seen(is_lost=True), rules)
     assert lost.cause is Cause.LOST_STATES
-    assert acts(before, lost, rules) == (Act.STOP,)
+    assert reactions(before, lost, rules) == (Reaction.STOP,)
     assert next_state(lost, seen(is_lost=True), rules) is lost
     assert next_state(lost, seen(robot_rests=False), rules) is lost
     assert next_state(lost, seen(command_rests=False), rules) is lost
-    same = next_state(lost, seen(difference=before.by + 0.01), rules)
+    same = next_state(lost, seen(difference=before.offset + 0.01), rules)
     assert isinstance(same, Agreeing)
-    np.testing.assert_array_equal(same.by, before.by)
-    assert acts(lost, same, rules) == ()
-    elsewhere = next_state(lost, seen(difference=before.by + 0.3), rules)
-    begins = acts(lost, elsewhere, rules)
-    has_sent = not isinstance(before, MovedExternally)
-    leads = rules.sends_trajectories and has_sent
-    assert begins == ((Act.BEGIN, Act.LEAD) if leads else (Act.BEGIN,))
+    np.testing.assert_array_equal(same.offset, before.offset)
+    assert reactions(lost, same, rules) == ()
+    elsewhere = next_state(lost, seen(difference=before.offset + 0.3), rules)
+    begins = reactions(lost, elsewhere, rules)
+    has_published = not isinstance(before, MovedExternally)
+    leads = rules.sends_trajectories and has_published
+    assert begins == ((Reaction.RESTART, Reaction.SEND_RETURN) if leads else (Reaction.RESTART,))
 
 
 @BOTH
@@ -250,19 +250,19 @@ def test_a_lag_after_a_stop_is_no_sag(rules):
 @BOTH
 def test_a_tick_after_a_stall_follows_a_sag_no_faster(rules):
     late = seen(difference=np.array([0.5, 0.0]), resting_for=0.2, period=1.0)
-    assert np.abs(next_state(Agreeing(ZERO), late, rules).by).max() <= 0.05 + 1e-12
+    assert np.abs(next_state(Agreeing(ZERO), late, rules).offset).max() <= 0.05 + 1e-12
 
 
 @BOTH
 def test_goals_that_waited_too_long_are_dropped(rules):
-    waits = Waiting(Cause.REST, goals_until=103.0, has_sent=False)
+    waits = Waiting(Cause.REST, goals_until=103.0, has_published=False)
     dropped = next_state(waits, seen(now=104.0, robot_rests=False), rules)
     assert not dropped.keeps_goals
-    assert acts(waits, dropped, rules) == (Act.STOP,)
+    assert reactions(waits, dropped, rules) == (Reaction.STOP,)
 
 
 def test_nothing_of_the_old_place_is_published_after_lost_states():
-    lost = Waiting(Cause.LOST_STATES, by=ZERO)
+    lost = Waiting(Cause.LOST_STATES, offset=ZERO)
     gate = {'has_ended': False, 'is_off': False, 'may_be_off': False}
     assert may_publish(lost, COMMANDS, at_rest=False, **gate), 'the stop is published'
     assert not may_publish(lost, COMMANDS, at_rest=True, **gate)
@@ -277,15 +277,17 @@ def test_goals_wait_for_an_inactive_controller_and_are_dropped_in_the_end(rules)
     off = MOVING | {'is_off': True}
     waits = next_state(Agreeing(ZERO), seen(**off), rules)
     assert waits.cause is Cause.CONTROLLER
-    assert acts(Agreeing(ZERO), waits, rules) == ()
+    assert reactions(Agreeing(ZERO), waits, rules) == ()
     assert must_brake(waits, rules)
     late = seen(now=100.0 + KEPT + 0.1, is_off=True)
     dropped = next_state(waits, late, rules)
     assert isinstance(dropped, Diverged)
-    assert acts(waits, dropped, rules) == (Act.STOP,)
+    assert reactions(waits, dropped, rules) == (Reaction.STOP,)
     goes_on = next_state(waits, seen(difference=SAG), rules)
-    expected = (Act.BEGIN_WITH_GOALS, Act.LEAD)[: 2 if rules.sends_trajectories else 1]
-    assert acts(waits, goes_on, rules) == expected
+    expected = (Reaction.RESTART_WITH_GOALS, Reaction.SEND_RETURN)[
+        : 2 if rules.sends_trajectories else 1
+    ]
+    assert reactions(waits, goes_on, rules) == expected
 
 
 @BOTH
@@ -309,10 +311,10 @@ def test_a_robot_that_stands_where_it_stood_does_not_follow():
     returning = next_state(waits, seen(return_time=2.0), TRAJECTORIES)
     assert next_state(returning, seen(now=101.9), TRAJECTORIES) is returning
     settled = next_state(returning, seen(now=102.1), TRAJECTORIES)
-    np.testing.assert_array_equal(settled.stood, TWO)
+    np.testing.assert_array_equal(settled.stopped_at, TWO)
     assert isinstance(next_state(settled, stands, TRAJECTORIES), Diverged)
     left = next_state(settled, seen(**(MOVING | {'measured': TWO + 0.006})), TRAJECTORIES)
-    assert left.stood is None
+    assert left.stopped_at is None
     assert next_state(left, stands, TRAJECTORIES).cause is Cause.CONTROLLER
 
 
@@ -321,9 +323,11 @@ def test_a_robot_that_stands_where_it_stood_does_not_follow():
 
 def test_a_robot_that_does_not_follow_is_returned_to():
     away = seen(difference=SAG * 5)
-    assert acts(Diverged(), next_state(Diverged(), away, COMMANDS), COMMANDS) == (Act.MOVE,)
+    assert reactions(Diverged(), next_state(Diverged(), away, COMMANDS), COMMANDS) == (
+        Reaction.MOVE,
+    )
     leads = next_state(Diverged(), away, TRAJECTORIES)
-    assert acts(Diverged(), leads, TRAJECTORIES) == (Act.BEGIN, Act.LEAD)
+    assert reactions(Diverged(), leads, TRAJECTORIES) == (Reaction.RESTART, Reaction.SEND_RETURN)
     for rules in RULES.values():
         waits = rules._replace(waits=True)
         assert next_state(Diverged(), away, waits).cause is Cause.RESET
@@ -331,25 +335,29 @@ def test_a_robot_that_does_not_follow_is_returned_to():
     assert isinstance(next_state(Diverged(), paused, COMMANDS), Diverged)
     outside = seen(difference=SAG * 5, is_outside=True)
     begins = next_state(Diverged(), outside, COMMANDS)
-    assert acts(Diverged(), begins, COMMANDS) == (Act.BEGIN,)
+    assert reactions(Diverged(), begins, COMMANDS) == (Reaction.RESTART,)
 
 
 def test_the_end_of_a_way_back_is_no_goal():
     returning = Returning(100.0, SAG)
     settled = next_state(returning, seen(), COMMANDS)
-    assert acts(returning, settled, COMMANDS) == (Act.END_MOVE,)
-    assert acts(returning, settled, TRAJECTORIES) == ()
+    assert reactions(returning, settled, COMMANDS) == (Reaction.END_MOVE,)
+    assert reactions(returning, settled, TRAJECTORIES) == ()
 
 
 def test_a_reset_starts_where_the_robot_is():
     agreeing = after_reset(Agreeing(ZERO))
-    assert acts(agreeing, next_state(agreeing, seen(), COMMANDS), COMMANDS) == (Act.MOVE,)
-    assert acts(agreeing, next_state(agreeing, seen(), TRAJECTORIES), TRAJECTORIES) == (Act.BEGIN,)
+    assert reactions(agreeing, next_state(agreeing, seen(), COMMANDS), COMMANDS) == (
+        Reaction.MOVE,
+    )
+    assert reactions(agreeing, next_state(agreeing, seen(), TRAJECTORIES), TRAJECTORIES) == (
+        Reaction.RESTART,
+    )
     paused = seen(paused=True)
     assert next_state(agreeing, paused, COMMANDS) is agreeing, 'nothing moves in a pause'
     diverged = after_reset(Diverged())
     leads = next_state(diverged, seen(), TRAJECTORIES)
-    assert acts(diverged, leads, TRAJECTORIES) == (Act.BEGIN, Act.LEAD)
+    assert reactions(diverged, leads, TRAJECTORIES) == (Reaction.RESTART, Reaction.SEND_RETURN)
     lost = Waiting(Cause.LOST_STATES)
     assert after_reset(lost) is lost
 
@@ -363,20 +371,22 @@ def test_the_first_command_is_published_where_the_robot_still_is(rules):
     assert left.goals_until == 100.0 + KEPT
     gate = {'at_rest': True, 'has_ended': False, 'is_off': False, 'may_be_off': False}
     assert not may_publish(left, rules, **gate)
-    assert acts(left, next_state(left, seen(), rules), rules) == (Act.BEGIN_WITH_GOALS,)
+    assert reactions(left, next_state(left, seen(), rules), rules) == (
+        Reaction.RESTART_WITH_GOALS,
+    )
 
 
 # --- all pairs of events -------------------------------------------------------------------------
 
 STATES = [
     *(Waiting(cause) for cause in Cause),
-    Waiting(Cause.REST, is_apart=False),
-    Waiting(Cause.REST, goals_until=103.0, has_sent=False),
+    Waiting(Cause.REST, may_differ=False),
+    Waiting(Cause.REST, goals_until=103.0, has_published=False),
     Waiting(Cause.CONTROLLER, goals_until=103.0),
-    Waiting(Cause.LOST_STATES, by=SAG),
+    Waiting(Cause.LOST_STATES, offset=SAG),
     Agreeing(ZERO),
     Agreeing(ZERO, is_new=True),
-    Agreeing(ZERO, returned=Returned(SAG), stood=TWO),
+    Agreeing(ZERO, returned=Returned(SAG), stopped_at=TWO),
     Sagging(SAG),
     Diverged(),
     Diverged(Returned(SAG)),
@@ -411,18 +421,23 @@ def test_no_pair_of_events_begins_or_publishes_where_it_must_not(rules, one):
         for event in (one, other):
             it = seen(**EVENTS[event])
             after = next_state(before, it, rules)
-            did = acts(before, after, rules)
-            if {Act.BEGIN, Act.BEGIN_WITH_GOALS, Act.MOVE, Act.LEAD} & set(did):
+            did = reactions(before, after, rules)
+            if {
+                Reaction.RESTART,
+                Reaction.RESTART_WITH_GOALS,
+                Reaction.MOVE,
+                Reaction.SEND_RETURN,
+            } & set(did):
                 assert it.robot_rests, 'it begins where the robot rests'
                 assert not it.is_lost
                 begun.append(did)
-                if Act.MOVE in did:
+                if Reaction.MOVE in did:
                     assert not it.paused
                     assert not rules.sends_trajectories
-                if Act.LEAD in did:
+                if Reaction.SEND_RETURN in did:
                     assert rules.sends_trajectories
             if isinstance(after, Diverged) and not isinstance(before, Diverged):
-                assert did == (Act.STOP,)
+                assert did == (Reaction.STOP,)
             before = after
             gate = {'at_rest': rested, 'has_ended': rested and it.command_rests}
             gate |= {'is_off': it.is_off, 'may_be_off': it.is_off}
@@ -439,7 +454,7 @@ def test_no_pair_of_events_begins_or_publishes_where_it_must_not(rules, one):
 
 
 def _is_apart(state):
-    return not isinstance(state, Waiting) or state.is_apart
+    return not isinstance(state, Waiting) or state.may_differ
 
 
 def test_each_state_has_its_status():

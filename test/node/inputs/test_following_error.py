@@ -18,7 +18,7 @@ from ik_node.inputs.following_error import (
     AGREEING_TIME,
     WINDOW,
     CommandHistory,
-    Following,
+    FollowingErrorMonitor,
 )
 
 PERIOD = 0.004
@@ -34,8 +34,8 @@ def motion(seconds):
 
 
 def watching(joints=(0, 1, 2)):
-    """A Following of these joints, which are measured."""
-    following = Following(ROBOT.continuous, joints, PERIOD)
+    """A FollowingErrorMonitor of these joints, which are measured."""
+    following = FollowingErrorMonitor(ROBOT.continuous, joints, PERIOD)
     following.watch(EVERY)
     return following
 
@@ -228,7 +228,7 @@ def test_it_is_there_within_the_errors_allowed():
 
 
 def test_joint_counts_from_its_first_sample_on():
-    following, away = Following(ROBOT.continuous, [0, 1], PERIOD), np.full(3, 0.5)
+    following, away = FollowingErrorMonitor(ROBOT.continuous, [0, 1], PERIOD), np.full(3, 0.5)
     following.watch(np.array([0]))
     for k in range(20):
         following.command(np.zeros(3), 1.0 + k * PERIOD)

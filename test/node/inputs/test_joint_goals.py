@@ -36,7 +36,7 @@ from support.panda_world import (
 )
 
 from ik_core.exceptions import InvalidOption
-from ik_core.tracking.joint_motion import JointMotion
+from ik_core.tracking.governor.joint_motion import JointMotion
 from ik_core.tracking.recording import read_recording, replay
 from ik_node.parameters.store import Parameters
 

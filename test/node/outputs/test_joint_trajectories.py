@@ -19,7 +19,7 @@ from support.node_harness import load
 from trajectory_msgs.msg import JointTrajectory
 
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.motion_limits import MotionLimits
+from ik_core.tracking.governor.motion_limits import MotionLimits
 from ik_node.clocks import Moment
 from ik_node.outputs.joint_trajectories import JointTrajectoryWriter
 
@@ -52,7 +52,7 @@ class Driver:
 
     def skip_tick(self, *, braking):
         if braking:
-            self.governor.brake(as_told=True)
+            self.governor.brake(announced=True)
         else:
             self.move()
 
@@ -107,7 +107,7 @@ def stream(
             driver.governor.set_limits(replace(limits, acceleration=acceleration))
         driver.governor.begin_tick()
         driver.move()
-        due = writer.make_up(driver, due, due + slow.get(number, 0) * period + period // 2)
+        due = writer.simulate_missed(driver, due, due + slow.get(number, 0) * period + period // 2)
         message = writer.write(driver.governor, Moment(due, due + AHEAD))
         writer.sent()
         ticks.append(due)

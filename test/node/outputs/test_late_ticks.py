@@ -10,8 +10,8 @@ from support.controlled_arm import ARM, START, Arm, controlled
 from support.node_harness import load, reachable_goal, snapshot
 from support.panda_world import TIP
 
+from ik_core.tracking.governor.joint_motion import JointMotion
 from ik_core.tracking.instructions import UndoTick
-from ik_core.tracking.joint_motion import JointMotion
 from ik_core.tracking.state import TrackerState
 from ik_node.committed_steps import CommittedSteps
 from ik_node.control_loop import ControlLoop
@@ -103,7 +103,7 @@ def test_each_step_that_is_made_up_is_taken_once_whatever_raises(
     CommittedSteps(tracker, told.append).skip_tick(braking=braking)
     if told:
         assert 'Injected' in told[0]
-        other.governor.brake(as_told=braking)
+        other.governor.brake(announced=braking)
     else:
         monkeypatch.undo()
         other.skip_tick(braking=braking)

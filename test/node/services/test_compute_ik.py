@@ -711,7 +711,7 @@ def test_what_is_missing_in_a_scene_declines_requests_unless_it_is_ignored(
     assert 'compute_ik_ignore' in logged
     with_ignored('nothing', kind)
     assert answered(service, panda.robot)[0] is MoveItErrorCode.SUCCESS
-    assert 'good' in service._scenes.scene.things
+    assert 'good' in service._scenes.scene.objects
     with_ignored()
     assert answered(service, panda.robot)[0] is code
     service._take_scene(scene_message(is_diff=False))
@@ -734,7 +734,7 @@ def test_scenes_that_come_before_the_robot_are_read_with_it(panda, service):
     assert not service._scenes.scene
     service.robot = panda
     service._read_scenes()
-    assert [*service._scenes.scene.things] == ['a', 'b']
+    assert [*service._scenes.scene.objects] == ['a', 'b']
     service.robot = None
     for _ in range(SCENE_DEPTH + 1):
         service._take_scene(scene_message())

@@ -387,7 +387,7 @@ def test_a_message_that_breaks_the_reader_is_missing_until_the_next_whole_scene(
     (missing,) = reader.read(broken, now)
     assert missing.flaw.kind == 'planning_scene'
     assert not reader.read(message(thing('c', BALL)), now)
-    assert [*reader.scene.things] == ['a', 'c']
+    assert [*reader.scene.objects] == ['a', 'c']
     assert reader.scene.missing() == [missing]
     reader.read(message(is_diff=False), now)
     assert not reader.scene.missing()

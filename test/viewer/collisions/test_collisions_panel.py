@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tab about collisions, on a server without a browser."""
 
+import io
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ pytest.importorskip('viser')
 
 import ik_core as ik
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
+from ik_viewer.collisions.loading import Loading
 from ik_viewer.collisions.panel import CollisionsPanel
+from ik_viewer.drawing.description import describe
+from ik_viewer.page.browser import OpenTabs
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
@@ -58,7 +63,9 @@ def panel(server, tmp_path):
 def made(server, robot, urdf):
     tabs, notices = server.gui.add_tab_group(), Notices(server)
     description = Description(robot, urdf)
-    stage = Stage(server, Arm(), description, notices, Requests(notices), tabs, 1.0)
+    stage = Stage(
+        server, Arm(), description, notices, Requests(notices), tabs, 1.0, OpenTabs(server)
+    )
     panel = CollisionsPanel(stage, moment_at(robot, np.zeros(robot.n)))
     yield panel
     panel.remove()
@@ -162,3 +169,18 @@ def test_a_robot_without_usable_geometry_is_told_once(server, name):
             panel.show(moment)
             time.sleep(0.005)
         assert panel.collisions is not None or panel._stage.notices.last
+
+
+def test_the_terminal_shows_nothing_of_what_the_page_prepares(monkeypatch):
+    from ik_core import progress
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(progress, 'sys', SimpleNamespace(stderr=terminal))
+    loading = Loading(describe('panda'), ik.World())
+    loading._thread.join(300.0)
+    assert loading.collisions is not None
+    assert terminal.getvalue() == ''

@@ -8,18 +8,19 @@ import pytest
 from support import robots
 
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
-from ik_viewer.compare.contestants import LINE_SEARCH
-from ik_viewer.compare.race import Race
+from ik_viewer.compare.comparison import Comparison
+from ik_viewer.compare.methods import LINE_SEARCH
 from ik_viewer.compare.start import stretched_arm
-from ik_viewer.compare.stepped_solve import Curve, RunState, Standing
+from ik_viewer.compare.stepped_solve import Curve, MethodState, Phase
 from ik_viewer.compare.table import SMALLEST, cells_of, plotted, remark, table
 
 pytest.importorskip('viser')
 
 from ik_viewer.compare import panel as panel_module
-from ik_viewer.compare.director import due_frames
+from ik_viewer.compare.animation import due_frames
 from ik_viewer.compare.method_menus import NO_METHOD
 from ik_viewer.compare.panel import Compare
+from ik_viewer.page.browser import OpenTabs
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 
@@ -38,7 +39,7 @@ def stage(server):
     tabs = server.gui.add_tab_group()
     description = Description(robots.shipped('panda'))
     notices = Notices(server)
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0)
+    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0, OpenTabs(server))
     tabs.remove()
 
 
@@ -77,11 +78,11 @@ def test_the_stretched_arm_is_shown_to_its_end(panel, stage):
     moment = moment_of(stage)
     panel._stretch()
     shown_until(panel, moment, is_over(panel))
-    for contestant in LINE_SEARCH:
-        assert contestant.name in panel._table.content
+    for method in LINE_SEARCH:
+        assert method.name in panel._table.content
     assert panel._table.content.count('&#10003;') == 3
     start = stretched_arm(stage.robot, LINK)
-    np.testing.assert_array_equal(panel._director.race.start.q0, start.q0)
+    np.testing.assert_array_equal(panel._animation.comparison.start.q0, start.q0)
     (plot,) = panel._plots
     updates, *errors = plot.data
     assert updates[0] == 1.0
@@ -97,17 +98,19 @@ def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(
     panel.show(moment_of(stage, first))
     panel._from_here()
     shown_until(panel, moment_of(stage, first), is_over(panel))
-    race = panel._director.race
-    np.testing.assert_array_equal(race.start.q0, stage.robot.middle_configuration)
+    comparison = panel._animation.comparison
+    np.testing.assert_array_equal(comparison.start.q0, stage.robot.middle_configuration)
     assert len(panel._plots) == 2  # of orientations as well
-    shown_until(panel, moment_of(stage, second), lambda: panel._director.race is not race)
-    again = panel._director.race.start
-    np.testing.assert_array_equal(again.q0, race.start.q0)
+    shown_until(
+        panel, moment_of(stage, second), lambda: panel._animation.comparison is not comparison
+    )
+    again = panel._animation.comparison.start
+    np.testing.assert_array_equal(again.q0, comparison.start.q0)
     np.testing.assert_array_equal(again.goals[0].target, second)
     panel._again.value = False
-    race = panel._director.race
+    comparison = panel._animation.comparison
     panel.show(moment_of(stage, first))
-    assert panel._director.race is race
+    assert panel._animation.comparison is comparison
 
 
 def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage):
@@ -137,19 +140,19 @@ def test_frames_that_were_late_are_made_up_for_but_not_a_pause():
 
 def test_numbers_are_in_millimetres_degrees_microseconds_and_milliseconds():
     q = np.zeros(2)
-    standing = Standing(RunState.DONE, q, 12, 1.5e-3, np.pi / 180.0, 'all goals', 2.5e-3, 3.25e-6)
-    assert cells_of(standing)[1:] == ['1.500 mm 1.000&deg;', '12', '3.2 &micro;s', '2.500 ms']
-    running = Standing(RunState.RUNNING, q, 3, 0.25, 0.0)
+    state = MethodState(Phase.DONE, q, 12, 1.5e-3, np.pi / 180.0, 'all goals', 2.5e-3, 3.25e-6)
+    assert cells_of(state)[1:] == ['1.500 mm 1.000&deg;', '12', '3.2 &micro;s', '2.500 ms']
+    running = MethodState(Phase.RUNNING, q, 3, 0.25, 0.0)
     assert cells_of(running)[:3] == ['', '250 mm', '3']
-    assert remark(Standing(RunState.FAILED, q, text='no <b>')) == 'failed: no <b>'
-    assert remark(Standing(RunState.WAITING, q)) == RunState.WAITING.value
+    assert remark(MethodState(Phase.FAILED, q, text='no <b>')) == 'failed: no <b>'
+    assert remark(MethodState(Phase.WAITING, q)) == Phase.WAITING.value
 
 
 def test_what_a_solver_says_is_text_and_no_html():
-    race = Race(LINE_SEARCH[:1], stretched_arm(robots.shipped('panda'), LINK))
-    race.runs[0].standing = Standing(RunState.FAILED, np.zeros(8), text='<script>')
-    content = table(race.runs, [(1, 2, 3)])
-    race.close()
+    comparison = Comparison(LINE_SEARCH[:1], stretched_arm(robots.shipped('panda'), LINK))
+    comparison.solves[0].state = MethodState(Phase.FAILED, np.zeros(8), text='<script>')
+    content = table(comparison.solves, [(1, 2, 3)])
+    comparison.close()
     assert '<script>' not in content
     assert '&lt;script&gt;' in content
 

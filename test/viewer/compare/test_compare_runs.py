@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A contestant in steps makes the same solve as its solver in one go; and it fails alone."""
+"""A method in steps makes the same solve as its solver in one go; and it fails alone."""
 
 import threading
 
@@ -12,10 +12,10 @@ from ik_core import IkStatus
 from ik_core.optim.workspace import State
 from ik_core.solvers.base import IterativeSolver
 from ik_viewer.arm import GoalKind, TipState
-from ik_viewer.compare.contestants import Contestant, all_contestants
-from ik_viewer.compare.race import Race
+from ik_viewer.compare.comparison import Comparison
+from ik_viewer.compare.methods import Method, all_methods
 from ik_viewer.compare.start import Start, goals_of, stretched_arm
-from ik_viewer.compare.stepped_solve import Run, RunState
+from ik_viewer.compare.stepped_solve import Phase, SteppedSolve
 
 LONG = 1e9
 """[s] No frame ends for want of time."""
@@ -32,47 +32,47 @@ def start_of(name='arm5', kind=GoalKind.POSITION, seed=3):
 def finished(run, updates=50):
     for _ in range(10_000):
         if run.over:
-            return run.standing
+            return run.state
         run.advance(updates, LONG)
-    raise AssertionError(f'{run.contestant.name} does not end')
+    raise AssertionError(f'{run.method.name} does not end')
 
 
-@pytest.mark.parametrize('contestant', all_contestants(), ids=lambda c: f'{c.solver}-{c.preset}')
-def test_a_run_in_steps_goes_the_way_of_the_solver_alone(contestant):
+@pytest.mark.parametrize('method', all_methods(), ids=lambda c: f'{c.solver}-{c.preset}')
+def test_a_run_in_steps_goes_the_way_of_the_solver_alone(method):
     start = start_of()
-    alone = ik.make_solver(contestant.solver, preset=contestant.preset, record_history=True).solve(
+    alone = ik.make_solver(method.solver, preset=method.preset, record_history=True).solve(
         start.problem(), start.q0
     )
-    run = Run(contestant, start)
-    standing = finished(run, updates=7)
-    assert standing.state is RunState.DONE
-    assert standing.text == alone.status.value
-    assert standing.iterations == alone.iterations
-    np.testing.assert_allclose(standing.q, alone.q, atol=1e-12)
+    run = SteppedSolve(method, start)
+    state = finished(run, updates=7)
+    assert state.phase is Phase.DONE
+    assert state.text == alone.status.value
+    assert state.iterations == alone.iterations
+    np.testing.assert_allclose(state.q, alone.q, atol=1e-12)
     costs = np.square(run.curve.position)[1:]
     assert run.curve.iterations == [*range(len(costs) + 1)]
     np.testing.assert_allclose(costs[: len(alone.history) - 1], alone.history[:-1], rtol=1e-6)
 
 
 def test_a_frame_has_as_many_updates_as_it_is_given_and_one_where_time_is_up():
-    run = Run(Contestant('jacobian_transpose', 'engell_erleben'), start_of())
+    run = SteppedSolve(Method('jacobian_transpose', 'engell_erleben'), start_of())
     run.advance(7, LONG)
-    assert run.standing.iterations == 7
+    assert run.state.iterations == 7
     run.advance(10**9, 0.0)
-    assert run.standing.iterations == 8
-    assert run.standing.state is RunState.RUNNING
+    assert run.state.iterations == 8
+    assert run.state.phase is Phase.RUNNING
 
 
 def test_it_is_shown_where_it_stands_and_not_at_its_best():
     start = stretched_arm(robots.shipped('panda'), 'panda_hand_tcp')
-    run = Run(Contestant('jacobian_transpose', 'coursework'), start)
-    search = run.contestant.make().begin(start.problem(), start.q0)
+    run = SteppedSolve(Method('jacobian_transpose', 'coursework'), start)
+    search = run.method.make().begin(start.problem(), start.q0)
     costs = []
     for _ in range(500):
         run.advance(1, LONG)
         search.run(ik.Budget(iterations=1))
-        costs.append(start.problem().errors(run.standing.q)[0].max())
-        assert run.standing.position_error == costs[-1]
+        costs.append(start.problem().errors(run.state.q)[0].max())
+        assert run.state.position_error == costs[-1]
     assert min(costs) == pytest.approx(search.result().position_errors.max())
     assert np.diff(costs).max() > 0.0
 
@@ -113,12 +113,12 @@ class Strange(IterativeSolver):
 
 @pytest.fixture
 def strange(monkeypatch):
-    """Makes a contestant whose step is the function that is given."""
+    """Return a function that makes a method with a given step."""
 
     def make(act):
         kind = type('Strange', (Strange,), {'act': staticmethod(act)})
         monkeypatch.setitem(ik.SOLVERS, 'strange', kind)
-        return Contestant('strange')
+        return Method('strange')
 
     return make
 
@@ -127,26 +127,26 @@ def fail(problem, state):
     raise ZeroDivisionError('no such number')
 
 
-def test_who_raises_fails_alone_and_says_why(strange):
-    race = Race([strange(fail), Contestant('levenberg_marquardt')], start_of())
-    while not race.over:
-        race.advance(5, 0.05)
-    race.close()
-    failed, sound = race.standings
-    assert failed.state is RunState.FAILED
+def test_a_method_that_raises_fails_alone_with_the_error(strange):
+    comparison = Comparison([strange(fail), Method('levenberg_marquardt')], start_of())
+    while not comparison.over:
+        comparison.advance(5, 0.05)
+    comparison.close()
+    failed, sound = comparison.states
+    assert failed.phase is Phase.FAILED
     assert failed.text == 'ZeroDivisionError: no such number'
     assert sound.text == IkStatus.REACHED.value
 
 
-def test_an_unknown_solver_or_a_goal_of_nothing_fails_with_a_sentence():
-    run = Run(Contestant('levenberg_markwart'), start_of())
+def test_an_unknown_solver_or_no_goal_fails_with_a_sentence():
+    run = SteppedSolve(Method('levenberg_markwart'), start_of())
     run.advance(1, LONG)
-    assert run.standing.state is RunState.FAILED
-    assert "did you mean 'levenberg_marquardt'" in run.standing.text
+    assert run.state.phase is Phase.FAILED
+    assert "did you mean 'levenberg_marquardt'" in run.state.text
     start = start_of()
-    run = Run(Contestant('levenberg_marquardt'), Start(start.robot, start.q0, ()))
+    run = SteppedSolve(Method('levenberg_marquardt'), Start(start.robot, start.q0, ()))
     run.advance(1, LONG)
-    assert 'at least one goal' in run.standing.text
+    assert 'at least one goal' in run.state.text
 
 
 def run_away(problem, state):
@@ -155,15 +155,15 @@ def run_away(problem, state):
     return State(at)
 
 
-def test_who_runs_away_fails_and_is_not_drawn_there(strange):
-    run = Run(strange(run_away), start_of())
+def test_a_method_that_diverges_fails_and_keeps_a_finite_q(strange):
+    run = SteppedSolve(strange(run_away), start_of())
     while not run.over:
         run.advance(5, LONG)
-    assert run.standing.state is RunState.FAILED
-    assert np.isfinite(run.standing.q).all()
+    assert run.state.phase is Phase.FAILED
+    assert np.isfinite(run.state.q).all()
 
 
-def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting(strange):
+def test_a_method_stuck_in_an_update_delays_neither_page_nor_others(strange):
     let_go, entered = threading.Event(), threading.Event()
 
     def hang(problem, state):
@@ -171,27 +171,27 @@ def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting
         assert let_go.wait(300.0)
         return state
 
-    others = [Contestant('levenberg_marquardt'), Contestant('projected_gradient')]
-    race = Race([others[0], strange(hang), others[1]], start_of())
+    others = [Method('levenberg_marquardt'), Method('projected_gradient')]
+    comparison = Comparison([others[0], strange(hang), others[1]], start_of())
     try:
         for _ in range(10_000):
-            first, stuck, last = race.advance(3, 0.05)  # would not come back if it waited
-            if RunState.DONE is first.state is last.state:
+            first, stuck, last = comparison.advance(3, 0.05)  # would not come back if it waited
+            if Phase.DONE is first.phase is last.phase:
                 break
         assert entered.is_set()
-        assert stuck.state is not RunState.DONE
+        assert stuck.phase is not Phase.DONE
         assert first.text == last.text == IkStatus.REACHED.value
     finally:
         let_go.set()
-    while not race.over:
-        race.advance(3, 0.05)
-    assert race.standings[1].state is RunState.DONE
-    race.close()
+    while not comparison.over:
+        comparison.advance(3, 0.05)
+    assert comparison.states[1].phase is Phase.DONE
+    comparison.close()
 
 
-def test_a_race_that_was_closed_begins_no_thread():
-    race = Race([Contestant('levenberg_marquardt')], start_of())
-    lane = race._lane
-    race.close()
-    race.advance(1, 0.0)  # as of a thread that did not know yet
-    assert race._lane is lane
+def test_a_closed_comparison_starts_no_thread():
+    comparison = Comparison([Method('levenberg_marquardt')], start_of())
+    worker = comparison._worker
+    comparison.close()
+    comparison.advance(1, 0.0)  # as from a thread that is in `advance` meanwhile
+    assert comparison._worker is worker

@@ -10,15 +10,15 @@ from support import robots
 
 from benchmark.papers.buss import OneUpdate, problem_of, target_shift
 from ik_viewer.arm import Description, GoalKind, Moment, TipState
-from ik_viewer.compare.contestants import Contestant
+from ik_viewer.compare.methods import Method
 from ik_viewer.compare.moving_targets import STEP, Experiment, Follower
 from ik_viewer.compare.start import Goal, Start
-from ik_viewer.compare.stepped_solve import RunState
+from ik_viewer.compare.stepped_solve import Phase
 from ik_viewer.compare.table import SMALLEST
 from ik_viewer.compare.targets_panel import METHODS, MovingTargets, curves, table
 
 UPDATES = 60
-DLS = Contestant('damped_least_squares', 'buss_pure')
+DLS = Method('damped_least_squares', 'buss_pure')
 
 
 @pytest.fixture
@@ -35,23 +35,23 @@ def start():
 
 def advanced(follower, updates):
     follower.advance(updates, math.inf)
-    assert follower.standing.state is RunState.RUNNING, follower.standing.text
+    assert follower.state.phase is Phase.RUNNING, follower.state.text
     return follower
 
 
-@pytest.mark.parametrize('contestant', METHODS, ids=lambda method: method.name)
-def test_a_method_follows_as_in_the_experiment_of_the_benchmark(contestant, start):
-    damping = {'damping': 0.7} if contestant.solver == 'damped_least_squares' else {}
+@pytest.mark.parametrize('method', METHODS, ids=lambda method: method.name)
+def test_a_method_follows_as_in_the_experiment_of_the_benchmark(method, start):
+    damping = {'damping': 0.7} if method.solver == 'damped_least_squares' else {}
     problem, q = problem_of('double Y')
-    update = OneUpdate(problem, contestant.solver, preset=contestant.preset, **damping)
+    update = OneUpdate(problem, method.solver, preset=method.preset, **damping)
     first, errors = [goal.target[9:].copy() for goal in problem.goals], []
     for step in range(1, UPDATES + 1):
         for i, goal in enumerate(problem.goals):
             goal.set_target(position=first[i] + target_shift(step, i, 1.0))
         q = update(q)
         errors.append(problem.evaluate(q).position_errors)
-    follower = advanced(Follower(contestant, start, Experiment(1.0, 0.7)), UPDATES)
-    np.testing.assert_allclose(follower.standing.q, q, atol=1e-9)
+    follower = advanced(Follower(method, start, Experiment(1.0, 0.7)), UPDATES)
+    np.testing.assert_allclose(follower.state.q, q, atol=1e-9)
     np.testing.assert_allclose(follower.errors, errors, atol=1e-9)
     assert follower.mean == pytest.approx(np.mean(errors))
     np.testing.assert_allclose(follower.targets, [goal.target[9:] for goal in problem.goals])
@@ -60,7 +60,7 @@ def test_a_method_follows_as_in_the_experiment_of_the_benchmark(contestant, star
 def test_amplitude_and_damping_count_from_the_next_update_on(start):
     experiment = Experiment(0.5, 0.4)
     follower = advanced(Follower(DLS, start, experiment), 3)
-    experiment.size, experiment.damping, before = 1.0, 2.0, follower.standing.q
+    experiment.size, experiment.damping, before = 1.0, 2.0, follower.state.q
     advanced(follower, 1)
     robot, tips = start.robot, start.robot.tips()
     t = 4 * STEP
@@ -78,14 +78,14 @@ def test_amplitude_and_damping_count_from_the_next_update_on(start):
     jacobian = np.concatenate([robot.jacobian(before, tip)[:3] for tip in tips])
     square = jacobian @ jacobian.T + 2.0**2 * np.eye(len(error))  # [Buss2009] Eq. 11
     step = jacobian.T @ np.linalg.solve(square, error)
-    np.testing.assert_allclose(follower.standing.q - before, step, atol=1e-9)
+    np.testing.assert_allclose(follower.state.q - before, step, atol=1e-9)
 
 
 def test_a_method_that_fails_stays_and_the_others_are_drawn_on(start):
     runs = [Follower(DLS, start, Experiment(0.5, 0.4)) for _ in range(2)]
     advanced(runs[0], 2)
     advanced(runs[1], 5)
-    runs[0].contestant = Contestant('no <such> solver')
+    runs[0].method = Method('no <such> solver')
     runs[0]._experiment = Experiment(0.5, 0.4)
     runs[0]._solver = None
     runs[0].advance(1, math.inf)
@@ -104,7 +104,7 @@ def test_a_method_that_has_not_begun_has_no_curve_yet(start):
     runs = [Follower(DLS, start, Experiment(0.5, 0.4)) for _ in range(2)]
     advanced(runs[1], 5)
     assert curves(runs, split=True).shape == (4, 2, 0)
-    runs[0].contestant = Contestant('unknown')
+    runs[0].method = Method('unknown')
     runs[0].advance(1, math.inf)
     assert (curves(runs, split=True)[:, 0] == SMALLEST).all()
 
@@ -112,13 +112,14 @@ def test_a_method_that_has_not_begun_has_no_curve_yet(start):
 @pytest.fixture
 def stage():
     pytest.importorskip('viser')
+    from ik_viewer.page.browser import OpenTabs
     from ik_viewer.page.server import start_server
     from ik_viewer.page.stage import Notices, Requests, Stage
 
     server = start_server('127.0.0.1', 0)
     description, notices = Description(robots.shipped('buss_y')), Notices(server)
     tabs = server.gui.add_tab_group()
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 3.0)
+    yield Stage(server, None, description, notices, Requests(notices), tabs, 3.0, OpenTabs(server))
     server.stop()
 
 
@@ -143,7 +144,7 @@ def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(stage):
         panel.show(moment_of(stage))
         assert stage.choice.robot
         panel._start()
-        assert [run.contestant for run in panel.followers] == list(METHODS)
+        assert [run.method for run in panel.followers] == list(METHODS)
         shown_until(
             panel, moment_of(stage), lambda: panel._plots and len(panel._plots[0].data[0]) >= 5
         )

@@ -7,9 +7,9 @@ from support import robots
 
 import ik_core as ik
 from ik_core.exceptions import UnsupportedProblem
-from ik_viewer.compare.contestants import LINE_SEARCH, all_contestants, contestant_named
+from ik_viewer.compare.methods import LINE_SEARCH, all_methods, method_named
 from ik_viewer.compare.start import BENT, TOWARDS_BASE, stretched_arm
-from ik_viewer.compare.stepped_solve import Run, RunState
+from ik_viewer.compare.stepped_solve import Phase, SteppedSolve
 
 ARMS = ['panda', 'ur5e', 'iiwa14', 'arm5', 'dual_arm', 'pr2_like']
 every_arm = pytest.mark.parametrize('name', ARMS)
@@ -72,11 +72,11 @@ def updates():
     """How many updates each takes on every arm, and how it ends: of all that are compared."""
     found = {}
     for name in ARMS:
-        runs = [Run(contestant, start_for(name)) for contestant in LINE_SEARCH]
+        runs = [SteppedSolve(method, start_for(name)) for method in LINE_SEARCH]
         for run in runs:
             while not run.over:
                 run.advance(500, 1e9)
-        found[name] = [run.standing for run in runs]
+        found[name] = [run.state for run in runs]
     return found
 
 
@@ -95,14 +95,14 @@ def test_the_transpose_crawls_the_line_search_is_fine_and_ours_is_there_at_once(
 @every_arm
 def test_the_jacobian_inverse_that_projects_afterwards_ends_short_of_the_goal(updates, name):
     _, inverse, *_ = updates[name]
-    assert inverse.state is RunState.DONE
+    assert inverse.phase is Phase.DONE
     assert inverse.position_error > 0.05
 
 
-def test_names_on_the_page_are_those_of_one_contestant_each():
-    names = [contestant.name for contestant in all_contestants()]
+def test_names_on_the_page_are_those_of_one_method_each():
+    names = [method.name for method in all_methods()]
     assert len(set(names)) == len(names) >= len(ik.SOLVERS)
-    assert all(contestant_named(c.name) == c for c in all_contestants())
-    assert set(LINE_SEARCH) <= set(all_contestants())
+    assert all(method_named(c.name) == c for c in all_methods())
+    assert set(LINE_SEARCH) <= set(all_methods())
     with pytest.raises(ik.InvalidOption, match='no method'):
-        contestant_named('simplex')
+        method_named('simplex')

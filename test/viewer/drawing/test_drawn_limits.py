@@ -7,9 +7,10 @@ from support import robots
 from support.fake_scene import FakeScene
 
 from ik_core.robot import human_cones
+from ik_core.robot.outline import STEPS
 from ik_viewer.drawing.colours import BLUE, RED, SKY
 from ik_viewer.drawing.drawn_robot import linear
-from ik_viewer.drawing.limits import ARC, CONE, STEPS, Arcs, Cones, Limits
+from ik_viewer.drawing.limits import ARC, CONE, Arcs, Cones, Limits
 
 SIZE = 2.0
 LINES = STEPS + 2

@@ -13,6 +13,7 @@ from ik_core.motion import InvalidMotion, load_motion
 from ik_viewer.arm import Description, Moment, TipState
 from ik_viewer.key_frames import panel as panel_module
 from ik_viewer.key_frames.panel import KeyFramesPanel
+from ik_viewer.page.browser import OpenTabs
 from ik_viewer.page.stage import Notices, Requests, Stage
 
 ROBOT = robots.shipped('panda')
@@ -23,7 +24,9 @@ TIP = robots.tip_of(ROBOT)
 def panel(viser_server):
     server = viser_server
     tabs, notices = server.gui.add_tab_group(), Notices(server)
-    stage = Stage(server, None, Description(ROBOT), notices, Requests(notices), tabs, 1.0)
+    stage = Stage(
+        server, None, Description(ROBOT), notices, Requests(notices), tabs, 1.0, OpenTabs(server)
+    )
     it = KeyFramesPanel(stage, moment(0))
     yield it
     it.remove()
@@ -102,6 +105,19 @@ def test_fewer_than_two_poses_are_no_motion(panel):
     keep(panel, 1)
     with pytest.raises(InvalidMotion, match='two at least'):
         panel._play()
+
+
+def test_one_pose_can_not_be_played_unless_it_is_a_cycle(panel):
+    buttons = panel._play_button, panel._save_button
+    seen = []
+    for count in (0, 1, 2):
+        keep(panel, count)
+        seen.append([button.disabled for button in buttons])
+    assert seen == [[True, True], [True, True], [False, False]]
+    panel._drop()
+    panel._closed.value = True
+    panel._describe()
+    assert [button.disabled for button in buttons] == [False, False]
 
 
 def test_a_pale_robot_plays_the_motion(panel, monkeypatch):

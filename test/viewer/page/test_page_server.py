@@ -63,7 +63,10 @@ def test_the_floor_has_steps_that_people_count_in(length, step):
 class Camera:
     """A camera of viser: another position takes the point that it looks at along."""
 
-    def __init__(self):
+    up_direction = np.array([0.0, 0.0, 1.0])
+
+    def __init__(self, aspect=1.6):
+        self.aspect = aspect
         self._position, self.look_at = np.zeros(3), np.array([1.0, 0.0, 0.0])
 
     @property
@@ -83,6 +86,27 @@ def test_browsers_that_are_open_look_at_the_point_too(viser_server, monkeypatch)
     for camera in (browser.camera, viser_server.initial_camera):
         np.testing.assert_allclose(camera.look_at, [0.2, 0.3, 0.4])
         np.testing.assert_allclose(camera.position, [0.2, -1.7, 1.4])
+
+
+def test_a_phone_sees_the_robot_above_the_panel(viser_server, monkeypatch):
+    """In the middle of the upper half: a quarter of the visible height above the middle."""
+    phone = SimpleNamespace(camera=Camera(aspect=0.46))
+    point, view = np.array([0.2, 0.3, 0.4]), np.array([0.0, -2.0, 0.0])
+    monkeypatch.setattr(viser_server, 'get_clients', lambda: {1: phone})
+    server.look_at(viser_server, point, view)
+    camera = phone.camera
+    depth = point[1] - camera.position[1]
+    assert depth > 2.0
+    above = (point - camera.look_at)[2] / (2.0 * depth * np.tan(0.5 * server.FIELD_OF_VIEW))
+    assert above == pytest.approx(0.25)
+    np.testing.assert_allclose(camera.position[2], camera.look_at[2])  # it looks straight on
+
+    later = SimpleNamespace(camera=Camera(aspect=0.46))
+    server.greet(later, viser_server)
+    np.testing.assert_allclose(later.camera.position, camera.position)
+    desktop = SimpleNamespace(camera=Camera())
+    server.greet(desktop, viser_server)
+    np.testing.assert_array_equal(desktop.camera.position, np.zeros(3))  # where its user has it
 
 
 @pytest.mark.parametrize('up', ['+y', '+z'])

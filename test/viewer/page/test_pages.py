@@ -16,8 +16,10 @@ from support.page_hands import part
 
 import ik_core as ik
 from ik_viewer.arm import Setting
+from ik_viewer.drawing.colours import LOST
 from ik_viewer.local.settings import all_settings, changed
 from ik_viewer.page import fields
+from ik_viewer.page.browser import FIELD
 from ik_viewer.page.gizmos import Gizmos
 from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.jog import Jog
@@ -141,7 +143,7 @@ def test_typed_numbers_are_given_once_when_typing_ends(made, clock):
     arm = panda()
     page, hands = made(arm)
     for text in ('0', '0.', '0.2', '0.25'):
-        hands.change('damping', text)
+        hands.change('damping [m]', text)
         clock(0.5 * fields.TYPING)
         page.frame()
     assert arm.called('set_settings') == []
@@ -153,12 +155,12 @@ def test_typed_numbers_are_given_once_when_typing_ends(made, clock):
 def test_what_is_refused_is_shown_as_it_is(made, clock):
     arm = panda()
     page, hands = made(arm)
-    hands.change('damping', 'much')
+    hands.change('damping [m]', 'much')
     clock()
     page.frame()
     assert arm.called('set_settings') == [({'first.damping': 'much'},)]  # the arm says no
     page.frame()
-    assert hands.widget('damping').value == '1e-05'
+    assert hands.widget('damping [m]').value == '1e-05'
 
 
 def test_the_menu_of_solvers_has_presets_which_set_all_options(made):
@@ -203,13 +205,13 @@ def test_a_key_steps_the_goal_until_the_page_is_gone(made):
 def test_the_options_are_those_of_the_chosen_solver(made, clock):
     arm = panda()
     page, hands = made(arm)
-    assert 'damping' in [w.label for w in hands.widgets()]
+    assert 'damping [m]' in [w.label for w in hands.widgets()]
     second = replace(arm.settings['solver'], value='second')
     arm.settings = {**arm.settings, 'solver': second}
     page.frame()
     page.frame()
     labels = [w.label for w in hands.widgets()]
-    assert 'damping' not in labels
+    assert 'damping [m]' not in labels
     assert {'steps', 'fast'} <= set(labels)
     assert hands.widget('solver').value == 'second'
 
@@ -260,6 +262,72 @@ def test_the_ghost_shows_where_the_solver_wants_the_joints(made):
     hands.change('Ghost', False)
     page.frame()
     assert not scene.ghost.visible
+
+
+def test_the_ghost_does_not_flicker_at_the_end_of_a_move(made, clock):
+    arm = panda()
+    page, _ = made(arm)
+    ghost, seen = part(page, Scene).ghost, []
+    for far in (0.02, 0.04, 0.02, 0.005, 0.02, 0.005):  # [rad] as of an arm that catches up
+        arm.solution = arm.q + far
+        clock(0.01)
+        page.frame()
+        seen.append(ghost.visible)
+    assert seen == [False, True, True, True, True, True]
+    clock(1.0)
+    page.frame()
+    assert not ghost.visible
+    arm.solution = arm.q + 0.02
+    page.frame()
+    assert not ghost.visible
+
+
+def test_the_trace_begins_anew_after_a_jump(made):
+    arm = panda()
+    page, _ = made(arm)
+    trace = part(page, Scene).traces[0]
+    trace.add(np.zeros(3))
+    trace.add(np.full(3, 0.02))
+    assert len(trace.points) == 2
+    trace.add(np.ones(3))
+    np.testing.assert_array_equal(trace.points, [np.ones(3)])
+
+
+def test_the_ends_of_sliders_are_short_and_have_units(made):
+    arm = panda()
+    _, hands = made(arm)
+    ends = lambda label: [mark.label for mark in hands.widget(label)._marks]  # noqa: E731
+    assert ends('panda_joint1 [deg]') == ['-166\u00b0', '166\u00b0']
+    assert ends('panda_finger_joint1 [mm]') == ['0 mm', '40 mm']
+
+
+def test_the_heading_holds_the_sentence_of_a_lost_server(made):
+    page, _ = made(panda())
+    content = page.status._head.content
+    assert 'class="ik-state"' in content
+    assert 'the program behind this page has ended' in content.partition('class="ik-gone"')[2]
+
+
+def test_the_mark_of_a_goal_is_grey_once_the_page_is_closed(made):
+    arm = panda()
+    arm.goals[0], arm.code = some_pose(), 'reached'
+    page, _ = made(arm)
+    mark = part(page, Scene).marks[0]
+    assert mark._label.text == 'reached'
+    page.close()
+    assert mark._label.text == LOST
+
+
+def test_tabs_are_open_where_a_browser_says_so(made):
+    page, hands = made(panda())
+    tabs = page._open_tabs
+    assert tabs.shows('Reach')  # nobody has said anything yet
+    hands.change(FIELD, 'Goals, Curves')
+    assert not tabs.shows('Reach')
+    hands.change(FIELD, 'Reach')
+    assert tabs.shows('Reach')
+    hands.close()
+    assert tabs.shows('Goals')  # that browser is gone
 
 
 def test_the_trace_is_where_the_tip_was_and_does_not_grow_without_end(made):
@@ -566,16 +634,19 @@ def test_the_range_of_a_joint_follows_its_settings_also_where_a_change_is_refuse
     ]
     arm.settings = arm.settings | {row.name: row for row in rows}
     page, hands = made(arm)
-    hands.change('range', (-1.0, 0.5))
-    assert arm.called('set_settings') == [({names[0]: -1.0, names[1]: 0.5},)]
+    hands.change('range [deg]', (-90.0, 45.0))
+    ((values,),) = arm.called('set_settings')
+    assert values == pytest.approx({names[0]: -np.pi / 2, names[1]: np.pi / 4})
     page.frame()
-    assert hands.widget('range').value == (-1.0, 0.5)
+    assert hands.widget('range [deg]').value == (-90.0, 45.0)
     clock()
     page.frame()
-    assert hands.widget('range').value == (-1.5, 1.5)  # the arm did not take it
+    assert hands.widget('range [deg]').value == tuple(
+        np.degrees((-1.5, 1.5))
+    )  # the arm did not take it
     arm.settings = arm.settings | {names[1]: replace(rows[1], value=1.0)}
     page.frame()
-    assert hands.widget('range').value == (-1.5, 1.0)
+    assert hands.widget('range [deg]').value == tuple(np.degrees((-1.5, 1.0)))
 
 
 def test_limits_are_shown_where_they_are_wanted(made, clock):

@@ -54,10 +54,10 @@ def test_it_says_how_far_it_is_and_ends_where_nobody_wants_it(monkeypatch):
 
     def look(mapping, progress):
         note(mapping, progress)
-        shares.append(mapping.share)
+        shares.append(mapping.fraction)
         looks.append(progress.done)
         if len(looks) == 3:
-            mapping.give_up()
+            mapping.cancel()
 
     monkeypatch.setattr(Mapper, '_note', look)
     mapping = finished(Mapper(problem, problem.robot.middle_configuration, 12))
@@ -89,6 +89,7 @@ def test_more_is_brighter():
 
 pytest.importorskip('viser')
 
+from ik_viewer.page.browser import OpenTabs
 from ik_viewer.page.server import start_server
 from ik_viewer.page.stage import Notices, Requests, Stage
 from ik_viewer.reach.panel import FINENESS, ReachMap, legend
@@ -107,7 +108,9 @@ def shown(server, monkeypatch):
     monkeypatch.setitem(FINENESS, 'coarse', COARSE)
     robot, tabs = robots.shipped('scara'), server.gui.add_tab_group()
     notices = Notices(server)
-    stage = Stage(server, None, Description(robot), notices, Requests(notices), tabs, 1.0)
+    stage = Stage(
+        server, None, Description(robot), notices, Requests(notices), tabs, 1.0, OpenTabs(server)
+    )
     moment = Moment(0.0, robot.middle_configuration, (TipState('tool', np.eye(4)),), 'idle', '')
     panel = ReachMap(stage, moment)
     panel._fineness.value = 'coarse'

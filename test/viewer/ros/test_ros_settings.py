@@ -83,7 +83,7 @@ def test_a_change_counts_that_is_told_before_an_older_answer():
     calls = deque()
     node = SimpleNamespace(create_subscription=lambda *arguments: None)
     make = lambda kind, name, request, answered, failed: calls.append(answered)  # noqa: E731
-    parameters = Parameters(node, '/arm', SimpleNamespace(make=make), say=pytest.fail)
+    parameters = Parameters(node, '/arm', SimpleNamespace(make=make), report=pytest.fail)
     spec = next(spec for spec in SPECS if spec.name == 'goal_kind.panda_hand')
     descriptor = spec.descriptor()
     descriptor.name = spec.name

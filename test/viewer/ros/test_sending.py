@@ -85,7 +85,7 @@ def goal(x):
 
 def test_a_goal_of_the_kind_that_counts_is_sent_at_once(sending, parameters):
     sending.set_goal(0, goal(1.0), GoalKind.POSE)
-    sending.look()
+    sending.poll()
     assert sent(sending) == [(1.0, 'base')]
     assert parameters.waiting is None
 
@@ -93,18 +93,18 @@ def test_a_goal_of_the_kind_that_counts_is_sent_at_once(sending, parameters):
 def test_the_last_of_goals_whose_kind_is_being_set_is_sent(sending, parameters):
     for x in (1.0, 2.0, 3.0):
         sending.set_goal(0, goal(x), GoalKind.AXIS)
-        sending.look()
+        sending.poll()
     assert sent(sending) == []
     parameters.answer(True)
-    sending.look()
-    sending.look()
+    sending.poll()
+    sending.poll()
     assert sent(sending) == [(3.0, 'base')]
 
 
 def test_joint_goal_takes_the_place_of_goals_that_wait(sending, parameters):
     sending.set_goal(0, goal(1.0), GoalKind.AXIS)
     sending.set_joint_goal({'b': 2.0, 'a': 1.0})
-    sending.look()
+    sending.poll()
     [message] = sending._node.publishers['/left/joint_goal'].sent
     assert (list(message.name), list(message.position)) == (['b', 'a'], [2.0, 1.0])
     assert sent(sending) == []
@@ -112,21 +112,21 @@ def test_joint_goal_takes_the_place_of_goals_that_wait(sending, parameters):
 
 def test_a_goal_whose_kind_is_refused_is_not_sent(sending, parameters):
     sending.set_goal(0, goal(1.0), GoalKind.POSITION)
-    sending.look()
+    sending.poll()
     parameters.answer(False)
     parameters.settings = {NAME: Setting(NAME, str, 'position')}
-    sending.look()
+    sending.poll()
     assert sent(sending) == []
 
 
 def test_a_goal_that_nobody_takes_is_told_after_a_while(sending, said, monkeypatch):
     monkeypatch.setattr(Publisher, 'get_subscription_count', lambda self: 0)
     sending.set_goal(0, goal(1.0), GoalKind.POSE)
-    sending.look()
+    sending.poll()
     assert not said
     monkeypatch.setattr('ik_viewer.ros.sending.PATIENCE', 0.0)
-    sending.look()
+    sending.poll()
     assert 'a goal was not sent' in said[0]
     monkeypatch.undo()
-    sending.look()
+    sending.poll()
     assert sent(sending) == []

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nearest of all solutions of seven joints that nearly have formulas, in milliseconds.
+
+Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions close to
+those of an ideal chain (`idealised_chain`). Formulas find all of these, at many values of the
+redundancy parameter. The ones nearest to the start are refined to solutions of the chain itself,
+and then moved along its self-motion of all joints, to the point nearest to the start.
+
+This is no proof: at the edge of the reach or near a singularity the ideal chain may have no
+solution close to one of the chain itself, which is then not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..maths.rotations import Array, IntArray
+from ..robot.limits import JointLimits
+from ..tasks.packing import PackedGoals
+from .batch import solve_chunks
+from .chain import Chain
+from .idealised_chain import idealised_chains
+from .kernel import EXACT
+from .refinement import follow
+from .workspace import Workspace
+
+SAMPLES = 180
+"""Values of the ideal chain's joint that is held."""
+WIDER = 0.15
+"""Solutions of the ideal chain may be outside the limits by this much [rad]."""
+SAME, MOST = 0.2, 40
+"""Solutions closer than this in every joint [rad] count as one; and the most that are refined."""
+BEHIND = 0.5
+"""Solutions that are further from the start than the best by more [rad] are skipped."""
+STEPS, LONGEST = 30, 0.2
+"""Along the self-motion, and the longest of them [rad]."""
+SHORTEST, SHRINKING = 1e-7, 0.3
+LEAST_BEND = 0.02
+"""Least curvature of half the squared distance along the self-motion; 1.0 where that is straight.
+"""
+
+
+class ApproximateNearest:
+    """A chain of seven joints, and the formulas of the chain that it nearly is.
+
+    room: arrays for `following.follow`
+    """
+
+    def __init__(
+        self,
+        ideal: Workspace,
+        values: Array,
+        packed: PackedGoals,
+        limits: JointLimits,
+        room: tuple[Array, Array, Array],
+    ) -> None:
+        self._ideal, self._values = ideal, values
+        self._packed, self._limits, self._room = packed, limits, room
+
+    def best(self, start: Array) -> Array | None:
+        """The nearest solution q (n,) that is found, for the targets that are packed; None without
+        any."""
+        s, best, least = start[self._packed.variables], None, np.inf
+        for x, gap in self._proposed(start):
+            if gap > least + BEHIND:
+                break
+            if self._follow(x) <= EXACT:
+                x = self._nearer(x, s)
+                gap = float(np.linalg.norm(x - s))
+                if gap < least:
+                    best, least = x, gap
+        if best is None:
+            return None
+        q = start.copy()
+        q[self._packed.variables] = best
+        return q
+
+    def _proposed(self, start: Array) -> Iterator[tuple[Array, float]]:
+        """Points (variables,) that may lead to solutions, and their distances to the start: the
+        start itself, and then solutions of the ideal chain, the nearest first."""
+        s = start[self._packed.variables]
+        yield s.copy(), 0.0
+        frames = np.repeat(self._packed.targets, len(self._values), axis=0)
+        q, counts = solve_chunks(self._ideal, frames, start[np.newaxis], self._values, 1, None)
+        points = q[np.arange(q.shape[1]) < counts[:, np.newaxis]][:, self._packed.variables]
+        gaps = np.linalg.norm(points - s, axis=1)
+        order = gaps.argsort(kind='stable')
+        points, gaps = points[order], gaps[order]
+        for _ in range(MOST):
+            if not len(points):
+                return
+            yield points[0].copy(), float(gaps[0])
+            others = np.abs(points - points[0]).max(axis=1) > SAME
+            points, gaps = points[others], gaps[others]
+
+    def _follow(self, x: Array) -> float:
+        """Lead x (variables,) to the solution near it inside the limits; return its error."""
+        room = self._packed.residual, *self._room
+        return follow(self._packed.arrays, self._limits.packed, -1, x, *room)
+
+    def _nearer(self, x: Array, start: Array) -> Array:
+        """The solution nearest to a start (variables,) along the self-motion from x downhill."""
+        bend, before = 1.0, None
+        for _ in range(STEPS):
+            way = self._self_motion(x)
+            slope = float((x - start) @ way)
+            if before is not None:
+                moved = float((x - before[0]) @ way)  # the way may point back
+                change = slope - float(np.copysign(before[2], before[1] @ way * before[2]))
+                if abs(moved) > SHORTEST and change / moved > LEAST_BEND:
+                    bend = change / moved
+            step = float(np.clip(-slope / bend, -LONGEST, LONGEST))
+            following = self._downhill(x, step * way, start)
+            if following is None:
+                break
+            before, x = (x, way, slope), following
+        return x
+
+    def _self_motion(self, x: Array) -> Array:
+        """The direction (variables,) that leaves the goal where it is."""
+        self._packed.update(x)
+        return np.asarray(np.linalg.svd(self._packed.jacobian())[2][-1], float)
+
+    def _downhill(self, x: Array, step: Array, start: Array) -> Array | None:
+        """A solution nearer to the start, a step or less from x; None without any."""
+        gap, length = float(np.linalg.norm(x - start)), float(np.linalg.norm(step))
+        while length > SHORTEST:
+            following = x + step
+            if self._follow(following) <= EXACT and np.linalg.norm(following - start) < gap:
+                return following
+            step, length = SHRINKING * step, SHRINKING * length
+        return None
+
+
+def approximate_nearest(
+    chain: Chain,
+    packed: PackedGoals,
+    limits: JointLimits,
+    joints: IntArray,
+    n: int,
+    room: tuple[Array, Array, Array],
+) -> ApproximateNearest | None:
+    """The nearly closed form of a chain of seven; None without formulas, or if it slides.
+
+    joints (7,): where those of the chain are in q (n,). limits: of the variables.
+    """
+    wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
+    for ideal in idealised_chains(chain):
+        for strategy in ideal.strategies():
+            if strategy.by_elimination or strategy.redundant < 0 or strategy.deviation > EXACT:
+                continue
+            j = chain.variables[strategy.redundant]
+            values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
+            workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
+            return ApproximateNearest(workspace, values, packed, limits, room)
+    return None

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Initial guess of a search: the solution in closed form that is nearest to its start.
+
+A chain without formulas uses those of a chain that it nearly is (`idealised_chain`). If a chain
+has one joint too many, such as a rail or a torso that is lifted, that joint stays at its start.
+
+A chain is analysed once for all limits, tolerances and problems: that takes milliseconds, a
+search microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..exceptions import UnsupportedProblem
+from ..locks import Lock
+from ..maths.lanes import HAS_LANES
+from ..maths.rotations import Array, IntArray, frame_of
+from ..problem import IkProblem
+from ..robot.kinematics import PARENT
+from ..robot.limits import JointLimits
+from ..tasks.packing import PackedGoals
+from .chain import (
+    Chain,
+    asks_for_a_point,
+    chain_of,
+    motion_of,
+    seen_from,
+)
+from .families import Strategy
+from .idealised_chain import idealised_chains
+from .kernel import EXACT
+from .nearest import SCRATCH_ROWS, nearest_solutions
+from .records import (
+    BEFORE,
+    BEHIND,
+    LOWER,
+    MARGIN,
+    MULTIPLIER,
+    OFFSET,
+    OTHER,
+    OTHERS,
+    REACH,
+    SETTINGS,
+    SLIDES,
+    STAYS,
+    UPPER,
+    WIDTH,
+)
+from .workspace import FOLLOWED, arrays_of
+
+NEAR = 1.0
+"""Starts that miss their target by less [m, rad] stay, where one of seven joints would be held.
+
+To hold one moves the others further than all together have to: for starts up to 0.1 rad off 1.4
+(panda) and 1.1 times as far in the median, 35 times in one of a hundred; for errors above this,
+1.1 and 1.05 times, 4 times in one of a hundred.
+"""
+CLOSE = 0.3
+"""Starts that miss their target by less [m, rad] stay with six joints: a search from there takes
+no longer, and near a singularity it ends at what is within the tolerances close by, where exact
+solutions may be half a turn away.
+"""
+LEAST, MOST, OTHERS_MOST = 6, 7, 1
+"""Joints that are solved for at once; of longer chains so many others stay at their starts.
+
+With one (a rail, a torso that is lifted) there is a solution for most random goals and starts, and
+solves take less time; with two (Talos' waist) for a third of them, which saves nothing.
+"""
+TRIALS, ENOUGH = 8, 6
+"""Random configurations that a strategy is tried on, and how many it has to find again."""
+ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
+"""Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
+SQUARED_DISTANCE = 0.1
+"""Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
+PLANS_KEPT = 64
+
+
+class InitialGuess:
+    """The points where searches of one problem begin.
+
+    `numbers` : those of the plan that the kernel `nearest_solutions` takes for first attempts
+    """
+
+    def __init__(self, plan: _Plan, problem: IkProblem) -> None:
+        self._whole, self.numbers = plan.whole, plan.numbers.copy()
+        lower, upper = problem.limits.lower, problem.limits.upper
+        joints, others = plan.variables, plan.others
+        for row, of in ((1, joints), (OTHER, others)):
+            self.numbers[row : row + len(of), LOWER] = lower[of]
+            self.numbers[row : row + len(of), UPPER] = upper[of]
+        self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
+        self._everywhere = self.numbers.copy()
+        self.set_tolerances(problem)
+
+    def set_tolerances(self, problem: IkProblem) -> None:
+        """Read the problem's tolerances again."""
+        tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
+        near = max(self._near, tolerance)  # what is reached stays
+        margin = max(FOLLOWED * tolerance, EXACT)
+        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = margin
+        self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
+
+    def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
+        """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
+        given = self._whole, self.numbers, targets.reshape(-1, 12), starts
+        nearest_solutions(*given, first, last, _room(), points)
+
+    @property
+    def restart(self) -> tuple[IntArray, Array, Array]:
+        """Plan, numbers and memory of the initial guess after a start that was kept has failed.
+
+        STAYS is that of `numbers`, but below 0: solutions are for the starts that stayed.
+        """
+        return self._whole, self._everywhere, _room()
+
+
+def _room() -> Array:
+    return np.zeros((SCRATCH_ROWS, WIDTH))
+
+
+class _Plan(NamedTuple):
+    """What the kernel needs of a chain whose joints have no limits; `variables` (joints,) are
+    solved for, `others` are not."""
+
+    whole: IntArray
+    numbers: Array
+    variables: IntArray
+    others: IntArray
+    redundant: int
+
+
+_PLANS: dict[bytes, _Plan | None] = {}
+"""Cached plans by everything that they depend on; the oldest is dropped first."""
+_LOCK = Lock()
+
+
+def initial_guess_of(problem: IkProblem) -> InitialGuess | None:
+    """Where searches of a problem begin; None: at their starts.
+
+    For one pose alone, and a chain of six or seven joints, or with one more, that has, or
+    nearly is one that has, formulas for regular poses.
+    """
+    if problem.levels or not _may_be_known(problem):
+        return None
+    plan = _plan_for(problem.packed, len(problem.variables))
+    return None if plan is None else InitialGuess(plan, problem)
+
+
+def expected_initial_guess(problem: IkProblem) -> str | None:
+    """Where searches begin, in words, if not at a closed form of the whole chain; untried.
+
+    At those of what the chain nearly is, or of a part of it. None: at nothing like that. Compiles
+    nothing.
+    """
+    if not _may_be_known(problem):
+        return None
+    packed, joints = problem.packed, len(problem.variables)
+    try:
+        chain = chain_of(packed, point_only=False)
+    except UnsupportedProblem:
+        return None
+    if len(chain.rows) < joints or (joints <= MOST and _known(chain, packed)):
+        return None
+    names = [problem.robot.joint_names[i] for i in problem.variables[chain.variables]]
+    titles = (title for part in _windows(joints) for title in _titles(chain, *part, names, packed))
+    return next(titles, None)
+
+
+def _titles(
+    chain: Chain, first: int, last: int, names: list[str], packed: PackedGoals
+) -> Iterator[str]:
+    """Titles of the joints first..last-1 of a chain."""
+    window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
+    kept = f', with {others} at the start value' if others else ''
+    for strategy in _known(window, packed):
+        yield strategy.title(names[first:last]) + kept
+    for ideal in idealised_chains(window):
+        for strategy in _known(ideal, packed):
+            yield f'nearly {strategy.title(names[first:last])}{kept}'
+
+
+def _may_be_known(problem: IkProblem) -> bool:
+    """Whether it is one pose, by a number of joints that may be known."""
+    if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
+        return False
+    try:
+        return not asks_for_a_point(problem)
+    except UnsupportedProblem:
+        return False
+
+
+def _known(chain: Chain, packed: PackedGoals) -> list[Strategy]:
+    """The simple strategies of a chain of turning joints, without virtual ones."""
+    is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
+    if not HAS_LANES or chain.slides.any() or not is_serial:
+        return []
+    return [
+        one
+        for one in chain.strategies()
+        if one.is_simple and not one.is_completed and one.deviation <= EXACT
+    ]
+
+
+def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
+    arrays = packed.tree, packed.geometry, packed.table, packed.tools
+    key = b''.join(array.tobytes() for array in arrays)
+    with _LOCK:
+        if key not in _PLANS:
+            while len(_PLANS) >= PLANS_KEPT:
+                _PLANS.pop(next(iter(_PLANS)))
+            _PLANS[key] = _look_at(packed, variables)
+        return _PLANS[key]
+
+
+def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
+    """The plan of the first strategy that is known, and finds what there is."""
+    try:
+        chain = chain_of(packed, point_only=False)
+    except UnsupportedProblem:
+        return None
+    if len(chain.rows) < variables:
+        return None
+    plans = (_plan_in(chain, first, last, packed) for first, last in _windows(variables))
+    return next((plan for plan in plans if plan), None)
+
+
+def _windows(joints: int) -> Iterator[tuple[int, int]]:
+    """Choices of this many joints to solve for: most of them first, then the last one."""
+    for size in (MOST, LEAST):
+        if size <= joints <= size + OTHERS_MOST:
+            for first in sorted({joints - size, 0}, reverse=True):
+                yield first, first + size
+
+
+def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan | None:
+    """The plan for the joints first..last-1, by formulas of theirs or of what they nearly are."""
+    window = chain.part(first, last)
+    found = _plan_among(window, chain, first, packed)
+    if found:
+        return found
+    ideals = (
+        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= SQUARED_DISTANCE
+    )
+    plans = (_plan_among(one, chain, first, packed) for one in ideals)
+    return next((plan for plan in plans if plan), None)
+
+
+def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) -> _Plan | None:
+    """The plan of a window's first strategy that is known, and finds what there is."""
+    for strategy in _known(window, packed):
+        plan = _plan_of(window, strategy, chain, first)
+        rows = chain.rows.copy()
+        rows[first : first + len(window.rows)] = window.rows
+        if _finds_again(plan, replace(chain, rows=rows)):
+            return plan
+    return None
+
+
+def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Plan:
+    """The plan of a strategy, and of the joints before and behind the window, which are not solved
+    for."""
+    n = int(chain.variables.max()) + 1
+    endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
+    plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
+    numbers[SETTINGS, REACH] = _reach(window)
+    behind = first + len(window.rows)
+    others = [*range(first), *range(behind, len(chain.rows))]
+    for row, i in enumerate(others, OTHER):
+        own = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
+        numbers[row, :6], numbers[row, MULTIPLIER] = own, chain.signs[i]
+        numbers[row, OFFSET], numbers[row, SLIDES] = chain.offsets[i], chain.slides[i]
+        numbers[row, LOWER], numbers[row, UPPER] = -np.inf, np.inf
+    plan[BEFORE], plan[BEHIND] = first, len(chain.rows) - behind
+    columns = chain.variables[others]
+    plan[OTHERS : OTHERS + len(others)] = columns
+    return _Plan(plan, numbers, window.variables, columns, strategy.redundant)
+
+
+def _reach(chain: Chain) -> float:
+    """The way along the chain from its first axis to the goal, all in line [m]."""
+    points = np.vstack([chain.rows[:, 3:], (chain.last @ chain.tool)[:3, 3]])
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+
+def _apart(ideal: Chain, chain: Chain) -> float:
+    """How far an ideal chain's goal is from the chain's own at random configurations [m, rad]."""
+    gaps = (_pose_at(ideal, x) - _pose_at(chain, x) for x in _configurations(chain))
+    return float(max(np.linalg.norm(gap, axis=0).max() for gap in gaps))
+
+
+def _configurations(chain: Chain) -> Array:
+    n = int(chain.variables.max()) + 1
+    return np.random.default_rng(0).uniform(-SPREAD, SPREAD, (TRIALS, n))
+
+
+def _finds_again(plan: _Plan, chain: Chain) -> bool:
+    """Whether random configurations are the solutions nearest to themselves."""
+    x = _configurations(chain)
+    targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
+    found, starts = np.empty_like(x), x.copy()
+    moved = np.delete(plan.variables, plan.redundant) if plan.redundant >= 0 else plan.variables
+    starts[:, moved] += ASIDE
+    given = plan.whole, plan.numbers, targets, starts
+    nearest_solutions(*given, 0, TRIALS, _room(), found)
+    again = np.abs(found - x).max(1) <= SAME
+    return int(again.sum()) >= ENOUGH
+
+
+def _pose_at(chain: Chain, x: Array) -> Array:
+    """The transform (4, 4) of the goal's frame at variables x."""
+    motion = np.eye(4)
+    values = chain.signs * x[chain.variables] + chain.offsets
+    for row, value, slides in zip(chain.rows, values, chain.slides, strict=True):
+        motion = motion @ motion_of(row, value, bool(slides))
+    return np.asarray(motion @ chain.last @ chain.tool, float)

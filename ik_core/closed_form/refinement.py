@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refinement of solutions by the problem's own kinematics, and their quality."""
+
+from __future__ import annotations
+
+import math
+
+from ..kernels.jit import kernel
+from ..kernels.signatures import Array1, Array2
+from ..maths.linalg import cholesky_solve
+from ..maths.rotations import Array
+from ..tasks.kernels import Packed, goal_jacobian, update
+
+FOLLOWED = 1e-12
+"""Solutions are followed to this error [m, rad], or as near as they get."""
+STEPS = 40
+MOST_SLOW = 8
+"""No solution is near after this many steps that do not halve the error: at a double one Newton's
+method divides it by four.
+"""
+NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
+"""Damping of a step [m]: none, the least after a step that failed, and the most."""
+
+
+@kernel
+def _error(p: Packed, x: Array, residual: Array) -> float:
+    """The largest error [m, rad] at x."""
+    update(p, x, residual)
+    error = 0.0
+    for i in range(p.errors.shape[0]):
+        error = max(error, p.errors[i, 0], p.errors[i, 1])
+    return error
+
+
+@kernel
+def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
+    """normal (n, n) = J'J + damping^2, without the column of the variable that is held."""
+    n, m = columns.shape
+    for i in range(n):
+        for j in range(i + 1):
+            entry = damping * damping if i == j else 0.0
+            if (i - held) * (j - held) != 0:
+                for k in range(m):
+                    entry += columns[i, k] * columns[j, k]
+            normal[i, j] = normal[j, i] = entry
+
+
+@kernel
+def _step(
+    columns: Array, residual: Array, damping: float, held: int, normal: Array, step: Array
+) -> None:
+    """step (n,) = the damped least squares step, without the variable that is held."""
+    n, m = columns.shape
+    _gram(columns, damping, held, normal)
+    for i in range(n):
+        step[i] = 0.0
+        for k in range(m if i != held else 0):
+            step[i] -= columns[i, k] * residual[k]
+    cholesky_solve(normal, step, n)
+
+
+@kernel
+def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
+    """Remove the columns of variables at a limit that a step would cross; return whether there are
+    any.
+
+    A step that is only cut off there converges slowly, or ends beside the solution.
+    """
+    found = False
+    for j in range(x.shape[0]):
+        if (x[j] <= limits[0, j] and step[j] < 0.0) or (x[j] >= limits[1, j] and step[j] > 0.0):
+            found = True
+            for k in range(columns.shape[1]):
+                columns[j, k] = 0.0
+    return found
+
+
+@kernel(entry='ik_closed_follow')
+def follow(
+    p: Packed,
+    limits: Array2,
+    held: int,
+    x: Array1,
+    residual: Array1,
+    columns: Array2,
+    normal: Array2,
+    vectors: Array2,
+) -> float:
+    """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
+
+    held: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
+    errors are those. residual (m,), columns (n, m), normal (n, n), vectors (2, n): room.
+    """
+    n, damping, slow = x.shape[0], NO_DAMPING, 0
+    step, following = vectors[0], vectors[1]
+    for j in range(n):
+        x[j] = min(max(x[j], limits[0, j]), limits[1, j])
+    error = _error(p, x, residual)
+    for _ in range(STEPS):
+        if error <= FOLLOWED or damping > MOST_DAMPING or slow > MOST_SLOW:
+            break
+        update(p, x, residual)
+        goal_jacobian(p, 0, columns)
+        _step(columns, residual, damping, held, normal, step)
+        if _pinned(columns, limits, x, step):
+            _step(columns, residual, damping, held, normal, step)
+        for j in range(n):
+            following[j] = min(max(x[j] + step[j], limits[0, j]), limits[1, j])
+        nearer = _error(p, following, residual)
+        slow += not nearer <= 0.5 * error
+        if nearer < error:
+            error, damping = nearer, max(0.1 * damping, NO_DAMPING)
+            for j in range(n):
+                x[j] = following[j]
+        else:
+            damping = max(10.0 * damping, LEAST_DAMPING)
+    return _error(p, x, residual)
+
+
+@kernel(entry='ik_closed_appraise')
+def appraise(
+    p: Packed,
+    x: Array2,
+    errors: Array2,
+    shares: Array1,
+    residual: Array1,
+    columns: Array2,
+    normal: Array2,
+    vectors: Array2,
+) -> None:
+    """How good solutions x (k, n) of one goal are: its errors (k, 2) [m, rad], and shares (k,).
+
+    A share is a bound: the least singular value of the Jacobian is no smaller a share of the
+    largest. 0 where that is about the root of rounding. The rest as in `follow`.
+    """
+    n, point = x.shape[1], vectors[0]
+    for i in range(x.shape[0]):
+        for j in range(n):
+            point[j] = x[i, j]
+        update(p, point, residual)
+        errors[i, 0], errors[i, 1] = p.errors[0, 0], p.errors[0, 1]
+        goal_jacobian(p, 0, columns)
+        _gram(columns, 0.0, -1, normal)
+        trace = 0.0
+        for j in range(n):
+            trace += normal[j, j]
+        shares[i] = 1.0 / math.sqrt(trace * _inverse_trace(normal, vectors[1]))
+
+
+@kernel
+def _inverse_trace(a: Array, unit: Array) -> float:
+    """The trace of the inverse of a symmetric matrix, inf where it is singular; `a` is spoilt.
+
+    By the columns of the inverse of Cholesky's factor.
+    """
+    n, total = a.shape[0], 0.0
+    for j in range(n):
+        for i in range(j, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            if i > j:
+                a[i, j] = s * a[j, j]
+            elif s > 0.0:
+                a[j, j] = 1.0 / math.sqrt(s)
+            else:
+                return math.inf
+    for j in range(n):
+        for i in range(j, n):
+            s = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                s -= a[i, k] * unit[k]
+            unit[i] = s * a[i, i]
+            total += unit[i] * unit[i]
+    return total

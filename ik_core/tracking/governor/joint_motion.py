@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commanded joints on their way to the solution.
+
+`JointMotion` aims the governor, and owns whether the joints wait for each other, and how fast
+the tips may move for the joints' sake (`scale_of`): where joints lag behind a solution that moves
+with the tips, or would get too fast, the tips on lines and jogs that they move slow down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...maths.rotations import Array
+from .governor import Governor
+from .slow_in_out import SlowInOut
+from .speed_scale import CREEP, SpeedScale
+
+# [rad or m] Joints this close to a solution that moves on no longer wait for each other.
+NEAR = 0.1
+# [rad or m] Lines and jogs wait where a joint is this far behind. To wait is a jerk, too: joints
+# with jerk limits would swing about a tip that waits sooner.
+MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
+
+
+class JointMotion:
+    """The joints at `q` with `dq` (n,), moved on by one period at a time; all only to be read.
+
+    chains : for each tip, the indices of the joints that move it
+
+    `synchronized` : the joints wait for each other, to arrive together, until they are within
+        `near` [rad or m] of the solution; 0 if that stands still, as after a jump of the goals
+    `speed_profile` : 'linear' if they then move slow in, slow out; may be set at any time
+    """
+
+    # Attributes that are its state.
+    OWN: ClassVar = (
+        'synchronized', 'near', 'slow_in_out', '_scales', '_last_velocity', '_last_shares',
+    )  # fmt: skip
+
+    def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
+        self.governor = governor
+        self.q, self.dq = governor.q, governor.dq  # views of what it writes to
+        self.synchronized = False
+        self.near = 0.0
+        self.speed_profile = 'square_root'
+        self.slow_in_out: SlowInOut | None = None
+        self._chains = np.zeros((len(chains), governor.q.size))
+        for tip, chain in enumerate(chains):
+            self._chains[tip, chain] = 1.0
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Forget how the solution moved: it stands still, and joints keep no tip from moving."""
+        self._scales: dict[int, SpeedScale] = {}
+        self._last_velocity: Array | None = None  # of the solution, in the last tick
+        self._last_shares: dict[int, float] = {}  # of tips that then moved
+
+    def scale_of(self, tip: int) -> SpeedScale:
+        """Return how fast the joints let a tip (its index) move."""
+        return self._scales.get(tip, CREEP)
+
+    # Instructions
+
+    def come_to_rest(self) -> None:
+        """Let each joint brake by itself: the solution is where they can stop."""
+        self.synchronized, self.near = False, 0.0
+
+    def synchronize(self) -> None:
+        """Let the joints wait for each other: the solution is far."""
+        self.synchronized, self.slow_in_out = True, None
+
+    def jump(self) -> None:
+        """Let the joints wait for each other until all have arrived: the goals jumped."""
+        self.synchronize()
+        self.near = 0.0
+
+    def drag(self) -> None:
+        """Let joints that wait for each other do so until they are near: the goals move on."""
+        self.near = NEAR
+
+    def follow_steps(self) -> None:
+        """Let no joint wait for another: a tip moves along a line or by a twist."""
+        self.synchronized, self.near = False, NEAR
+
+    # What it does in a tick
+
+    def follow(
+        self,
+        solution: Array,
+        velocity: Array | None,
+        shares: Mapping[int, float],
+        independent: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Move one period towards the solution (n,).
+
+        velocity (n,) : of a solution that moves by itself, with tips or to the rest posture
+        shares : fraction of its full speed, for each tip (its index) on a line or a jog
+        independent (n,) : mask of joints that others do not wait for; see `Governor.follow`
+        """
+        if velocity is None and self.synchronized and self.speed_profile == 'linear':
+            if self.slow_in_out is None:
+                self.slow_in_out = SlowInOut(self.q.copy(), self.dq.copy())
+            ahead = solution
+            if independent is not None:
+                ahead = np.where(independent, self.slow_in_out.point, solution)
+            governor = self.governor
+            point, speed = self.slow_in_out.advance(ahead, governor.limits, governor.period)
+            if independent is not None:
+                point = np.where(independent, solution, point)
+            governor.follow(point, speed, False)
+        else:
+            self.slow_in_out = None
+            self.governor.follow(solution, velocity, self.synchronized, independent)
+        if self.synchronized:
+            left = np.abs(solution - self.q)
+            left = left if independent is None else left[~independent]
+            self.synchronized = bool(left.max() > self.near)
+        if velocity is None:
+            self._let_go()
+            for tip, share in shares.items():  # tips so slow that the solution does not move yet
+                self._scales[tip] = SpeedScale(max(2.0 * share, CREEP.slack))
+            return
+        lag = solution - self.q
+        lag = np.where(lag * velocity < 0.0, 0.0, np.abs(lag))  # a joint that is ahead only brakes
+        self._scales = {
+            tip: self._scale_for(tip, solution, lag, velocity, share)
+            for tip, share in shares.items()
+        }
+        self._last_velocity, self._last_shares = velocity, dict(shares)
+
+    def braking_factor(self, solution: Array, velocity: Array) -> float:
+        """Return the least factor by which the joints can slow down in proportion.
+
+        velocity (n,) : of the solution (n,)
+        """
+        return self.governor.scale_bounds(solution, velocity, velocity, 1.0)[1]
+
+    def slow_down(self, factor: float) -> None:
+        """Note that the joints slowed down by this factor, along the path of the solution."""
+        if self._last_velocity is not None:
+            self._last_velocity = factor * self._last_velocity
+        self._last_shares = {tip: factor * share for tip, share in self._last_shares.items()}
+
+    def brake(self, *, announced: bool = False) -> None:
+        """Brake for one period, wherever the solution is; see `Governor.brake`."""
+        self.governor.brake(announced=announced)
+        self.slow_in_out = None
+        self._let_go()
+
+    def _scale_for(
+        self, tip: int, solution: Array, lag: Array, velocity: Array, share: float
+    ) -> SpeedScale:
+        """Return how fast a tip (its index) may move for its joints to keep their limits.
+
+        lag, velocity (n,) : of the joints behind the solution (n,), and of the solution
+        share : fraction of its full speed that the tip has
+        """
+        if share == 0.0:
+            return CREEP
+        governor = self.governor
+        limits, period = governor.limits, governor.period
+        chain, before = self._chains[tip], self._last_velocity  # 1 for its joints, 0 for others
+        velocity = chain * velocity
+        max_lag = MAX_LAG_WITH_JERK if limits.has_jerk else MAX_LAG
+        slack = max(0.0, 1.0 - float(np.max(chain * lag)) / max_lag)
+        # A path that bends: not one on which the tip gets slower, or faster.
+        last_share = self._last_shares.get(tip, 0.0)
+        speed = share / last_share if last_share else 1.0
+        before = 0.0 * chain if before is None else speed * chain * before
+        # A tenth of a joint's velocity is left to catch up. Where the tip has less than 0.1 of its
+        # full speed a singularity is near, and joints should not race.
+        most = 0.9 * min(1.0, math.sqrt(share / 0.1))
+        if not limits.has_jerk:
+            growth, least = governor.scale_bounds(solution, velocity, before, most)
+            return SpeedScale(slack, growth, slack * least)
+        # A tip that speeds up or slows down by another rate than before jerks the joints, and
+        # before it brakes as hard as it may it goes on for a while.
+        gain = 1.0 - last_share / share  # of the share, in the last tick
+        with np.errstate(divide='ignore'):
+            jerk = float(np.min(limits.jerk / np.abs(velocity)))
+        change = 0.5 * jerk * period**2  # the other half of the jerk is for bends of the path
+        ticks = max(1.0 - self.braking_factor(solution, velocity) + min(gain, 0.0), 0.0) / change
+        ahead = np.clip(solution + 0.5 * ticks * period * velocity, limits.lower, limits.upper)
+        growth, least = governor.scale_bounds(ahead, velocity, before, most)
+        if not last_share:  # the joints rested until now, and have yet to follow
+            return SpeedScale(slack, min(growth, 2.0 + change), 0.0, change)
+        low, high = max(1.0 + min(gain, 0.0) - change, 0.0), max(1.0 + gain + change, 0.0)
+        growth, least = min(max(growth, low), high), min(max(slack * least, low), high, 1.0)
+        return SpeedScale(slack, growth, least, change)

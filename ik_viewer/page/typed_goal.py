@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of the chosen tip's goal, to be read and typed: position and roll, pitch, yaw."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ik_core import transform
+from ik_core.maths.rotations import Array
+from ik_core.maths.transforms import rpy_from_matrix
+
+from ..arm import GoalKind, Moment
+from .fields import TYPING
+from .stage import Stage, tip_poses
+
+PERIOD = 0.2
+"""[s] Between two looks at the goal."""
+POSITION, ANGLES = 'x, y, z [m]', 'roll, pitch, yaw [deg]'
+DIGITS = 4, 2
+"""Decimals of a metre and of a degree."""
+LARGEST = 1e4
+"""[m, deg] Largest number that can be typed."""
+
+
+class TypedGoal:
+    """The goal of the chosen tip as six numbers, or the tip's pose where it has none.
+
+    What is typed becomes the goal once no key has been pressed for TYPING. Numbers that were not
+    changed keep all their digits.
+    """
+
+    def __init__(self, stage: Stage, moment: Moment) -> None:
+        self._stage, self._moment = stage, moment
+        self._due, self._looked = np.inf, -np.inf
+        self._exact, _ = self._numbers()
+        hint = "Of the gizmo, in the root link's frame; type to move it"
+        self._fields = [
+            stage.server.gui.add_vector3(
+                label,
+                tuple(np.round(numbers, digits).tolist()),
+                min=(-LARGEST,) * 3,
+                max=(LARGEST,) * 3,
+                step=10.0**-digits,
+                hint=hint,
+            )
+            for label, digits, numbers in zip(
+                (POSITION, ANGLES), DIGITS, self._exact.reshape(2, 3), strict=True
+            )
+        ]
+        for field in self._fields:
+            field.on_update(stage.by_user(lambda _: self._note()))
+
+    def show(self, moment: Moment) -> None:
+        """Give the arm what was typed, or follow the goal."""
+        self._moment, now = moment, time.monotonic()
+        if now >= self._due:
+            self._due = np.inf
+            self._give()
+        elif self._due == np.inf and now - self._looked >= PERIOD:
+            self._looked = now
+            self._exact, _ = self._numbers()
+            for field, numbers in zip(self._fields, self._rounded(), strict=True):
+                if tuple(field.value) != numbers:
+                    field.value = numbers
+
+    def _note(self) -> None:
+        self._due = time.monotonic() + TYPING
+
+    def _give(self) -> None:
+        exact, kind = self._numbers()
+        typed = np.ravel([field.value for field in self._fields])
+        numbers = np.where(typed != np.ravel(self._rounded()), typed, exact)
+        goal = transform(position=numbers[:3], rpy=np.radians(numbers[3:]))
+        self._stage.arm.set_goal(self._stage.choice.tip, goal, kind)
+
+    def _rounded(self) -> list[tuple[float, ...]]:
+        """The numbers as they are displayed."""
+        halves = zip(self._exact.reshape(2, 3), DIGITS, strict=True)
+        return [tuple((np.round(half, digits) + 0.0).tolist()) for half, digits in halves]
+
+    def _numbers(self) -> tuple[Array, GoalKind]:
+        """The goal (6,) [m, deg], and its kind."""
+        index = self._stage.choice.tip
+        tip = self._moment.tips[index]
+        goal: Any = tip.goal
+        pose = tip_poses(self._stage.robot, self._moment)[index] if goal is None else goal
+        return np.concatenate([pose[:3, 3], np.degrees(rpy_from_matrix(pose[:3, :3]))]), tip.kind
