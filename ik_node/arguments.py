@@ -21,6 +21,9 @@ examples:
 Without a robot, and without the parameters urdf_path and robot_description, the node waits for
 one on the topic robot_description. Shipped robots: {robots}.
 Robots of an installed example-robot-data or robot_descriptions have names, too.
+
+Joints that state no velocity or acceleration limit have none here. The launch files read
+config/ik_node.yaml, which sets 1 rad/s and 5 rad/s^2 for them (joint_limits.default.*).
 """
 
 
