@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ik_core import SOLVERS
 from ik_core.progress import bar
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 
 from .results import Row
 

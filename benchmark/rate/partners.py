@@ -20,8 +20,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ik_core.maths.rotations import Array
-from ik_core.robot.shipped import shared_file
 from ik_core.robot.urdf import load_urdf
+from ik_core.shared_files import shared_file
 from ik_node.conversions import transform_to_pose
 from ik_node.outputs.commands import JointStateWriter
 

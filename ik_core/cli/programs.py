@@ -77,7 +77,7 @@ def imported(name: str) -> ModuleType:
     Raises UsageError for `benchmark` outside of a clone of the project.
     """
     if name.partition('.')[0] == 'benchmark':
-        from ..robot.shipped import TREE
+        from ..shared_files import TREE
 
         if not (TREE / 'benchmark' / 'runner.py').is_file():
             raise UsageError(

@@ -13,7 +13,7 @@ import numpy as np
 from ..exceptions import InvalidOption
 from ..robot.human_model import human
 from ..robot.robot import Robot
-from ..robot.shipped import shared_file
+from ..shared_files import shared_file
 from .key_frames import KeyFrames, load_goals
 
 STATURE = 1.75  # [m] of the files in `motions/`

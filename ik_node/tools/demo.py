@@ -37,7 +37,7 @@ from sensor_msgs.msg import JointState
 
 from ik_core import Robot, load_urdf
 from ik_core.maths.rotations import Array, matrix_from_rpy
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 
 from ..conversions import transform_to_pose
 from .node_process import running

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 from support.node_harness import load, snapshot
 
 import ik_core as ik
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.instructions import SetGoal, SetTwist
 from ik_core.tracking.recording import Recorder

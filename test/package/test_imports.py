@@ -20,11 +20,10 @@ CORE = ROOT / 'ik_core'
 ORDERS = {
     'ik_core': [
         {'exceptions', 'version', 'kernels'},
-        {'figures', 'progress', 'ending', 'jobs', 'locks'},
+        {'figures', 'progress', 'ending', 'jobs', 'locks', 'shared_files'},
         {'options', 'maths', 'display'},
-        {'chunks', 'yaml_files'},
+        {'chunks', 'meshes', 'yaml_files'},
         {'rules', 'robot', 'result'},
-        {'meshes'},
         {'tasks', 'collision'},
         {'problem'},
         {'optim', 'closed_form'},

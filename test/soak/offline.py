@@ -25,7 +25,7 @@ from ik_core import (
     solver_name,
 )
 from ik_core.exceptions import IkError
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.instructions import Brake

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from ik_core import Robot as Kinematics
 from ik_core import load_urdf
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 
 from .expected_limits import read_description
 from .link_poses import Poses

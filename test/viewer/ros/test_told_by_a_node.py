@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from sensor_msgs.msg import JointState
 
 from ik_core import load_urdf
-from ik_core.robot.shipped import shared_file
+from ik_core.shared_files import shared_file
 from ik_viewer.arm import GoalKind
 from ik_viewer.ros.messages import status_of, take_positions
 from ik_viewer.ros.sending import kind_of
