@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import UrdfError
-from ..meshes.mesh_folders import descriptions_cache, workspaces
+from ..meshes.mesh_folders import descriptions_cache
+from ..shared_files import workspaces
 
 PACKAGES = 'example-robot-data and robot_descriptions'
 MODULE = '_description'
