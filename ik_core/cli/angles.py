@@ -39,6 +39,12 @@ class Angles:
         """The unit in which a joint is shown."""
         return 'm' if robot.joint_units[joint] == 'm' else self.unit
 
+    def headings(self, robot: Robot) -> list[str]:
+        """Return the joints' names as headings of a table, with `[deg]` where that is the unit."""
+        units = [self.unit_of(robot, i) for i in range(robot.n)]
+        names = zip(robot.joint_names, units, strict=True)
+        return [f'{name} [deg]' if unit == 'deg' else name for name, unit in names]
+
     def by_name(self, robot: Robot, q: Array) -> dict[str, float]:
         """Convert joint values (n,) [rad or m] to the shown unit, by name, with mimic joints."""
         shown = {}

@@ -120,7 +120,7 @@ class _Run:
         """Write a line for every pose, solved from q0 (n,), or if `is_path` from the last q."""
         count = len(self.poses.lines)
         block = BLOCK if self.many.takes_blocks and not is_path else 1
-        names = self.problem.robot.joint_names
+        names = self.angles.headings(self.problem.robot)
         writer.writerow(['line', *names, 'status', *ERRORS[: 2 if self.poses.turned else 1]])
         line.show(0, count)
         for first in range(0, count, block):

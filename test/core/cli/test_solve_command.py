@@ -21,6 +21,7 @@ from ik_core.cli.angles import DEGREES, RADIANS, configuration, joint_value
 from ik_core.cli.main import main
 from ik_core.cli.parser import UsageError
 from ik_core.cli.pose_files import read_poses
+from ik_core.robot.joint_tables import load_joint_table
 from ik_core.robot.robot_sources import load_robot
 
 XYZ = ('--xyz', '0.45', '0.1', '0.5')
@@ -264,11 +265,14 @@ def test_every_pose_gets_a_line_that_says_what_it_reaches(file, tmp_path, more, 
     assert [row['line'] for row in rows] == [str(i) for i in range(2, 13)]
     targets = read_poses(file).transforms[:, :3, 3]
     for row, target in zip(rows, targets, strict=True):
-        q = angles.to_joints(robot, [float(row[name]) for name in robot.joint_names])
+        q = angles.to_joints(robot, [float(row[name]) for name in angles.headings(robot)])
         error = np.linalg.norm(robot.forward_kinematics(q, 'tool')[:3, 3] - target)
         assert float(row['position_error_m']) == pytest.approx(error, rel=0.01, abs=1e-8)
         assert (row['status'] == 'reached') == (error < 1e-5)
     assert 'orientation_error_rad' not in rows[0]
+    played = load_joint_table(out, robot).positions  # by `ik play`, which has to see the unit
+    last = [float(rows[-1][name]) for name in angles.headings(robot)]
+    np.testing.assert_allclose(played[-1], angles.to_joints(robot, last), atol=1e-9)
 
 
 def test_the_lines_are_those_of_solve_batch(file, capsys):
