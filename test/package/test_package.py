@@ -56,6 +56,7 @@ UNDECLARED = {
     'numba',
     'llvmlite',  # comes with numba
     'rerun',
+    'robot_descriptions',
     'viser',
     'coal',  # optional, for `ik check`
     'trimesh',  # comes with viser
