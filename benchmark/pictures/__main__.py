@@ -4,8 +4,8 @@
     python -m benchmark.pictures                 # all, into docs/pictures
     python -m benchmark.pictures drag            # some
 
-They are what Chromium draws of the page, with nothing retouched. The Panda has its meshes where
-the package example-robot-data is installed (extra `test`). Without a GPU the film takes minutes.
+They are what Chromium draws of the page, with nothing retouched. Without a GPU the film takes
+minutes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ik_core.exceptions import IkError
-from ik_core.robot.installed_robots import example_robots
-from ik_viewer.arm import Description
 from ik_viewer.drawing.description import describe
 
 from .browser import browser
@@ -38,24 +36,19 @@ FOLDER = Path('docs/pictures')
 BAD_INPUT = 2
 
 
-def panda() -> Description:
-    """The Panda, with its meshes where these are installed."""
-    return describe(str(example_robots().get('panda', 'panda')))
-
-
 def take_drag(chromium: Any, path: Path) -> None:
     """A Panda that follows its gizmo."""
-    film(chromium, panda(), path)
+    film(chromium, describe('panda'), path)
 
 
 PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
-    'page': lambda chromium, path: on_the_way(chromium, panda(), path),
+    'page': lambda chromium, path: on_the_way(chromium, describe('panda'), path),
     'two_arms': lambda chromium, path: two_tips(chromium, describe('dual_arm'), path),
     'compare': lambda chromium, path: stretched(chromium, describe('panda'), path),
     'targets': lambda chromium, path: following(chromium, describe('buss_double_y'), path),
     'linkage': linkage,
     'key_frames': jumping,
-    'collisions': lambda chromium, path: colliding(chromium, panda(), path),
+    'collisions': lambda chromium, path: colliding(chromium, describe('panda'), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,
 }
