@@ -189,6 +189,9 @@ def test_the_page_closes_with_wait_at_ctrl_c(shown, monkeypatch):
         ([np.zeros(8)], {'ghosts': [[1.0]]}, ik.InvalidConfiguration, 'ghosts has shape'),
         ([np.zeros(8)], {'tips': ['hand']}, ik.FrameNotFound, "'hand'"),
         ([np.zeros((2, 8))], {'period': 0.0}, ik.InvalidOption, 'period = 0.0'),
+        ([np.zeros((2, 8))], {'period': np.inf}, ik.InvalidOption, 'period = inf'),
+        ([np.zeros((2, 8))], {'period': '1'}, ik.InvalidOption, "period = '1'"),
+        ([np.zeros(8)], {'world': 'floor'}, ik.InvalidOption, "world = 'floor'"),
         ([np.zeros(8)], {'mesh_folders': ['none']}, ik.InvalidOption, 'none'),
     ],
 )
@@ -196,3 +199,9 @@ def test_what_can_not_be_shown_is_refused_and_nothing_stays_open(given, named, e
     with pytest.raises(error, match=complaint):
         ik.show(PANDA, *given, port=0, **named)
     assert result_page._pages == {}
+
+
+@pytest.mark.parametrize('port', [-1, '8080', 8080.5])
+def test_a_port_that_is_none_is_refused(port):
+    with pytest.raises(ik.InvalidOption, match=f'port {port!r}: a port is a number'):
+        ik.show(PANDA, port=port)
