@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik.show`: real pages without a browser, steered as a person would, and looked at."""
 
+import threading
 import time
 import urllib.request
 
@@ -16,6 +17,7 @@ import ik_core as ik
 from ik_core.collision import Box, Capsule, Convex
 from ik_viewer.arm import GoalKind
 from ik_viewer.collisions.panel import CollisionsPanel
+from ik_viewer.compare.panel import Compare
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server
@@ -179,6 +181,18 @@ def test_the_page_closes_with_wait_at_ctrl_c(shown, monkeypatch):
     page.wait()
     with pytest.raises(OSError, match='refused'):
         urllib.request.urlopen(page.url, timeout=PATIENCE)
+
+
+def test_a_closed_page_leaves_no_thread(shown):
+    before = set(threading.enumerate())
+    page = shown(PANDA, path_of(2))
+    part(page._page, Compare)._stretch()
+    assert set(threading.enumerate()) - before
+    page.close()
+    deadline = time.monotonic() + PATIENCE
+    while left := set(threading.enumerate()) - before:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
