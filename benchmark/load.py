@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import time
 from pathlib import Path
 
 from ik_core.exceptions import UrdfError
 from ik_core.progress import bar
+from ik_core.robot.installed_robots import example_robots
 from ik_core.robot.shipped import shipped_robots
 from ik_core.robot.urdf import load_urdf
 
@@ -20,17 +20,8 @@ REPEATS = 5
 
 def rows(arguments: argparse.Namespace) -> list[Row]:
     """Return a row for each file, the slowest first."""
-    files = [*shipped_robots().values(), *example_robots()]
+    files = [*shipped_robots().values(), *example_robots().values()]
     return sorted(map(_row, bar(files, 'load')), key=lambda row: -row['median_s'])
-
-
-def example_robots() -> list[Path]:
-    """Return the URDFs of the package example_robot_data; none if it is not installed."""
-    try:
-        files = importlib.metadata.files('example_robot_data') or []
-    except importlib.metadata.PackageNotFoundError:
-        return []
-    return sorted(Path(str(file.locate())) for file in files if file.suffix == '.urdf')
 
 
 def _row(path: Path) -> Row:

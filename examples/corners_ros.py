@@ -7,12 +7,12 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 CORNERS = [(0.45, -0.1, 0.4), (0.45, 0.1, 0.4), (0.45, 0.1, 0.5), (0.45, -0.1, 0.5)]
-code = ''
+status = {}
 
 
 def on_status(message: DiagnosticStatus) -> None:
-    global code
-    code = {pair.key: pair.value for pair in message.values}['code']
+    global status
+    status = {pair.key: pair.value for pair in message.values}
 
 
 rclpy.init()
@@ -20,16 +20,15 @@ node = rclpy.create_node('corners')
 latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 node.create_subscription(DiagnosticStatus, 'ik_node/status', on_status, latched)
 goals = node.create_publisher(PoseStamped, 'goal_pose', 1)
-while not (goals.get_subscription_count() and code):
+while not (goals.get_subscription_count() and 'goals_taken' in status):
     rclpy.spin_once(node, timeout_sec=0.1)
 for x, y, z in CORNERS:
     goal = PoseStamped()
     goal.header.frame_id = 'panda_link0'
     goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = x, y, z
     goal.pose.orientation.x, goal.pose.orientation.w = 1.0, 0.0
+    before = status['goals_taken']
     goals.publish(goal)
-    while code not in ('tracking', 'searching'):  # until the motion begins
+    while status['goals_taken'] == before or status['goal_has_ended'] == 'false':
         rclpy.spin_once(node)
-    while code in ('tracking', 'searching'):  # until it ends: reached, blocked or closest
-        rclpy.spin_once(node)
-    print((x, y, z), code, flush=True)
+    print((x, y, z), status['code'], flush=True)  # reached, blocked or closest, for example

@@ -42,16 +42,17 @@ def parallel_for(
     *,
     least: int | None = None,
 ) -> None:
-    """Do the items 0..count-1 in chunks, in this thread and in others.
+    """Process the items 0..count-1 in chunks, in this thread and in others.
 
-    chunk : largest number of items at a time
-    least : smallest number, towards the end; by default always `chunk`
-    worker : worker(k) returns the function that does chunks in thread k, which is this thread for
-        k = 0; it is called once, in that thread, for no more threads than there are chunks
-    progress : called after every chunk of this thread, in it
+    chunk : largest number of items in a chunk
+    least : smallest number of items in a chunk, as chunks shrink towards the end; by default all
+        chunks have `chunk` items
+    worker : worker(k) is called once in each thread k and returns the function that processes the
+        chunks of that thread. Thread 0 is this thread. There are no more threads than chunks
+    progress : called in this thread after each of its chunks
 
-    An exception of a worker or of `progress` stops the other threads, after their chunk or at its
-    next yield, and is raised again.
+    If a worker, its function or `progress` raises, the other threads stop after their present
+    chunk, or where its function yields next. Then the exception is raised again.
     """
     chunks = deque(chunk_ends(count, threads, chunk, chunk if least is None else least))
     helpers = min(threads, len(chunks)) - 1

@@ -20,6 +20,10 @@ examples:
 
 Without a robot, and without the parameters urdf_path and robot_description, the node waits for
 one on the topic robot_description. Shipped robots: {robots}.
+Robots of an installed example-robot-data or robot_descriptions have names, too.
+
+Joints that state no velocity or acceleration limit have none here. The launch files read
+config/ik_node.yaml, which sets 1 rad/s and 5 rad/s^2 for them (joint_limits.default.*).
 """
 
 
@@ -45,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument('robot', metavar='ROBOT', nargs='?', help='a URDF, or a shipped robot')
+    parser.add_argument('robot', metavar='ROBOT', nargs='?', help='a URDF, or the name of a robot')
     return parser
 
 

@@ -23,9 +23,11 @@ from launch.substitutions import Command, LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from ik_core.robot.shipped import robot_path
+
 SHARE = Path(get_package_share_directory('ik_node'))
 
-ROBOTS = 'a .urdf or .xacro file, or the name of a robot in share/ik_node/urdf'
+ROBOTS = 'a .urdf or .xacro file, or the name of a shipped or installed robot'
 
 ARGUMENTS = [
     ('urdf', '', f'robot: {ROBOTS}; empty: from params_file or the topic robot_description'),
@@ -68,7 +70,7 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def robot_description(given: dict[str, str], context: LaunchContext) -> str:
-    """Return the text of a URDF file, of a xacro file once expanded, or of a shipped robot."""
+    """Return the text of a URDF file, of a xacro file once expanded, or of a robot by its name."""
     path = robot_file(given)
     if path.suffix == '.xacro':
         command = shlex.join(['xacro', str(path), *shlex.split(given['xacro_args'])])
@@ -79,19 +81,11 @@ def robot_description(given: dict[str, str], context: LaunchContext) -> str:
 
 
 def robot_file(given: dict[str, str]) -> Path:
-    """Return the file that the argument urdf names, or the shipped one."""
-    path = Path(given['urdf']).expanduser()
-    return path if path.is_file() else shipped(given['urdf'])
-
-
-def shipped(name: str) -> Path:
-    """Return the file of a robot in share/ik_node/urdf."""
-    robots = {path.stem: path for path in sorted((SHARE / 'urdf').glob('*.urdf'))}
-    if name not in robots:
-        raise FileNotFoundError(
-            f'urdf:={name} is neither a file nor a shipped robot ({", ".join(robots)})'
-        )
-    return robots[name]
+    """Return the file that the argument urdf names, or that of the robot of this name."""
+    path = robot_path(str(Path(given['urdf']).expanduser()))
+    if not path.is_file():
+        raise FileNotFoundError(f'urdf:={given["urdf"]} is neither a file nor the name of a robot')
+    return path
 
 
 def ik_node(given: dict[str, str], description: str) -> Node:

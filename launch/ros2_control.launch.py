@@ -44,7 +44,7 @@ HARDWARE = ('mock', 'urdf', 'running')
 PLUGIN = 'mock_components/GenericSystem'
 
 ARGUMENTS = [
-    ('urdf', 'panda', 'robot: a .urdf or .xacro file, or a robot in share/ik_node/urdf'),
+    ('urdf', 'panda', 'robot: a .urdf or .xacro file, or the name of a robot'),
     ('hardware', 'mock', 'mock; urdf: that of the URDF; running: it runs already'),
     ('controller', 'joint_trajectory_controller', 'name of the JointTrajectoryController'),
 ]

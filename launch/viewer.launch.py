@@ -18,6 +18,9 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from ik_core.meshes import package_of
+from ik_core.robot.shipped import robot_path
+
 IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
 ARGUMENTS = [
     ('host', '127.0.0.1', 'address that serves the page; 0.0.0.0: also to other machines'),
@@ -58,7 +61,9 @@ def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Start the page, in the namespace of the node."""
     given = {n: LaunchConfiguration(n).perform(context) for n, _, _ in ARGUMENTS}
     folders = shlex.split(given['mesh_folders'])
-    folders += package_of(LaunchConfiguration('urdf').perform(context))
+    urdf = LaunchConfiguration('urdf').perform(context).strip()
+    if urdf:
+        folders += map(str, package_of(robot_path(str(Path(urdf).expanduser()))))
     return [
         Node(
             package='ik_node',
@@ -73,12 +78,3 @@ def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             output='screen',
         )
     ]
-
-
-def package_of(urdf: str) -> list[str]:
-    """Return the folder of the ROS package that a robot's file is in, if it is in one."""
-    path = Path(urdf).expanduser()
-    if not path.is_file():
-        return []
-    packages = (folder for folder in path.resolve().parents if (folder / 'package.xml').is_file())
-    return [str(folder) for folder in packages][:1]

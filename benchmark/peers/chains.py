@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 
 from ik_core.exceptions import FrameNotFound, InvalidOption
 from ik_core.maths.rotations import Array
+from ik_core.robot.installed_robots import example_robots
 from ik_core.robot.shipped import shipped_robots
 
-from ..load import example_robots
 from .adapters.base import Chain
 
 ENDLESS = 2.0 * math.pi
@@ -58,7 +58,7 @@ ARMS = {
 def find_urdf(name: str) -> Path:
     """The URDF of an arm of `ARMS`. Raises InvalidOption where it is not installed."""
     wanted = ARMS[name].file
-    for path in [*shipped_robots().values(), *example_robots()]:
+    for path in [*shipped_robots().values(), *example_robots().values()]:
         if path.resolve().as_posix().endswith(f'/{wanted}'):
             return path
     raise InvalidOption(f'{name}: there is no {wanted}: pip install example-robot-data')

@@ -11,13 +11,13 @@ the package example-robot-data is installed (extra `test`). Without a GPU the fi
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ik_core.exceptions import IkError
+from ik_core.robot.installed_robots import example_robots
 from ik_viewer.arm import Description
 from ik_viewer.drawing.description import describe
 
@@ -40,15 +40,7 @@ BAD_INPUT = 2
 
 def panda() -> Description:
     """The Panda, with its meshes where these are installed."""
-    try:
-        files = importlib.metadata.files('example_robot_data') or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if str(file).endswith('panda_description/urdf/panda.urdf'):
-            urdf = Path(str(file.locate())).resolve()
-            return describe(str(urdf), [urdf.parents[2]])
-    return describe('panda')
+    return describe(str(example_robots().get('panda', 'panda')))
 
 
 def take_drag(chromium: Any, path: Path) -> None:

@@ -17,7 +17,7 @@ from ..robot.limits import TURN
 from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
-JointValue = float | tuple[str, float]  # of `--q0` and `--near`: by order, or by joint name
+JointValue = float | tuple[str, float]  # of `--q0`, `--near`, `--joints`: by order, or by name
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ RADIANS, DEGREES = Angles('rad', 1.0), Angles('deg', math.degrees(1.0))
 
 
 def joint_value(text: str) -> JointValue:
-    """Parse a value of `--q0` or `--near`."""
+    """Parse a value of `--q0`, `--near` or `--joints`."""
     name, equals, value = text.rpartition('=')
     if not is_number(value) or (equals and not name):
         raise argparse.ArgumentTypeError(f'{text!r} should be a number, or JOINT=VALUE')
@@ -91,7 +91,7 @@ def _with_degree_note(robot: Robot, q: Array, angles: Angles) -> Array:
     ):
         if angles == RADIANS and unit == 'rad' and far > TURN:
             print(
-                f'ik: note: {name} starts at {value:g} rad, far beyond its limits; for degrees '
+                f'ik: note: {name} = {value:g} rad is far beyond its limits; for degrees '
                 'add --degrees',
                 file=sys.stderr,
             )

@@ -32,13 +32,18 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def robots(prefix: str = '', **more: Any) -> list[str]:
-    """Complete the names of shipped robots, files and folders."""
+    """Complete the names of robots, files and folders."""
     # argcomplete is installed if this is called
     from argcomplete.completers import FilesCompleter
 
+    from ..robot.installed_robots import installed_robots
     from ..robot.shipped import shipped_robots
 
-    return [*shipped_robots(), *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix)]
+    return [
+        *shipped_robots(),
+        *installed_robots(),
+        *FilesCompleter(('urdf', 'asf', 'bvh'))(prefix),
+    ]
 
 
 def links(parsed_args: argparse.Namespace, **more: Any) -> list[str]:

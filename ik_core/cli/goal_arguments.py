@@ -38,34 +38,25 @@ class Goal:
 
 def add_goals(group: Any, links: Callable[..., Any]) -> None:
     """Add the options of goals; `links` completes the names of links."""
-
-    def goal(option: str, **more: Any) -> Any:
-        return group.add_argument(option, action=_GoalAction, dest='goals', **more)
-
-    tip = goal(
+    tip = _add_goal(
+        group,
         '--tip',
         metavar='LINK',
         help='the link to move (default: the end of the longest chain); a second --tip adds '
         'a second goal',
     )
     tip.completer = links
-    goal('--xyz', nargs=3, type=float, metavar=('X', 'Y', 'Z'), help='its position [m]')
-    goal(
-        '--rpy',
-        nargs=3,
-        type=float,
-        metavar=('R', 'P', 'Y'),
-        help="its orientation: roll, pitch, yaw about the root link's axes, as in URDF",
-    )
-    goal('--quat', nargs=4, type=float, metavar=('X', 'Y', 'Z', 'W'), help='or as a quaternion')
-    goal(
+    add_pose(group)
+    _add_goal(
+        group,
         '--axis',
         nargs=3,
         type=float,
         metavar=('X', 'Y', 'Z'),
         help="or only the direction of its z axis (of --tool's, if given); the roll is free",
     )
-    goal(
+    _add_goal(
+        group,
         '--tool',
         nargs='+',
         type=float,
@@ -78,6 +69,21 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
         help='weigh position and orientation alike; by default the position comes first if '
         'fewer than six joints move a link',
     )
+
+
+def add_pose(group: Any) -> None:
+    """Add the options of a position and an orientation."""
+    axes = 'X', 'Y', 'Z'
+    turns = "its orientation: roll, pitch, yaw about the root link's axes, as in URDF"
+    _add_goal(group, '--xyz', nargs=3, type=float, metavar=axes, help='its position [m]')
+    _add_goal(group, '--rpy', nargs=3, type=float, metavar=('R', 'P', 'Y'), help=turns)
+    _add_goal(
+        group, '--quat', nargs=4, type=float, metavar=(*axes, 'W'), help='or as a quaternion'
+    )
+
+
+def _add_goal(group: Any, option: str, **more: Any) -> Any:
+    return group.add_argument(option, action=_GoalAction, dest='goals', **more)
 
 
 def add_tolerances(group: Any) -> None:
@@ -120,15 +126,14 @@ class GoalMaker:
     def task(self, goal: Goal) -> GoalTask:
         """Make the task of a goal. Raises UsageError if the goal constrains nothing."""
         link = self.robot.default_tip() if goal.link is None else goal.link
-        quaternion, tool = _quaternion(goal, self.angles), self.tool(goal)
+        quaternion, tool = quaternion_of(goal, self.angles), self.tool(goal)
         if goal.xyz is None and quaternion is None and goal.axis is None:
             raise UsageError(
                 f'no goal for {link!r}: give --xyz X Y Z, or --rpy R P Y or --axis X Y Z, or both'
             )
         if goal.axis is not None and not any(goal.axis):
             raise UsageError('--axis 0 0 0 is no direction: --axis 0 0 -1, say, points down')
-        if goal.xyz is not None and MOST_METRES < max(map(abs, goal.xyz)) < math.inf:
-            print('ik: --xyz is in metres, not in millimetres', file=sys.stderr)
+        note_millimetres('--xyz', goal.xyz)
         if goal.axis is not None:
             if goal.xyz is not None:
                 return PositionAxisTask(link, goal.xyz, direction=goal.axis, tool=tool)
@@ -163,8 +168,7 @@ class GoalMaker:
         if len(goal.tool) == 6:
             radians = [angle / self.angles.per_radian for angle in goal.tool[3:]]
             tool[:3, :3] = matrix_from_rpy(radians)
-        if MOST_METRES < max(map(abs, goal.tool[:3])) < math.inf:
-            print('ik: --tool is in metres, not in millimetres', file=sys.stderr)
+        note_millimetres('--tool', goal.tool[:3])
         return tool
 
 
@@ -182,7 +186,13 @@ IN_SHELL = Words(
 )
 
 
-def _quaternion(goal: Goal, angles: Angles) -> Array | None:
+def note_millimetres(option: str, metres: Sequence[float] | None) -> None:
+    """Print a note on stderr if numbers are so large that millimetres may be meant."""
+    if metres is not None and MOST_METRES < max(map(abs, metres)) < math.inf:
+        print(f'ik: {option} is in metres, not in millimetres', file=sys.stderr)
+
+
+def quaternion_of(goal: Goal, angles: Angles) -> Array | None:
     """The quaternion (4,) of --rpy or --quat; None without either."""
     if goal.rpy is not None:
         radians = [angle / angles.per_radian for angle in goal.rpy]

@@ -15,6 +15,7 @@
     ik human --stature 1.8 --out human.urdf
     ik view panda
     ik node panda --ros-args -p rate:=250.0
+    ik goal panda_hand_tcp --xyz 0.4 0 0.5
     ik demo
     ik bench solve
 
@@ -48,6 +49,7 @@ COMMANDS = {
     'linkage': 'write a linkage of rods as a URDF',
     'human': 'write a human figure as a URDF or ASF',
     'retarget': 'transfer a motion to a robot of other proportions',
+    'goal': 'send a goal to a running ROS 2 node, and watch until it is reached',
 }
 
 

@@ -65,7 +65,9 @@ def is_number(text: str) -> bool:
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add the argument ROBOT."""
     robot = parser.add_argument(
-        'robot', metavar='ROBOT', help='a URDF, ASF or BVH file, or the name of a shipped robot'
+        'robot',
+        metavar='ROBOT',
+        help='a URDF, ASF or BVH file, or the name of a shipped or installed robot',
     )
     robot.completer = robots  # type: ignore[attr-defined]
     add = parser.add_argument

@@ -82,7 +82,7 @@ def set_values(values: Array, memory: Array) -> None:
 
 @kernel
 def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
-    """Give a lane the branch that has this slot among all."""
+    """Set the branch signs of a lane to those of branch number `slot`."""
     for sign in range(plan[USED_SIGNS]):
         second = (slot >> (plan[USED_SIGNS] - 1 - sign)) & 1
         memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0

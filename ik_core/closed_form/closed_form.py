@@ -494,7 +494,10 @@ class ClosedForm:
         self._nearly = []
 
     def _find_workspaces(self) -> list[Workspace]:
-        """The best strategy; where virtual joints bring singularities of their own, others too."""
+        """Return the workspaces of the best strategies that find random configurations again.
+
+        One strategy without virtual joints is enough. Virtual joints add singularities, so after a
+        strategy with them others are tried, up to MOST_STRATEGIES in total."""
         good: list[Workspace] = []
         for strategy in self._chain.strategies():
             if strategy.by_elimination and good and not good[0].strategy.by_elimination:

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Six joints of any geometry: all solutions as eigenvalues of a matrix, for the judge of `kernel`.
+"""All solutions for six joints of any geometry, as eigenvalues of a matrix.
 
-
-A loop of six joints E1 ... E6 and a constant motion E can be cut so that
+They are candidates until `kernel.check_candidates` has checked them. A loop of six joints
+E1 ... E6 and a constant motion E can be cut so that
 
     E3 E4 E5 x6 = E2^-1 E1^-1 x6,   x6: a point on axis 6, and the direction of that axis
 
-with E somewhere on the right hand side. In the numbers of a line (`NUMBERS`) these are 14
-equations; the right hand side is linear in the 8 products of (cos q1, sin q1, 1) and (cos q2, sin
-q2, 1) but 1, which leave 6 combinations without q1 and q2. With x = tan(q/2 + some angle) of the
-other three joints they have degree two in each. Multiplied by x4 they are 12 equations in the 12
-products of 1, x4, x4^2, x4^3 and 1, x5, x5^2, with coefficients of degree two in x3: the solutions
-are eigenvalues x3 of a matrix (24, 24), 16 of them at most, and x4 and x5 stand in the
-eigenvectors. That is the method of [Raghavan1993], by eigenvalues as in [Manocha1994].
+with E before E2^-1, before E1^-1 or before x6 on the right hand side. This is the method of
+[Raghavan1993], by eigenvalues as in [Manocha1994]:
 
-Where axes meet or are parallel, some cuts have nothing but singular matrices: six joints can be
-cut in six ways (`CUTS`), and the best one has to be found out.
+1. Written in the numbers of a line (`NUMBERS`), of which the first is always 1, these are 14
+   equations. The right hand side is linear in the products of (cos q1, sin q1, 1) with
+   (cos q2, sin q2, 1), of which 8 are not constant.
+2. Eliminating these 8 products leaves 6 equations in q3, q4 and q5. They have degree two in each
+   x = tan((q - a) / 2), with a constant angle a for each joint (`TURNED`).
+3. The 6 equations, and the same ones multiplied by x4, are 12 equations in the 12 products of
+   (1, x4, x4^2, x4^3) with (1, x5, x5^2). Their coefficients have degree two in x3.
+4. So each x3 is an eigenvalue of a matrix (24, 24), and its eigenvector gives x4 and x5. At most
+   16 eigenvalues are solutions.
+5. Newton's method refines all candidates at the same time (`Six`).
 
-Newton's method makes the candidates exact, on all of them at once (`Six`). `EliminationWorkspace`
-puts it together.
+If axes meet or are parallel, the matrices of some cuts are always singular. Six joints can be cut
+in six ways (`CUTS`): `EliminationWorkspace` uses the one that is most accurate in trials.
 """
 
 from __future__ import annotations

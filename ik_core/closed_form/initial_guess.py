@@ -251,7 +251,7 @@ def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan 
 
 
 def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) -> _Plan | None:
-    """The plan of a window's first strategy that is known, and finds what there is."""
+    """Return the plan of a window's first known strategy that passes `_finds_again`, or None."""
     for strategy in _known(window, packed):
         plan = _plan_of(window, strategy, chain, first)
         rows = chain.rows.copy()

@@ -857,7 +857,7 @@ def write_solutions(
 
 @kernel
 def _has_near(errors: Array, count: int) -> bool:
-    """Whether any of so many rows is only near a solution."""
+    """Return whether any of the first `count` results is only near a solution."""
     near = False
     for k in range(count):
         near |= errors[k] > EXACT

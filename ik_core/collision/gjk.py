@@ -152,8 +152,8 @@ def corner_of(model: Record, first: int, k: int) -> Vector:
 
 @kernel
 def _on_cylinder(model: Record, first: int, radius: float, direction: Vector) -> Vector:
-    """The farthest point of a cylinder along a direction: on the rim of that end, or the end's
-    centre for a direction along the axis."""
+    """The farthest point of a cylinder along a direction: on the rim of the end on that side, or
+    the centre of that end if the direction is along the axis."""
     axis = corner_of(model, first, 2)
     along = dot(direction, axis)
     x, y, z = corner_of(model, first, 1 if along > 0.0 else 0)

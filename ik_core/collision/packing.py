@@ -67,7 +67,9 @@ def moved(piece: BodyPiece, transform: Array) -> BodyPiece:
 
 
 def pack(robot: Robot, pieces: Sequence[BodyPiece], pairs: IntArray, margins: Array) -> Record:
-    """Make the record `MODEL` of pieces, moving ones first, pairs (P, 4) and margins (P,) [m]."""
+    """Make the record `MODEL` from pieces, pairs (P, 4) and margins (P,) [m].
+
+    pieces : those that joints move have to come first"""
     blocks = [_blocks(piece) for piece in pieces]
     ends = np.cumsum([0, *map(len, blocks)])
     sizes = {
@@ -108,7 +110,7 @@ def put_piece(model: Record, i: int, piece: BodyPiece) -> None:
 
 
 def _blocks(piece: BodyPiece) -> Array:
-    """The corners of a piece in blocks (blocks, 3, WIDTH), filled by repeating the last one."""
+    """Blocks (blocks, 3, WIDTH) of a piece's corners; the last corner is repeated to fill them."""
     corners = piece.corners
     if piece.kind == CYLINDER:
         axis = corners[1] - corners[0]

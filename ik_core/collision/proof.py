@@ -632,7 +632,9 @@ def prove_inside(
 
 @kernel
 def _moved_by_joints(model: Record, path: Record, p: Vector) -> float:
-    """The farthest that the joints can move a point of the second link [m]; fills `beyond`."""
+    """Bound how far the joints can move a point `p` of the second link within the box [m].
+
+    Writes the contribution of each joint to `path.beyond[1]`."""
     moved = 0.0
     for step in range(path.body.shape[0]):
         k = path.body.shape[0] - 1 - step

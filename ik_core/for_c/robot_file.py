@@ -65,8 +65,8 @@ def export(
 
 
 def checksum(content: bytes) -> int:
-    """A checksum of integers of eight bytes, which C computes as fast as it reads them: the sum of
-    all, multiplied by the odd numbers 1, 3, 5, ..., in 64 bits."""
+    """Return a checksum of 64-bit integers, which C computes as fast as it reads them: the sum of
+    integer k times (2 k + 1), k = 0, 1, 2, ..., in 64-bit arithmetic."""
     numbers = np.frombuffer(content, '<i8')
     return int((numbers * (2 * np.arange(len(numbers)) + 1)).sum())
 

@@ -46,7 +46,7 @@ FOLDERS = 3
 
 
 class Part(codegen.JITCodeLibrary):
-    """Code that waits for its callers: it is optimised with them, and has no machine code."""
+    """A kernel for kernels only: numba optimises and compiles its code as part of each caller."""
 
     codegen = SimpleNamespace(set_env=lambda name, env: None)
     """numba notes a function's environment beside its machine code: here there is none."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of records for numba: what kernels read and write at an address. See `_records`."""
+"""numba types of the records in `records`: kernels read and write their fields by address."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def in_axes(frame: Frame | Array, v: Vector) -> Vector:
 
 @kernel
 def relative_log(a: Frame | Array, b: Frame | Array) -> Vector:
-    """The rotation vector of A'B [rad], for the rotations A and B of two frames.
+    """The rotation vector of A'B [rad], which turns A into B, in A's axes; of two frames.
 
     It is computed from the quaternion with the largest component as divisor, so it is accurate for
     small angles, and finite and not zero at 180 degrees. Its norm is in [0, pi].

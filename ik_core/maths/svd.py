@@ -53,7 +53,7 @@ def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None
 
 @kernel
 def _round(basis: Array, work: Array, squares: Array) -> bool:
-    """Make every pair of rows orthogonal once; return whether any was not."""
+    """Do one Jacobi sweep over all pairs of rows; return whether any was not orthogonal."""
     turned = 0
     for p in range(work.shape[0]):
         for q in range(p + 1, work.shape[0]):

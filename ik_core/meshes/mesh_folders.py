@@ -83,9 +83,28 @@ class MeshFolders:
 
 
 def package_of(file: Path | None) -> tuple[Path, ...]:
-    """Return the ROS package that a file is in, () if it is in none."""
+    """Return the ROS package that a file is in, () if it is in none.
+
+    Packages that robot_descriptions downloads may lack their package.xml: for a file in its cache
+    return every folder from the file's to the cache.
+    """
     parents = () if file is None else file.resolve().parents
+    cache = descriptions_cache().resolve()
+    if cache in parents:
+        return tuple(folder for folder in parents if folder.is_relative_to(cache))
     return tuple(folder for folder in parents if (folder / 'package.xml').is_file())[:1]
+
+
+def descriptions_cache() -> Path:
+    """Return the folder into which the package robot_descriptions downloads robots."""
+    default = '~/.cache/robot_descriptions'
+    return Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE', default)).expanduser()
+
+
+def workspaces() -> list[Path]:
+    """Return the prefixes of the sourced ROS workspaces, the last one sourced first."""
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    return [Path(prefix) for prefix in prefixes if prefix]
 
 
 def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
@@ -108,9 +127,9 @@ def _in_workspace(path: PurePosixPath) -> Path | None:
     """Return the file of a package (its first part) of the sourced workspaces, resolved."""
     if '..' in path.parts:  # links may lead anywhere from there
         return None
-    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
+    for prefix in workspaces():
         try:
-            found = (Path(prefix) / 'share' / path).resolve(strict=True)
+            found = (prefix / 'share' / path).resolve(strict=True)
         except (OSError, RuntimeError):
             continue
         if found.is_file() and found.suffix.lower() in SUFFIXES:

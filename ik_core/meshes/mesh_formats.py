@@ -142,7 +142,7 @@ def _read_obj(data: bytes) -> TriangleMesh:
 
 
 def _index(word: bytes, count: int) -> int:
-    """Return a vertex's index from 0; in the file it counts from 1, or, negative, from the end."""
+    """Return a vertex's index from 0; files count from 1, or from the end if it is negative."""
     index = int(word.split(b'/')[0])
     if index == 0 or index < -count:
         raise ValueError

@@ -364,7 +364,7 @@ def step_free(search: Record) -> bool:
 
 @kernel
 def steepest_step_free(search: Record, program: Any) -> bool:
-    """Find the steepest step between the rows at x."""
+    """Find the steepest descent step that linear constraints, near pairs and cones at x allow."""
     set_rows(search, search.x, False)
     return steepest_step(search, program)
 

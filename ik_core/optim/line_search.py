@@ -8,9 +8,8 @@ tau_1, beta tau_1, beta^2 tau_1, ... is taken for which
 
 g is the gradient of f at x. Without projection that is the Armijo condition (35); with it, the
 required decrease is measured along the move that the limits leave, (37) and (38), not along
-tau d. Eq. 39 is measured from x, so x has to be inside the limits for it to promise a decrease:
-from an infeasible start, where f may well be lower outside, it is measured from P(start), where
-every solve here begins.
+tau d. Eq. 39 promises a decrease only if x is inside the limits: outside, f may well be lower
+than anywhere inside. So every solve here begins at P(start).
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ A method is two kernels, which `method_loop` puts into a loop of its own:
     step(search) -> bool     one iteration: move x, evaluate there last; False if x stays
 
 When a step begins, `residual`, `columns`, `gradient`, `cost`, frames and errors are those at x,
-and x is inside the limits. So it has to be when the step ends.
+and x is inside the limits. A step that returns True leaves x inside the limits, with cost,
+residual, frames and errors at x; the loop then differentiates. A step that returns False leaves x,
+cost and residual as they were.
 
 The loop runs until an attempt is over, or its iterations are. `settle` then does the work that is
 the same for all methods, and rare: it begins the search, leaves stationary points that are no

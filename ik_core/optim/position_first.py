@@ -118,7 +118,7 @@ class PositionFirstSearch(Search):
         return self._begun(begin, self._alike if stage.is_alike else self.problem, start)
 
     def _begun(self, begin: Begin, problem: IkProblem, q0: Array) -> Search:
-        """Begin a search for the targets that the first one had."""
+        """Begin a search for the targets at construction, even if the goals have changed since."""
         goals = problem.goals
         now = [goal.target.copy() for goal in goals]
         for goal, frame in zip(goals, self._frames, strict=True):

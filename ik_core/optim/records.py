@@ -147,7 +147,9 @@ class ProblemRecords:
 
 
 class SearchRecords(ProblemRecords):
-    """A search in the shared loop: `search`, the record SEARCH; `rows` of its residual."""
+    """Records of a search in the shared loop.
+
+    `search`: the record SEARCH. `rows`: the number of rows of the search's residual."""
 
     _method: Callback | None = None
 

@@ -127,8 +127,8 @@ class FrameSolver:
             yield result
 
     def _pattern_tasks(self, weights: Weights) -> list[tuple[ReferenceMotionTask, Array]]:
-        """The tasks for E-errors of all links and for the A-error, each with its values in all
-        frames (frames, ...)."""
+        """The tasks for the E-errors of all links and for the A-error of the joints, each with the
+        example's values (frames, ...)."""
         example, alpha = self.example, weights.of_links
         of_links, of_joints = _rates(weights, example.period)
         count = len(example.links)

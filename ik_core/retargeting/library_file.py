@@ -135,7 +135,7 @@ def _file(folder: Path, value: Any, key: str) -> Path:
 
 
 def _robot(folder: Path, value: Any, key: str) -> str:
-    """The path of a file in the folder, or the name of a shipped robot, which has no suffix."""
+    """The path of a file in the folder, or the name of a robot, which has no suffix."""
     name = _text(value, key)
     return str(_file(folder, name, key)) if Path(name).suffix else name
 

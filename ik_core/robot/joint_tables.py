@@ -132,7 +132,7 @@ def _numbers(path: Path, line: int, row: Sequence[str], wanted: Sequence[int]) -
 def _evenly(
     path: Path, lines: Sequence[int], times: Array, positions: Array
 ) -> tuple[Array, float]:
-    """Rows at equal distances of time [s], and that distance."""
+    """Return positions at equal time steps, interpolated if needed, and the time step [s]."""
     if len(times) == 1:
         return positions, 1.0 / RATE
     steps = np.diff(times)

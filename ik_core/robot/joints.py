@@ -391,7 +391,7 @@ def joint_limits(
 
 
 def full_turns(bodies: Sequence[Joint], n: int, index: dict[str, int]) -> np.ndarray:
-    """Mask (n,) of joints that leave everything in place if they make one turn more or less."""
+    """Mask (n,) of joints whose rotation by a full turn leaves all links in place."""
     turns = np.ones(n, bool)
     for joint in bodies:
         mimic = joint.mimic or Mimic(joint.name)

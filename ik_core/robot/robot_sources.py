@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`load_robot`: load a robot from any supported file, or a shipped robot by name."""
+"""`load_robot`: load a robot from any supported file, or by name."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def load_robot(
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
-    """Load the robot of a URDF file, the skeleton of an ASF or BVH file, or a shipped robot by
-    name.
+    """Load the robot of a URDF file, the skeleton of an ASF or BVH file, or a robot by its name.
 
     `free_base` lets the planar and floating joints of a URDF move, or adds a floating base if it
     has none. The other options are those of `load_urdf`; a skeleton floats in any case, and

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..exceptions import UrdfError
+from ..meshes.mesh_folders import workspaces
+from .installed_robots import PACKAGES, installed_path, installed_robots
 
 HERE = Path(__file__).resolve()
 TREE = HERE.parents[2]
@@ -34,31 +35,36 @@ def shipped_robots() -> dict[str, Path]:
 
 
 def robot_path(name: str) -> Path:
-    """The file that a name means: a path, or the name of a shipped robot.
+    """Return the file that a name means: a path, or the name of a robot.
 
-    A file of that name in the current folder takes precedence over the shipped robot, which takes
-    precedence over a folder (readers refuse folders with an error of their own). Raises UrdfError,
-    with the names of the shipped robots, if there is none of these.
+    A file of that name in the current folder takes precedence over a shipped robot, that over a
+    robot of another package (`installed_path`), and that over a folder (readers refuse folders
+    with an error of their own). Raises UrdfError, with the names of the shipped robots, if there
+    is none of these.
     """
     scheme, is_url, _ = name.partition('://')
     if is_url and scheme.isalpha():
         raise UrdfError(
             f"can't read {name[:LONGEST_NAME]!r}: {scheme}:// is not looked up: give the path"
         )
-    if _is_path(name) or _exists(name, Path.is_file):
+    if _exists(name, Path.is_file):
         return Path(name)
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name]
-    if _exists(name, Path.is_dir):
+    installed = installed_path(name)
+    if installed is not None:
+        return installed
+    if _is_path(name) or _exists(name, Path.is_dir):
         return Path(name)
-    close = difflib.get_close_matches(name, shipped, n=1)
+    close = difflib.get_close_matches(name, [*shipped, *installed_robots()], n=1)
     hint = f' (did you mean {close[0]!r}?)' if close else ''
     known = ', '.join(sorted(shipped)) or 'none found'
     shown = repr(name) if len(name) <= LONGEST_NAME else f'{name[:40]!r}...'
     raise UrdfError(
         f"no robot {shown}{hint}: give a URDF file, its text, which begins with '<', or a shipped "
-        f'robot: {known}'
+        f'robot: {known}. Robots of the Python packages {PACKAGES} can be named, too, if these '
+        'are installed'
     )
 
 
@@ -81,7 +87,5 @@ def _shared_folders() -> Iterator[Path]:
     if (TREE / 'package.xml').is_file():
         yield TREE
     # The code is somewhere below the prefix: lib/python3.x/site-packages, local/lib/..., Lib.
-    prefixes = [*map(str, HERE.parents), sys.prefix]
-    prefixes += filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep))
-    for prefix in prefixes:
-        yield Path(prefix) / 'share' / 'ik_node'
+    for prefix in (*HERE.parents, Path(sys.prefix), *workspaces()):
+        yield prefix / 'share' / 'ik_node'

@@ -63,10 +63,13 @@ def load_urdf(
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
-    """Load the robot of a URDF: a path, the name of a shipped robot, or the XML as text or bytes.
+    """Load the robot of a URDF: a path, the name of a robot, or the XML as text or bytes.
 
     Text that begins with '<' is XML. A name without suffix or folder, such as 'panda', means a
-    shipped robot, unless the current folder has a file of exactly that name.
+    shipped robot, or else a robot of the Python packages example-robot-data ('ur10_robot', the
+    name of its file) and robot_descriptions ('ur10e' or 'ur10e_description'), if they are
+    installed. robot_descriptions has to have downloaded the robot: `robot_descriptions pull
+    ur10e_description`. A file of exactly that name in the current folder takes precedence.
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
     that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`

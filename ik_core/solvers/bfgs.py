@@ -69,7 +69,7 @@ own_at = BFGS.vector_view()
 
 @kernel
 def start(search: Record) -> None:
-    """Begin with the first approximation of the Hessian, 2 (J'J + eps I) or 2 I."""
+    """Begin with half the first approximation B of the Hessian: J'J + eps I, or I."""
     own = own_at(search.own)
     begin_model(search)
     if own.initial_hessian == IDENTITY:

@@ -172,7 +172,7 @@ JACOBIAN_METHOD = METHOD.extended(
     error=(FLOAT, 'rows'),  # e there, clamped
     columns=(FLOAT, 'joints', 'rows'),  # those of J there, scaled
     gains=(FLOAT, 'joints'),  # the square roots of K
-    scale=(FLOAT, 'joints'),  # of the columns: the square roots of K(t), over lengths if asked
+    scale=(FLOAT, 'joints'),  # of the columns: the square roots of K(t)
     first_error=(FLOAT,),  # length of the error at the start of the attempt
     largest_errors=(FLOAT, 'goals'),  # Dmax,i
     distances=(FLOAT, 'goals'),  # length of each goal's error before the step
@@ -227,7 +227,7 @@ def _step(search: Record) -> bool:
 
 @kernel
 def _scale_columns(search: Record) -> None:
-    """Scale the Jacobian's columns by the square roots of K(t), over the lengths if asked."""
+    """Scale the Jacobian's columns by the square roots of K(t), or to unit length if asked."""
     own = jacobian_method_at(search.own)
     columns, scale = own.columns, own.scale
     copy_to(own.gains, scale)

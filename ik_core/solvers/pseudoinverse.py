@@ -140,7 +140,7 @@ class Pseudoinverse(JacobianMethod):
     step: ClassVar = staticmethod(method_step(name, update))
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Also have secondary tasks called back in every step."""
+        """Also set the callback that adds the secondary tasks' step to each step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))

@@ -8,8 +8,8 @@ The pseudoinverse step is a sum over the singular values of J = sum s_i u_i v_i'
 and where s_i is small the joints move much and the end effectors little. So the i-th term may
 move joints by at most gamma_i:
 
-    N_i     = sum_l |u_l,i|                      how far it should move the end effectors l
-    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  how far joints j could move them in between
+    N_i     = sum_l |u_l,i|                      by how much the term moves the end effectors l
+    M_i     = 1/s_i sum_l sum_j |v_j,i| rho_l,j  the same, if no joint's effect cancelled another's
     gamma_i = min(1, N_i / M_i) gamma_max
     dq_i    = ClampMaxAbs(v_i (u_i'e) / s_i, gamma_i)
     dq      = ClampMaxAbs(sum dq_i, gamma_max)
@@ -97,12 +97,12 @@ def update(search: Record) -> None:
 
 @kernel
 def allowed_fraction(search: Record, i: int, square: float) -> float:
-    """Return min(1, N_i / M_i) for a singular value with this square."""
-    rho, path = own_at(search.own).rho, 0.0
-    for j in range(search.work.shape[1]):
-        path += abs(search.work[i, j]) * rho[j]
-    goal = over_end_effectors(search, search.basis[i])
-    return min(1.0, goal * square / path) if path > 0.0 else 1.0
+    """Return min(1, N_i / M_i) for a singular value s_i with this square."""
+    rho, weighted = own_at(search.own).rho, 0.0
+    for j in range(search.work.shape[1]):  # work[i] is s_i v_i, so the sum is s_i^2 M_i
+        weighted += abs(search.work[i, j]) * rho[j]
+    n_i = over_end_effectors(search, search.basis[i])
+    return min(1.0, n_i * square / weighted) if weighted > 0.0 else 1.0
 
 
 @kernel

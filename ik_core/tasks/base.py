@@ -54,9 +54,9 @@ class Task(ABC):
 
 
 class JointTask(Task):
-    """A task with linear rows, one joint each: scale * (q - rest).
+    """A task whose rows are linear in one joint each: scale * (q - rest).
 
-    Solvers add the rows of all such tasks up to n rows.
+    Solvers combine the rows of all such tasks into n rows, one for each joint.
     """
 
     @property

@@ -70,7 +70,7 @@ class SmoothnessTask(JointTask):
 
     @property
     def couples_joints(self) -> bool:
-        """True if `stiffness` is a whole matrix M."""
+        """True if `stiffness` is a full matrix M."""
         return self._rows is not None
 
     def set_previous(self, previous: VectorLike) -> None:

@@ -232,7 +232,10 @@ class OrientationPatternTask(ReferenceMotionTask, Task):
         return np.full(3, np.sqrt(self.weights))
 
     def target_frame(self, centre: Array) -> Array:
-        """The example's orientation as a frame (12,); the offsets of the blocks are zero."""
+        """The example's orientation as a frame (12,).
+
+        `centre` is not used: only tasks without velocity and acceleration weights are packed, and
+        theirs is zero."""
         return np.append(matrix_from_quaternion(self._example[0]).ravel(), np.zeros(3))
 
     def value(self, robot: Robot, q: VectorLike) -> Array:

@@ -349,7 +349,7 @@ INSTRUCTIONS: dict[str, type[Instruction]] = {
 
 
 def check_time(now: float) -> None:
-    """Raise InvalidOption unless `now` [s] is finite: by NaN no goal would ever be stale."""
+    """Raise InvalidOption unless `now` [s] is finite: with NaN no goal would ever be stale."""
     if type(now) is float and math.isfinite(now):  # as in every tick
         return
     if exact_number(now, float) is None or not math.isfinite(now):

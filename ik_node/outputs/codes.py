@@ -15,6 +15,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from ik_core.tracking import Command, TrackStatus
+from ik_core.tracking.status import MISSED
 
 from ..robot_model import Model
 
@@ -63,6 +64,10 @@ class StatusCode(Enum):
 
 # Codes whose message names joints.
 OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_FOLLOWING)
+# Outcomes of a goal once a search for another configuration has found nothing closer.
+AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
+# Outcomes of a goal without such a search, or after it.
+AT_ONCE = (StatusCode.REACHED, StatusCode.BLOCKED, StatusCode.OTHER_CONFIGURATION)
 
 
 class Hazard(Enum):

@@ -22,7 +22,7 @@ from ..conversions import Refused
 from ..counters import Ring, RisingTotal, Throttle, TickMeter, allowed_rate
 from ..robot_model import Model
 from ..texts import LONGEST_TRACEBACK, cut
-from .codes import OF_STATE, Hazard, Hazards, StatusCode, hazards
+from .codes import AFTER_A_SEARCH, AT_ONCE, OF_STATE, Hazard, Hazards, StatusCode, hazards
 
 # The limits of a joint, and the suffix of their units after the joint's unit.
 RATES = {'lower': '', 'upper': '', 'velocity': '/s', 'acceleration': '/s^2', 'jerk': '/s^3'}
@@ -51,7 +51,9 @@ class Diagnostics:
         self.meter = TickMeter()
         self.refused: Counter[str] = Counter()
         self.errors = 0
+        self._last_refused = ''
         self._goal_is_new = False
+        self._goals_taken = 0
         self._iterations = 0
         self._solve_time = 0.0
         self._slowest_tick = 0.0
@@ -79,6 +81,7 @@ class Diagnostics:
         self.command = command
         if self._goal_is_new:
             self._goal_is_new, self._iterations, self._solve_time = False, 0, 0.0
+            self._goals_taken += 1
         self._iterations += command.iterations
         self._solve_time += command.solve_time
         self._restarts.add(command.restarts)
@@ -88,6 +91,7 @@ class Diagnostics:
     def refuse(self, topic: str, refused: Refused) -> None:
         """Count a refused message by its reason, and log it once per WARNING_PERIOD."""
         self.refused[refused.reason] += 1
+        self._last_refused = cut(f'{topic}: {refused}')
         self.warn(f'refused:{refused.reason}', f'{topic}: refused: {refused}')
 
     def warn(self, kind: str, text: str) -> None:
@@ -110,7 +114,8 @@ class Diagnostics:
         """
         self._hazards = self._find_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
-        now = (*shown, self.concerns, self.refused.total(), self._note())
+        goals = (self._goals_taken, self.goal_has_ended, self.refused.total())
+        now = (*shown, *goals, self.concerns, self._note())
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -174,6 +179,17 @@ class Diagnostics:
         has_goals = model is None or model.tracker.has_goals
         return StatusCode.JOGGING if moves and not has_goals else code
 
+    @property
+    def goal_has_ended(self) -> bool:
+        """Whether the motion to the goal has ended: it is reached, blocked or missed.
+
+        A goal that is missed ends with the search for another configuration.
+        """
+        code = self.code
+        if code in AFTER_A_SEARCH and self._model is not None:
+            return self._model.tracker.found_nothing_closer
+        return code in AT_ONCE
+
     def _errors(self) -> tuple[tuple[str, str, float, float], ...]:
         """Return tip, kind of goal, position [m] and orientation [rad] error, rounded."""
         if self.command is None or self._model is None:
@@ -233,6 +249,8 @@ class Diagnostics:
         if self._note():
             yield 'solver_note', self._note()
         if self.command is not None:
+            yield 'goals_taken', self._goals_taken
+            yield 'goal_has_ended', str(self.goal_has_ended).lower()
             yield 'iterations_since_goal', self._iterations
             yield 'restarts_of_search', self.command.restarts
             yield 'solve_time_since_goal [us]', f'{1e6 * self._solve_time:.1f}'
@@ -240,6 +258,8 @@ class Diagnostics:
         yield 'refused', self.refused.total()
         for reason, count in sorted(self.refused.items()):
             yield f'refused.{reason}', count
+        if self._last_refused:
+            yield 'last_refused', self._last_refused
 
     def _totals(self) -> Iterable[tuple[str, object]]:
         ticks, since = self._ticks_reported

@@ -17,7 +17,6 @@ from rclpy.node import Node
 from ik_core.display import angle, joined, length
 from ik_core.maths.rotations import Array
 from ik_core.tracking import Command
-from ik_core.tracking.status import MISSED
 
 from ..robot_model import Model
 from ..texts import cut
@@ -35,9 +34,6 @@ OUTCOMES = {
     StatusCode.STOPPED_SHORT: ('goal not reached, the solver stopped short', 'is off by'),
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
-
-# Outcomes that are logged once a search for another configuration has found nothing closer.
-AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
 # Kinds of goals that an arm of few joints can reach better, by the kind of its goal.
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
 
@@ -70,8 +66,7 @@ class GoalLog:
         if goals != self._goals:
             self._goals, self._since, self._logged = goals, now, set()
         code = self._health.code
-        waits = code in AFTER_A_SEARCH and not tracker.found_nothing_closer
-        if code not in OUTCOMES or code in self._logged or waits:
+        if code not in OUTCOMES or code in self._logged or not self._health.goal_has_ended:
             return
         if now - self._since >= STEADY:
             self._logged.add(code)

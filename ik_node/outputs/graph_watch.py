@@ -197,7 +197,7 @@ class OtherJointStates:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the others' joints are still unknown after the first checks."""
+        """Whether the joints of other publishers are still unknown after the first checks."""
         return self._checks > MOST_LISTENED and not self.is_known
 
     @property

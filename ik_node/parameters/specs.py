@@ -228,7 +228,7 @@ def _rate_limits(stated: Mapping[str, float], unit: str) -> list[LimitRow]:
 
 
 def following_error_specs(robot: Robot) -> list[Spec]:
-    """Return the largest following error of every joint."""
+    """Return the parameters that limit the following error, one for each joint."""
     default = 'joint_limits.default.following_error'
     return [
         Spec(

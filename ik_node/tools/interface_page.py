@@ -196,7 +196,7 @@ PUBLISHERS = (
         '~/status',
         'diagnostic_msgs/msg/DiagnosticStatus',
         ALWAYS,
-        'state, errors [m, rad] and refused messages; on change, at most 10 Hz',
+        'state, counts of goals taken and refused, errors [m, rad]; on change, at most 10 Hz',
         'reliable, latched, 1',
     ),
     Endpoint(
@@ -317,6 +317,10 @@ def _codes() -> Iterator[str]:
     yield '\n`warning` is a hazard while the node follows a goal, as in MoveIt Servo:\n'
     yield '| warning | number | meaning |\n|---|---|---|'
     yield from (f'| `{h.key}` | {h.number} | {h.text or "nothing"} |' for h in Hazard)
+    yield (
+        '\n`goals_taken` and `goal_has_ended` say [which goal this is '
+        'about](ros.md#no-action-server), and whether its motion has ended.'
+    )
     yield ''
 
 

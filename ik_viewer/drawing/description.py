@@ -22,7 +22,7 @@ MOTION_CAPTURE = ('.asf', '.bvh')
 def describe(
     name: str, mesh_folders: Sequence[Path] = (), *, floating_base: bool = False, **limits: Any
 ) -> Description:
-    """Return the description of a URDF, ASF or BVH file, or of a shipped robot by its name.
+    """Return the description of a URDF, ASF or BVH file, or of a robot by its name.
 
     Meshes are searched below `mesh_folders`, the folder of the file and the ROS package that has
     it, if any. `floating_base` and `limits` are options of `ik.load_urdf`. Raises IkError.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the joints are, sliders that move them, and the limits of the one that is chosen."""
+"""The joint values, sliders that move the joints, and the limits of the chosen joint."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def direction(vector: Array, up: str) -> Array:
 
 
 def look_at(server: Any, point: Array, view: Array) -> None:
-    """Let all browsers, also those to come, look at a point (3,) from `view` (3,) beyond it."""
+    """Aim the cameras of all browsers, also future ones, at `point` (3,) from `point + view`."""
     server.initial_camera.look_at, server.initial_camera.position = point, point + view
     for client in server.get_clients().values():
         turn_camera(client, point, view)

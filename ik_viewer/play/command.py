@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         'robot',
         metavar='ROBOT',
         nargs='?',
-        help='robot that plays a .csv, or imitates a clip: a URDF file, a shipped robot, or a '
+        help='robot that plays a .csv, or imitates a clip: a URDF file, the name of a robot, or a '
         'skeleton: .asf, .bvh',
     )
     add_source(parser)

@@ -15,7 +15,6 @@ pin = pytest.importorskip('pinocchio')
 from support.pinocchio_oracle import link_poses, load
 
 from benchmark import peers
-from benchmark.load import example_robots
 from benchmark.peers import chains, environments, processes, tables
 from benchmark.peers.adapters.base import ClosedForm, Stepper
 from benchmark.peers.adapters.exponentials import axes_and_offsets
@@ -25,6 +24,7 @@ from benchmark.peers.problems import NEAR, Judge, make_problems
 from benchmark.peers.processes import PeerFailed, Process
 from benchmark.peers.scores import ALL, Score, absent_row, score_rows
 from ik_core.exceptions import FrameNotFound, InvalidOption
+from ik_core.robot.installed_robots import example_robots
 
 if not example_robots():
     pytest.skip('example-robot-data is not installed', allow_module_level=True)

@@ -202,7 +202,7 @@ def test_the_library_of_another_program_is_refused(installed, tmp_path):
 def test_a_library_of_other_sources_is_never_used(installed, is_checkout, age):
     edited = installed / 'ik_core' / 'optim' / 'layouts.py'
     source = edited.read_text()
-    field = '    further=(INT,)'
+    field = '    attempts_while_colliding=(INT,)'
     assert field in source
     edited.write_text(source.replace(field, f'    another=(INT,),\n{field}'))
     when = the_library(installed).stat().st_mtime + age  # an archive keeps the times of files

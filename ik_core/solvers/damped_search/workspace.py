@@ -274,7 +274,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             self.note_world(*(one for one in (self._one, self._few) if one is not None))
 
     def _prepare(self) -> int:
-        """Make the lanes of whole solves, which a search step by step does not use."""
+        """Make the lanes that only `solve` uses, if any; return the address of the searches."""
         if self._uses_lanes:
             self._few = self.make_lanes(FEW)
             self._version = -1

@@ -27,7 +27,7 @@ from ..governor.second_order import approach_speed
 
 @kernel
 def turn_frame(frame: Array, x: float, y: float, z: float) -> None:
-    """Turn a frame (12,) about its own origin by a rotation vector [rad], in place."""
+    """Turn a frame (12,) in place by a rotation vector [rad] in the root's axes."""
     angle = math.sqrt(x * x + y * y + z * z)
     if angle == 0.0:
         return
@@ -71,7 +71,7 @@ def carry(frame: Array1, twist: Array1, seconds: float) -> None:
 
 @kernel(entry='ik_tip_way_between')
 def way_between(start: Array1, end: Array1, way: Array1) -> None:
-    """Write to `way` the twist (6,) that carries the frame `start` (12,) to `end` in a second."""
+    """Write to `way` the twist (6,) of 1 s from `start` (12,) to `end`, in the root's axes."""
     x, y, z = relative_log(start, end)
     for c in range(3):
         way[c] = end[9 + c] - start[9 + c]
@@ -96,7 +96,7 @@ def approach(
     frame: Array1, goal: Array1, twist: Array1, limits: Array1, share: float, least: float,
     most: float, period: float,
 ) -> float:  # fmt: skip
-    """Move a frame (12,) one period along the straight line to the goal; return the new share.
+    """Move and turn a frame (12,) one period along the line to the goal; return the new share.
 
     twist (6,) : is filled with the velocity
     limits (4,) : linear and angular velocity, then accelerations

@@ -84,11 +84,11 @@ class Allowance(NamedTuple):
     """Limits of a tip's motion in a tick.
 
     now, period [s]
-    speeds (4,) : linear and angular velocity, then accelerations, of lines and jogs
+    speeds (4,) : limits of lines and jogs: linear and angular velocity, then both accelerations
     twist_timeout [s] : a twist expires after this time
-    scale : what the joints can follow
-    jog_share : share of its speed that a jog keeps, less near singularities
-    turns : a tip at the end of its line still turns, as far as its joints allow
+    scale : speed limits that the tip's joints set, as fractions of its full speed
+    jog_share : factor of a jog's speed, below 1 on the way into a singularity
+    turns : True while the tip's orientation lags; its line ends only once it has caught up
     """
 
     now: float

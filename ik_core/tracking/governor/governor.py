@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one owner of the last command: position, velocity and acceleration of every joint.
 
-A `Governor` moves on by one period at a time. Invariant:
+A `Governor` advances by one period at a time. Invariant:
 
-    after every step there is a stop that keeps all limits,
+    after every step the fastest stop keeps all limits.
 
-the fastest one. A step is taken only if the stop after it ends inside the position limits;
-otherwise the stop is begun, which the step before has left possible. So no limit ever has to be
-broken to keep another.
+A joint takes a step only if the fastest stop after that step ends inside the position limits. If
+not, it begins the stop that was possible after the previous step. So no limit is ever broken to
+keep another one.
 
 Joints without a jerk limit move by the rule of `second_order`: dq is the velocity of the last
 period, q(k) = q(k-1) + period dq(k). Joints with one move by `third_order`: q, dq and ddq are
@@ -15,16 +15,17 @@ samples of a motion whose jerk is piecewise constant, the fastest one to its tar
 
 Limits that change in motion (`limit_changes`):
 
-1. Position and velocity limits hold at once. A joint that can't stop inside brakes as hard as it
-   may, moves no further out, and returns at limited speed; so does one that was measured outside.
-   A speed above its limit falls as fast as the other limits allow.
-2. An acceleration or a jerk that is raised is raised at once, as is a jerk limit switched off.
-   Only while a joint brakes harder than a lowered acceleration, a jerk waits if the stop would
-   become longer by it and leave the limits.
-3. One that is lowered waits, joint by joint, until the state fits it: until a stop with it ends
-   inside, without turning round. Meanwhile that joint keeps its old ones: it runs its acceleration
-   out where the new ones then fit, and brakes where they don't. An acceleration above the new
-   limit comes down at the limit of the jerk.
+1. New position and velocity limits hold at once. A joint that can't stop inside its position
+   limits brakes as hard as it may, moves no further out, and returns at limited speed; so does a
+   joint that was measured outside. A speed above its limit falls as fast as the other limits
+   allow.
+2. Raised acceleration and jerk limits hold at once, and so does switching a jerk limit off. The
+   exception is a joint whose acceleration is still above a lowered limit: its jerk limit is
+   raised or switched off only once a stop with the new one keeps the position limits.
+3. Lowered acceleration and jerk limits hold, joint by joint, once a stop within them ends inside
+   the position limits without a reversal. Until then the joint keeps its old limits: it reduces
+   its acceleration to zero if the new limits fit after that, and brakes if they don't. An
+   acceleration above its new limit falls at the jerk limit.
 """
 
 from __future__ import annotations

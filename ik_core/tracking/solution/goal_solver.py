@@ -412,13 +412,14 @@ class GoalSolver:
         return False
 
     def follow_step(self, q: Array, in_time: bool) -> bool:
-        """Solve to convergence for targets next to the last; return False if they are not reached.
+        """Solve to convergence for targets close to the last; return False if that fails.
 
-        q (n,) : of the joints
-        in_time : False for a tick whose time is over: only a short solve is made
+        q (n,) : positions of the joints; the solution takes the full turns nearest to them
+        in_time : False if the time of the tick is over: only three iterations are made
 
-        The solution then stays as it was, as it does while a solve has not ended (see
-        `take_unfinished`). Begins no search.
+        The solution changes only if the solve ends at the targets, near the previous solution. If
+        the solve has not ended, returns True: `take_unfinished` can adopt its best point. Begins
+        no search with restarts.
         """
         self.phase = FOLLOWING
         ended = in_time and self._refine(self._whole_budget)

@@ -368,5 +368,5 @@ def test_after_ctrl_c_the_file_has_what_was_solved(tmp_path):
 )
 def test_a_start_far_beyond_the_limits_hints_at_degrees(q0, hinted, capsys):
     main(['solve', 'panda', '--xyz', '0.4', '0.2', '0.5', '--q0', *q0])
-    hint = 'rad, far beyond its limits; for degrees add --degrees\n'
+    hint = 'rad is far beyond its limits; for degrees add --degrees\n'
     assert (hint in capsys.readouterr().err) is hinted

@@ -209,7 +209,7 @@ class SlowClock:
 
 
 def test_a_solve_that_takes_longer_than_a_tick_goes_on_in_the_next(monkeypatch):
-    monkeypatch.setattr(LoopSolver, 'look', 1)
+    monkeypatch.setattr(LoopSolver, 'clock_interval', 1)
     clock = SlowClock(0.002)  # a tick's 5 ms are two iterations
     stream = Stream('panda', solver='damped_least_squares', rate=100.0, clock=clock)
     stream.goal(moved(stream.tip_pose(), 0.05, 0.05, -0.05))
@@ -220,7 +220,7 @@ def test_a_solve_that_takes_longer_than_a_tick_goes_on_in_the_next(monkeypatch):
 
 
 def test_an_unfinished_solve_for_a_far_goal_moves_nothing_yet(monkeypatch):
-    monkeypatch.setattr(LoopSolver, 'look', 1)
+    monkeypatch.setattr(LoopSolver, 'clock_interval', 1)
     stream = Stream('iiwa14', clock=SlowClock(0.003))  # one look at the clock a tick
     stream.tracker.set_solver('damped_least_squares')
     goal = stream.pose(stream.configuration(np.random.default_rng(3)))

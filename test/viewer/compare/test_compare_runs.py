@@ -113,7 +113,7 @@ class Strange(IterativeSolver):
 
 @pytest.fixture
 def strange(monkeypatch):
-    """Makes a method whose step is the function that is given."""
+    """Return a function that makes a method with a given step."""
 
     def make(act):
         kind = type('Strange', (Strange,), {'act': staticmethod(act)})
@@ -127,7 +127,7 @@ def fail(problem, state):
     raise ZeroDivisionError('no such number')
 
 
-def test_who_raises_fails_alone_and_says_why(strange):
+def test_a_method_that_raises_fails_alone_with_the_error(strange):
     comparison = Comparison([strange(fail), Method('levenberg_marquardt')], start_of())
     while not comparison.over:
         comparison.advance(5, 0.05)
@@ -138,7 +138,7 @@ def test_who_raises_fails_alone_and_says_why(strange):
     assert sound.text == IkStatus.REACHED.value
 
 
-def test_an_unknown_solver_or_a_goal_of_nothing_fails_with_a_sentence():
+def test_an_unknown_solver_or_no_goal_fails_with_a_sentence():
     run = SteppedSolve(Method('levenberg_markwart'), start_of())
     run.advance(1, LONG)
     assert run.state.phase is Phase.FAILED
@@ -155,7 +155,7 @@ def run_away(problem, state):
     return State(at)
 
 
-def test_who_runs_away_fails_and_is_not_drawn_there(strange):
+def test_a_method_that_diverges_fails_and_keeps_a_finite_q(strange):
     run = SteppedSolve(strange(run_away), start_of())
     while not run.over:
         run.advance(5, LONG)
@@ -163,7 +163,7 @@ def test_who_runs_away_fails_and_is_not_drawn_there(strange):
     assert np.isfinite(run.state.q).all()
 
 
-def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting(strange):
+def test_a_method_stuck_in_an_update_delays_neither_page_nor_others(strange):
     let_go, entered = threading.Event(), threading.Event()
 
     def hang(problem, state):
@@ -189,9 +189,9 @@ def test_who_is_stuck_in_an_update_keeps_neither_the_page_nor_the_others_waiting
     comparison.close()
 
 
-def test_a_race_that_was_closed_begins_no_thread():
+def test_a_closed_comparison_starts_no_thread():
     comparison = Comparison([Method('levenberg_marquardt')], start_of())
-    lane = comparison._lane
+    worker = comparison._worker
     comparison.close()
-    comparison.advance(1, 0.0)  # as of a thread that did not know yet
-    assert comparison._lane is lane
+    comparison.advance(1, 0.0)  # as from a thread that is in `advance` meanwhile
+    assert comparison._worker is worker
