@@ -65,7 +65,9 @@ class ResultPage:
             self.close()
 
     def close(self) -> None:
-        """Close the page, and end its threads."""
+        """Close the page, and end its threads; a second call does nothing."""
+        if self._closed.is_set():
+            return
         atexit.unregister(self.close)
         for address in [address for address, page in _pages.items() if page is self]:
             del _pages[address]
