@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .collision import World
+from .exceptions import InvalidConfiguration
 from .figures import (
     BLACK,
     BLUE,
@@ -29,7 +30,7 @@ from .maths.argument_types import MatrixLike, Names, VectorLike
 from .maths.rotations import Array
 from .robot.motion import Motion
 from .robot.outline import LimitArcs, bone_lines
-from .robot.robot import Robot
+from .robot.robot import Robot, check_robot
 
 AXES, ARCS = 0.12, 0.1
 """Length of a frame's axes and radius of arcs, as fractions of the robot's size."""
@@ -81,9 +82,11 @@ def show(
     mesh_folders : folders with meshes besides that of the URDF: packages, or folders of packages
     host, port : address of the page; by default the first free port from 8080, for this machine
 
-    Raises InvalidConfiguration for joint values of a wrong shape, and InvalidOption if viser is
-    not installed, with the command that installs it, or if the port is taken.
+    Raises InvalidConfiguration for joint values of a wrong shape, and InvalidOption for another
+    wrong argument, if viser is not installed, with the command that installs it, or if the port is
+    taken.
     """
+    check_robot(robot)
     page: RobotPage = import_module('ik_viewer.result').show(
         robot,
         q,
@@ -123,10 +126,14 @@ def plot(
     link, InvalidOption without matplotlib.
     """
     require_matplotlib()
+    check_robot(robot)
     arms = configurations(robot, q, 'q')
+    if not len(arms):
+        raise InvalidConfiguration('q is a list without arms; at least one is needed')
     links = (robot.base_link, *robot.tips()) if frames is None else tuple(frames)
     lines = [bone_lines(robot, arm) for arm in arms]
-    size = max(float(np.linalg.norm(np.ptp(lines[-1].reshape(-1, 3), axis=0))), 1e-3)
+    points = np.vstack([np.zeros(3), lines[-1].reshape(-1, 3)])  # the root alone if no bones
+    size = max(float(np.linalg.norm(np.ptp(points, axis=0))), 1e-3)
     opacities = np.linspace(1.0, PALEST, len(arms))[::-1]
     with styled():
         if axes is None:

@@ -19,7 +19,7 @@ from ..maths.argument_types import MatrixLike, SupportsArray, VectorLike
 from ..maths.rotations import Array, IntArray, transform_of
 from ..maths.transforms import for_kernels
 from ..options import exact_number
-from ..robot.robot import Robot
+from ..robot.robot import Robot, check_robot
 from ..robot.urdf_shapes import Geometry
 from .packing import (
     BodyPiece,
@@ -121,8 +121,7 @@ class Collisions:
         pieces: Sequence[Piece] | None = None,
         boxes: int | None = None,
     ) -> None:
-        if not isinstance(robot, Robot):
-            raise InvalidOption(f'robot = {robot!r}: a Robot is needed, as load_urdf returns')
+        check_robot(robot)
         if geometry not in get_args(Geometry):
             raise InvalidOption(f"geometry = {geometry!r}: 'collision' or 'visual' is needed")
         if world is not None and not isinstance(world, World):

@@ -21,7 +21,7 @@ from ..result import IkResult, IkStatus
 from ..robot.limits import JointLimits
 from ..robot.linear_constraints import ConstraintRows, LinearConstraint
 from ..robot.reach_cones import ReachCone, moved_cones
-from ..robot.robot import Robot
+from ..robot.robot import Robot, check_robot
 from ..rules import are_within
 from ..tasks import Task
 from ..tasks.base import JointTask
@@ -112,8 +112,7 @@ class IkProblem:
         orientation_length: float = 0.2,
         check_jacobians: bool = False,
     ) -> None:
-        if not isinstance(robot, Robot):
-            raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
+        check_robot(robot)
         checks.check_list(tasks, 'tasks', 'tasks')
         checks.check_list(frozen_joints, 'frozen_joints', 'names')
         checks.check_list(constraints, 'constraints', 'LinearConstraints and ReachCones')

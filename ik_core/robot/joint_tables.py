@@ -13,6 +13,7 @@ import numpy as np
 from ..display import listed
 from ..exceptions import InvalidMotion
 from ..maths.rotations import Array
+from ..options import exact_number
 from .motion import Motion
 from .motion_files import MAX_BYTES, UNEVEN, read_rows
 from .robot import Robot
@@ -21,8 +22,10 @@ RATE = 10.0
 """[Hz] Rows per second of a file without times."""
 TIMES = {'time', 't', 'timestamp', 'stamp', 'secs', 'seconds', 'sec'}
 PLAIN = {'position', 'positions', 'pos', 'q', 'rad', 'm', 's', 'joint', 'joints', 'joint_states'}
-DEGREES = {'deg', 'degrees'}
+DEGREES = {'deg', 'degree', 'degrees', '°'}
 """Words in a heading beside the name of a joint, or of the time; those of angles in degrees."""
+TIME_UNITS = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
+"""[s] Units of times that are not in seconds, beside the name of the time."""
 
 
 def load_joint_table(
@@ -32,8 +35,9 @@ def load_joint_table(
 
     A column belongs to a joint if its name is the joint's, also within a path or with a unit, as
     in `/joint_states/elbow/position` or `elbow [deg]`. Other columns are left out. A column named
-    `time`, `t`, `stamp` or the like has times [s], which have to rise; rows that are not evenly
-    spaced are interpolated at their mean rate. So the output of `ik solve --poses` is a motion.
+    `time`, `t [ms]`, `stamp` or the like has times, in seconds if it names no unit, which have to
+    rise; rows that are not evenly spaced are interpolated at their mean rate. So the output of
+    `ik solve --poses` is a motion.
 
     rate [Hz] : rows per second; by default those of the times, or 10 without any
     degrees : all angles are in degrees
@@ -47,7 +51,7 @@ def load_joint_table(
     if len(rows) < 2:
         raise InvalidMotion(f'{path} has {len(rows)} lines; the names and a row are needed')
     columns, time, in_degrees = _columns(path, rows[0][1], robot)
-    wanted = [*columns.values(), *([] if time is None else [time])]
+    wanted = [*columns.values(), *([] if time is None else [time[0]])]
     table = np.array([_numbers(path, line, row, wanted) for line, row in rows[1:]])
     positions = table[:, : len(columns)]
     turns = [robot.joint_units[robot.joint_index(joint)] == 'rad' for joint in columns]
@@ -57,7 +61,7 @@ def load_joint_table(
         period = 1.0 / _checked_rate(RATE if rate is None else rate)
     else:
         lines = [line for line, _ in rows[1:]]
-        positions, period = _evenly(path, lines, table[:, -1], positions)
+        positions, period = _evenly(path, lines, time[1] * table[:, -1], positions)
     try:
         return Motion(tuple(columns), positions, period)
     except InvalidMotion as error:
@@ -82,17 +86,20 @@ def _check_size(path: Path) -> None:
 
 def _columns(
     path: Path, heading: Sequence[str], robot: Robot
-) -> tuple[dict[str, int], int | None, set[str]]:
-    """The column of each joint, in the robot's order, and of the time; the joints in degrees."""
+) -> tuple[dict[str, int], tuple[int, float] | None, set[str]]:
+    """The column of each joint, in the robot's order; that of the time, with its unit [s]; the
+    joints in degrees.
+    """
     found: dict[str, int] = {}
     time, in_degrees = None, set()
+    units = {*PLAIN, *DEGREES, *TIME_UNITS}
     for i, cell in enumerate(heading):
-        words = [word for word in re.split(r'[^\w-]+', cell) if word]
+        words = re.findall(r'[\w-]+|°', cell)
         names = [cell] if cell in robot.joint_names else [
-            word for word in words if word.lower() not in PLAIN | DEGREES
+            word for word in words if word.lower() not in units
         ]  # fmt: skip
         if time is None and len(names) == 1 and names[0].strip('_').lower() in TIMES:
-            time = i
+            time = i, next((TIME_UNITS[word] for word in words if word in TIME_UNITS), 1.0)
         if len(names) != 1 or names[0] not in robot.joint_names:
             continue
         if names[0] in found:
@@ -141,6 +148,7 @@ def _evenly(
 
 
 def _checked_rate(rate: float) -> float:
-    if not 1e-6 <= rate <= 1e6:
+    number: float | None = exact_number(rate, float)
+    if number is None or not 1e-6 <= number <= 1e6:
         raise InvalidMotion(f'rate {rate!r} [Hz] must be a number from 1e-6 to 1e6')
-    return rate
+    return number

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..display import counted, html_table, listed
-from ..exceptions import FrameNotFound, InvalidConfiguration, UnsupportedProblem
+from ..exceptions import FrameNotFound, InvalidConfiguration, InvalidOption, UnsupportedProblem
 from ..maths.argument_types import JointStateMessage, MatrixLike, VectorLike
 from ..maths.rotations import Array, transform_of
 from .joints import (
@@ -624,6 +624,12 @@ class Robot:
         named = [link for link in useful if TOOL_NAME.search(link)]
         named = named or [link for link in links if TCP_NAME.search(link)]
         return max(named or useful or links, key=lambda link: self.places[link].depth)
+
+
+def check_robot(robot: object) -> None:
+    """Raise InvalidOption if `robot` is not a Robot."""
+    if not isinstance(robot, Robot):
+        raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
 
 
 def _positions_by_name(values: Any) -> dict[str, Any]:

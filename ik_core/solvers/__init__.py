@@ -69,7 +69,8 @@ def solver_name(text: str) -> SolverName:
 
 def preset_name(text: str, solver: SolverName) -> PresetName:
     """Return the name of a preset of a solver, likewise."""
-    return _known(text, SOLVERS[solver].presets, 'preset', f' of {solver}')
+    presets = SOLVERS[solver_name(solver)].presets
+    return _known(text, presets, 'preset', f' of {solver}')
 
 
 def make_solver(
@@ -99,13 +100,12 @@ def _known(name: Any, names: Collection[Name], what: str, whose: str = '') -> Na
 
     what, whose : words of the error's text
     """
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         close = difflib.get_close_matches(str(name), names, n=1)
         hint = f'; did you mean {close[0]!r}?' if close else ''
         listed = ', '.join(names) or 'none'
         raise InvalidOption(f'unknown {what} {name!r}{whose}; there are: {listed}{hint}')
-    found: Name = name
-    return found
+    return next(known for known in names if known == name)
 
 
 @overload

@@ -61,6 +61,7 @@ class Compare:
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
         self._animation = Animation()
+        stage.endings.append(self._animation.close)
         self._ghosts: list[Ghost] = []
         self._q0: Array | None = None
         self._goals: tuple[Goal, ...] = ()

@@ -76,6 +76,7 @@ class MovingTargets:
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
         self._animation = Animation()
+        stage.endings.append(self._animation.close)
         self._animation.updates = 1
         self._experiment = Experiment(AMPLITUDE * stage.size, DAMPING)
         self._drawn: list[Drawn] = []

@@ -51,6 +51,7 @@ class Page:
         self._about: tuple[Description, tuple[str, ...]] | None = None
         self._tabs: Any = None
         self._surroundings: Surroundings | None = None
+        self._endings: list[Callable[[], None]] = []
         self._last: Moment | None = None
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -70,10 +71,15 @@ class Page:
         self._thread.start()
 
     def close(self) -> None:
-        """Show no more frames; browsers that stay see that nobody serves them."""
+        """Show no more frames, and end what parts run in the background.
+
+        Browsers that stay see that nobody serves them.
+        """
         self._ended.set()
         if self._thread is not None:
             self._thread.join(ENDING)
+        for end in self._endings:
+            end()
         if self._last is not None:
             with self.server.atomic():
                 self._show(self._last._replace(code=LOST))
@@ -138,6 +144,7 @@ class Page:
             self._surroundings.size,
             self._open_tabs,
         )
+        self._endings = stage.endings
         for make in self._make:
             try:
                 self.parts.append(make(stage, moment))

@@ -14,6 +14,7 @@ import numpy as np
 from ik_core.cli.programs import viewer_remedy
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
+from ik_core.options import exact_number
 
 from ..arm import Description
 from .numbers import keep_numbers_within_ends
@@ -54,8 +55,9 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
         import viser
     except ImportError:
         raise InvalidOption(f'the viewer needs viser: {viewer_remedy()}') from None
-    if port is not None and not 0 <= port <= LAST_PORT:
-        raise InvalidOption(f'port {port}: a port is a number from 0 to {LAST_PORT}')
+    number: int | None = exact_number(port, int)
+    if port is not None and (number is None or not 0 <= number <= LAST_PORT):
+        raise InvalidOption(f'port {port!r}: a port is a number from 0 to {LAST_PORT}')
     chosen = first_free_port(host) if port is None else port
     if port is not None and not is_free(host, port):
         raise InvalidOption(f'port {port} of {host} is taken: choose another with --port')

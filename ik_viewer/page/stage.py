@@ -111,6 +111,7 @@ class Stage:
     size [m] : how far the robot reaches, about; what is drawn beside it is in proportion
     tabs : the tab group of the panel, for parts with a tab of their own
     open_tabs : those that browsers show
+    endings : functions that end what parts run in the background, called when the page closes
     """
 
     server: Any
@@ -122,6 +123,7 @@ class Stage:
     size: float
     open_tabs: OpenTabs
     choice: Choice = field(default_factory=Choice)
+    endings: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def robot(self) -> Robot:

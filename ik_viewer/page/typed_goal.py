@@ -28,13 +28,14 @@ LARGEST = 1e4
 class TypedGoal:
     """The goal of the chosen tip as six numbers, or the tip's pose where it has none.
 
-    What is typed becomes the goal once no key has been pressed for TYPING. Numbers that were not
-    changed keep all their digits.
+    What is typed becomes the goal, of the tip whose numbers were displayed, once no key has been
+    pressed for TYPING. Numbers that were not changed keep all their digits.
     """
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage, self._moment = stage, moment
         self._due, self._looked = np.inf, -np.inf
+        self._tip = stage.choice.tip
         self._exact, _ = self._numbers()
         hint = "Of the gizmo, in the root link's frame; type to move it"
         self._fields = [
@@ -60,7 +61,7 @@ class TypedGoal:
             self._due = np.inf
             self._give()
         elif self._due == np.inf and now - self._looked >= PERIOD:
-            self._looked = now
+            self._looked, self._tip = now, self._stage.choice.tip
             self._exact, _ = self._numbers()
             for field, numbers in zip(self._fields, self._rounded(), strict=True):
                 if tuple(field.value) != numbers:
@@ -74,7 +75,7 @@ class TypedGoal:
         typed = np.ravel([field.value for field in self._fields])
         numbers = np.where(typed != np.ravel(self._rounded()), typed, exact)
         goal = transform(position=numbers[:3], rpy=np.radians(numbers[3:]))
-        self._stage.arm.set_goal(self._stage.choice.tip, goal, kind)
+        self._stage.arm.set_goal(self._tip, goal, kind)
 
     def _rounded(self) -> list[tuple[float, ...]]:
         """The numbers as they are displayed."""
@@ -83,8 +84,7 @@ class TypedGoal:
 
     def _numbers(self) -> tuple[Array, GoalKind]:
         """The goal (6,) [m, deg], and its kind."""
-        index = self._stage.choice.tip
-        tip = self._moment.tips[index]
+        tip = self._moment.tips[self._tip]
         goal: Any = tip.goal
-        pose = tip_poses(self._stage.robot, self._moment)[index] if goal is None else goal
+        pose = tip_poses(self._stage.robot, self._moment)[self._tip] if goal is None else goal
         return np.concatenate([pose[:3, 3], np.degrees(rpy_from_matrix(pose[:3, :3]))]), tip.kind

@@ -32,6 +32,7 @@ class ReachMap:
         self._cloud: Any = None
         upright = stage.description.up != '+y'
         self._away = np.array([0.0, 1.0, 0.0] if upright else [0.0, 0.0, -1.0])
+        stage.endings.append(self._give_up)
         self._add_controls()
 
     def show(self, moment: Moment) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import copy
 import html
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from ik_core.exceptions import InvalidConfiguration, InvalidOption
 from ik_core.maths.argument_types import MatrixLike, Names, VectorLike
 from ik_core.maths.rotations import Array
 from ik_core.motion import Motion
+from ik_core.options import exact_number
 from ik_core.showing import configurations
 
 from ..arm import Moment
@@ -63,7 +65,9 @@ class ResultPage:
             self.close()
 
     def close(self) -> None:
-        """Close the page, and end its threads."""
+        """Close the page, and end its threads; a second call does nothing."""
+        if self._closed.is_set():
+            return
         atexit.unregister(self.close)
         for address in [address for address, page in _pages.items() if page is self]:
             del _pages[address]
@@ -101,6 +105,8 @@ def show(
     port: int | None,
 ) -> ResultPage:
     """Show a robot on the page of this address, opened at need; see `ik.show`."""
+    if world is not None and not isinstance(world, World):
+        raise InvalidOption(f'world = {world!r}: an ik.World is needed')
     folders = [Path(folder) for folder in mesh_folders]
     check_mesh_folders(folders)
     path, period = _path(robot, q, period)
@@ -135,9 +141,10 @@ def _path(
     path = configurations(robot, q, 'q')
     if not len(path):
         raise InvalidConfiguration('q is a path without frames; at least one is needed')
-    if not period > 0.0:
+    seconds: float | None = exact_number(period, float)
+    if seconds is None or not 0.0 < seconds < math.inf:
         raise InvalidOption(f'period = {period!r}: the time between frames [s] is positive')
-    return path, float(period)
+    return path, seconds
 
 
 def _parts(arm: ResultArm) -> tuple[MakePart, ...]:

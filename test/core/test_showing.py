@@ -109,6 +109,19 @@ def test_what_can_not_be_drawn_is_refused(pyplot):
         ik.plot(PANDA, [[0.0, 1.0]])
     with pytest.raises(ik.FrameNotFound, match='hand'):
         ik.plot(PANDA, frames=['hand'])
+    with pytest.raises(ik.InvalidConfiguration, match='without arms'):
+        ik.plot(PANDA, [])
+    with pytest.raises(ik.InvalidOption, match="'panda': a Robot is needed"):
+        ik.plot('panda')
+
+
+def test_an_arm_without_length_is_drawn(pyplot):
+    joint = '<parent link="a"/><child link="b"/><limit lower="-1" upper="1" velocity="1"/>'
+    robot = ik.load_urdf(
+        '<robot name="turret"><link name="a"/><link name="b"/>'
+        f'<joint name="turn" type="revolute">{joint}</joint></robot>'
+    )
+    assert len(lines_of(ik.plot(robot)))
 
 
 def test_without_matplotlib_it_says_how_to_get_it(monkeypatch):

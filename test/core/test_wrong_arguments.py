@@ -34,6 +34,19 @@ def test_a_robot_in_the_place_of_a_problem(call):
         CALLS[call](ROBOT)
 
 
+@pytest.mark.parametrize('wrong', [5, None, [], {}, 'lm'])
+def test_a_name_of_a_solver_or_preset_that_is_none(wrong):
+    for call in (
+        lambda: ik.solver_name(wrong),
+        lambda: ik.solve(problem(), solver=wrong),
+        lambda: ik.solvers.preset_name('tau_one', wrong),
+    ):
+        with pytest.raises(ik.InvalidOption, match='unknown solver'):
+            call()
+    with pytest.raises(ik.InvalidOption, match=r'unknown preset .* of bfgs'):
+        ik.solvers.preset_name(wrong, 'bfgs')
+
+
 @pytest.mark.parametrize('wrong', [5, None, {'velocity': 1.0}])
 def test_limits_of_a_tracker_that_are_none(wrong):
     if wrong is not None:  # those of the robot

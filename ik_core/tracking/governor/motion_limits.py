@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...exceptions import InvalidOption
 from ...maths.argument_types import VectorLike
 from ...maths.rotations import Array
-from ...robot.robot import Robot
+from ...robot.robot import Robot, check_robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,7 @@ class MotionLimits:
         Velocities, accelerations and jerks that the description states are kept: the lower of
         both counts.
         """
-        if not isinstance(robot, Robot):
-            raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
+        check_robot(robot)
         given = {'velocity': velocity, 'acceleration': acceleration, 'jerk': jerk}
         rates = {name: _row(value, name) for name, value in given.items()}
         for name, row in rates.items():

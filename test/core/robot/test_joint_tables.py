@@ -15,7 +15,7 @@ def table(tmp_path):
 
     def load(text, **options):
         path = tmp_path / 'joints.csv'
-        path.write_text(text)
+        path.write_text(text, encoding='utf-8')
         return load_joint_table(path, robots.shipped('scara'), **options)
 
     return load
@@ -47,6 +47,19 @@ def test_a_joint_is_found_in_a_path_and_with_a_unit(table):
         motion.positions, [[0.1, np.pi / 2, 0.05, 0.3], [0.1, np.pi, 0.05, 0.3]]
     )
     assert motion.period == 0.5
+
+
+def test_degrees_by_their_sign_are_degrees(table):
+    first, second, *_ = names()
+    motion = table(f'{first} [°],{second} (degree)\n90,180\n')
+    np.testing.assert_allclose(motion.positions, [[np.pi / 2, np.pi]])
+
+
+@pytest.mark.parametrize(('unit', 'seconds'), [('s', 1.0), ('ms', 1e-3), ('ns', 1e-9)])
+def test_times_have_the_unit_of_their_heading(table, unit, seconds):
+    first = names()[0]
+    motion = table(f'time [{unit}],{first}\n0,0.1\n500,0.2\n')
+    assert motion.period == pytest.approx(500 * seconds)
 
 
 def test_velocities_of_a_joint_are_no_positions(table):
@@ -90,6 +103,7 @@ def test_a_wrong_table_is_refused_with_its_line(table, text, complaint):
     assert complaint in str(refused.value)
 
 
-def test_a_rate_has_to_be_positive(table):
-    with pytest.raises(InvalidMotion, match='rate 0'):
-        table(f'{names()[0]}\n1\n', rate=0.0)
+@pytest.mark.parametrize('rate', [0.0, '3', float('nan')])
+def test_a_rate_has_to_be_a_positive_number(table, rate):
+    with pytest.raises(InvalidMotion, match=f'rate {rate!r}'):
+        table(f'{names()[0]}\n1\n', rate=rate)

@@ -101,3 +101,21 @@ def test_they_are_for_the_chosen_tip(made, clock):
     ((tip, goal, _),) = arm.called('set_goal')
     assert tip == 1
     assert goal[2, 3] == 0.5
+
+
+def test_what_was_typed_goes_to_its_tip_when_another_is_chosen_meanwhile(made, clock):
+    from support.fake_arm import FakeArm
+
+    arm = FakeArm(robots.shipped('dual_arm'))
+    page, hands = made(arm)
+    clock()
+    page.frame()
+    x, y, _ = hands.widget(POSITION).value
+    hands.change(POSITION, (x, y, 0.5))
+    hands.change('Tip', arm.links[1])
+    clock()
+    page.frame()
+    ((tip, goal, _),) = arm.called('set_goal')
+    truth = arm.description.robot.forward_kinematics(arm.q, arm.links[0])
+    assert tip == 0
+    np.testing.assert_allclose(goal[:3, 3], (*truth[:2, 3], 0.5), atol=1e-12)

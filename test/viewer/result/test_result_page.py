@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik.show`: real pages without a browser, steered as a person would, and looked at."""
 
+import threading
 import time
 import urllib.request
 
@@ -16,6 +17,7 @@ import ik_core as ik
 from ik_core.collision import Box, Capsule, Convex
 from ik_viewer.arm import GoalKind
 from ik_viewer.collisions.panel import CollisionsPanel
+from ik_viewer.compare.panel import Compare
 from ik_viewer.page.page import Page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server
@@ -181,6 +183,18 @@ def test_the_page_closes_with_wait_at_ctrl_c(shown, monkeypatch):
         urllib.request.urlopen(page.url, timeout=PATIENCE)
 
 
+def test_a_closed_page_leaves_no_thread(shown):
+    before = set(threading.enumerate())
+    page = shown(PANDA, path_of(2))
+    part(page._page, Compare)._stretch()
+    assert set(threading.enumerate()) - before
+    page.close()
+    deadline = time.monotonic() + PATIENCE
+    while left := set(threading.enumerate()) - before:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ('given', 'named', 'error', 'complaint'),
     [
@@ -189,6 +203,9 @@ def test_the_page_closes_with_wait_at_ctrl_c(shown, monkeypatch):
         ([np.zeros(8)], {'ghosts': [[1.0]]}, ik.InvalidConfiguration, 'ghosts has shape'),
         ([np.zeros(8)], {'tips': ['hand']}, ik.FrameNotFound, "'hand'"),
         ([np.zeros((2, 8))], {'period': 0.0}, ik.InvalidOption, 'period = 0.0'),
+        ([np.zeros((2, 8))], {'period': np.inf}, ik.InvalidOption, 'period = inf'),
+        ([np.zeros((2, 8))], {'period': '1'}, ik.InvalidOption, "period = '1'"),
+        ([np.zeros(8)], {'world': 'floor'}, ik.InvalidOption, "world = 'floor'"),
         ([np.zeros(8)], {'mesh_folders': ['none']}, ik.InvalidOption, 'none'),
     ],
 )
@@ -196,3 +213,9 @@ def test_what_can_not_be_shown_is_refused_and_nothing_stays_open(given, named, e
     with pytest.raises(error, match=complaint):
         ik.show(PANDA, *given, port=0, **named)
     assert result_page._pages == {}
+
+
+@pytest.mark.parametrize('port', [-1, '8080', 8080.5])
+def test_a_port_that_is_none_is_refused(port):
+    with pytest.raises(ik.InvalidOption, match=f'port {port!r}: a port is a number'):
+        ik.show(PANDA, port=port)
