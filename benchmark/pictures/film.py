@@ -28,6 +28,7 @@ FRAME_RATE = 16.0
 LAP = 5.0
 """Period [s] of the mouse's closed path: the film loops."""
 WIDTH, HEIGHT = 640, 400
+SHADOW = 24  # [px] the panel darkens this much of the canvas beside it
 QUALITY, EFFORT = 82, 6
 LOOK_AT, VIEW = (0.33, 0.0, 0.44), (0.75, -1.25, 0.40)
 """Target of the camera, and its offset from there [m]."""
@@ -76,7 +77,7 @@ def _frames(chromium: Any, page: Page, arm: SteppedArm) -> Iterator[Any]:
     page.frame()
     look_from(page.server, LOOK_AT, VIEW)
     page.part(Scene).with_ghost.value = False
-    tab = open_tab(chromium, page.url, WIDTH + PANEL, HEIGHT)
+    tab = open_tab(chromium, page.url, WIDTH + SHADOW + PANEL, HEIGHT)
     client = next(iter(wait_for(page.server.get_clients, 'a browser', tab).values()))
     drawn(tab, page.server)
     tab.evaluate(CURSOR)
