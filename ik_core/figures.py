@@ -111,7 +111,7 @@ def equal_axes(axes: Any) -> None:
         axis.set_label_text(f'{name} [m]')
         axis.labelpad = 14.0
         axis.set_major_locator(MaxNLocator(max(2, round(8.0 * length / max(lengths)))))
-    axes.set_box_aspect(lengths)
+    axes.set_box_aspect(lengths, zoom=0.84)  # matplotlib reserves no space for labels of 3D axes
 
 
 def log_scale(axes: Any, name: str) -> None:
