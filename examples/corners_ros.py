@@ -7,7 +7,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 CORNERS = [(0.45, -0.1, 0.4), (0.45, 0.1, 0.4), (0.45, 0.1, 0.5), (0.45, -0.1, 0.5)]
-status = {}
+status: dict[str, str] = {}
 
 
 def on_status(message: DiagnosticStatus) -> None:
