@@ -68,8 +68,8 @@ def load_urdf(
     Text that begins with '<' is XML. A name without suffix or folder, such as 'panda', means a
     shipped robot, or else a robot of the Python packages example-robot-data ('ur10_robot', the
     name of its file) and robot_descriptions ('ur10e' or 'ur10e_description'), if they are
-    installed. robot_descriptions has to have downloaded the robot, by its command
-    ``robot_descriptions pull ur10e_description``. A file of exactly that name in the current folder takes precedence.
+    installed. The latter are used once they are downloaded: robot_descriptions has a command for
+    that. A file of exactly that name in the current folder takes precedence.
 
     Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
     that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
