@@ -308,7 +308,7 @@ def test_the_benchmark_judges_by_the_truth(monkeypatch):
 
 def test_secondary_tasks_end_as_low_as_slsqp_takes_them(monkeypatch):
     monkeypatch.setattr(secondary, 'ROBOTS', ('panda',))
-    monkeypatch.setattr(secondary, 'SHARE', 1)
+    monkeypatch.setattr(secondary, 'EVERY', 1)
     for row in secondary.rows(argparse.Namespace(count=3)):
         assert row['reached_percent'] == 100.0
         assert row['slsqp_goals'] > 0

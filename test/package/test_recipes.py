@@ -41,7 +41,8 @@ def enter(tree, command, **environment):
     """What a command of a recipe prints, or writes into the file that `>` names."""
     line, _, target = command.partition(' > ')
     words = shlex.split(line, comments=True)
-    done = run(sys.executable, *words[1:], cwd=tree, PYTHONPATH=python_path(tree), **environment)
+    environment = {'PYTHONPATH': python_path(tree), 'THOROUGH': '', **environment}  # else for ever
+    done = run(sys.executable, *words[1:], cwd=tree, **environment)
     assert done.returncode == 0, f'{command}\n{done.stdout}{done.stderr}'
     if target:
         (tree / target).write_text(done.stdout, encoding='utf-8')

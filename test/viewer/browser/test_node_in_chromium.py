@@ -168,5 +168,5 @@ def test_another_robot_takes_the_place_of_the_one_before(panda, client):
     assert panda.tab.get_by_text('panda_joint1').count() == 0
     differs, _ = panda.robot_pixels()
     row, column = panda.places()
-    assert differs[row, column].mean() > 0.7
+    assert differs[row, column].mean() > 0.5  # some origins of this robot lie beside its links
     assert panda.errors == []
