@@ -21,7 +21,8 @@ import numpy as np
 
 from ...kernels.jit import kernel
 from ...kernels.signatures import Array1
-from ...maths.rotations import Array, relative_log
+from ...maths.rotations import Array, from_axes, relative_log
+from ...maths.vectors import copy_to
 from ..governor.second_order import approach_speed
 
 
@@ -72,23 +73,15 @@ def carry(frame: Array1, twist: Array1, seconds: float) -> None:
 @kernel(entry='ik_tip_way_between')
 def way_between(start: Array1, end: Array1, way: Array1) -> None:
     """Write to `way` the twist (6,) of 1 s from `start` (12,) to `end`, in the root's axes."""
-    x, y, z = relative_log(start, end)
     for c in range(3):
         way[c] = end[9 + c] - start[9 + c]
-        way[3 + c] = start[3 * c] * x + start[3 * c + 1] * y + start[3 * c + 2] * z
+    way[3], way[4], way[5] = from_axes(start, relative_log(start, end))
 
 
 @kernel
 def norm3(v: Array, first: int) -> float:
     """Return the length of three components from `first` on."""
     return math.sqrt(v[first] ** 2 + v[first + 1] ** 2 + v[first + 2] ** 2)
-
-
-@kernel
-def copy_to(frame: Array, other: Array) -> None:
-    """Copy a frame: kernels can't assign to slices."""
-    for c in range(frame.size):
-        frame[c] = other[c]
 
 
 @kernel(entry='ik_tip_approach')
@@ -107,7 +100,7 @@ def approach(
     length, angle = norm3(twist, 0), norm3(twist, 3)
     left = max(length / limits[0], angle / limits[1])
     if left <= 1e-12:  # [s]: rounding
-        copy_to(frame, goal)
+        copy_to(goal, frame)
         for c in range(6):
             twist[c] = 0.0
         return 0.0
@@ -121,7 +114,7 @@ def approach(
     share = min(max(min(wanted, most), min(share - step, least)), share + step)
     if share * period >= left:
         share = left / period
-        copy_to(frame, goal)
+        copy_to(goal, frame)
     for c in range(6):
         twist[c] *= share / left
     if share * period < left:
