@@ -46,7 +46,7 @@ LOOKS: dict[str, tuple[str, str]] = {
 OTHER_LOOKS = [
     look for look in itertools.product(COLOURS, LINES) if look not in set(LOOKS.values())
 ]
-"""Those of other solvers."""
+"""Colours and lines for solvers of other packages."""
 
 SETTINGS = {
     'axes.grid': True,

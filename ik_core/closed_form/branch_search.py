@@ -18,8 +18,8 @@ NARROWED, SHARP = 2e-5, 1e-10
 """The best is found as exactly [rad], as a share of its distance to the start where that is less
 than one; and where its branch ends [rad]."""
 NEARER, SHRINKING = 0.1, 0.3
-"""Of eight values about a guess each pair is nearer to it by the first; where they shrink the
-range less than by the second, the next ones are spread evenly."""
+"""Eight values about a guess approach it pair by pair, by the factor NEARER. If they shrink the
+range less than by SHRINKING, the next eight are spread evenly."""
 TOUCHING = 1e-2
 """Branches no further apart [rad] where both end are one that turns back there."""
 COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4

@@ -38,8 +38,8 @@ from .records import (
 )
 
 COST, END, EDGES = 0, 1, 2
-"""Of a branch at a value: its squared distance to the start, how far it is from its end (below 0:
-beyond), and from the end of each subproblem;"""
+"""Columns of a branch at a value: its squared distance to the start, its distance from its end
+(below 0: beyond), and its distances from the ends of each subproblem."""
 STAND = EDGES + SIGNS
 """First column of a branch's joint values."""
 NUMBERS = STAND + MOST_JOINTS
@@ -131,7 +131,7 @@ def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
 
 @kernel
 def way_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """How far joints are apart, but for whole turns. one, two (NUMBERS,): branches in lanes."""
+    """Return the distance of branches one, two (NUMBERS,), in lanes, but for whole turns."""
     square = 0.0 * one[COST]
     for j in range(STAND, STAND + plan[JOINTS]):
         apart = _apart(one[j], two[j])

@@ -38,7 +38,7 @@ class Chain:
     point_only: bool
 
     def strategies(self) -> list[Strategy]:
-        """How it may be solved, best first."""
+        """Return the strategies that may solve the chain, best first."""
         tip = (self.last @ self.tool)[:3, 3]
         return _strategies(
             self.rows.tobytes(), self.slides.tobytes(), tip.tobytes() if self.point_only else b''

@@ -35,12 +35,12 @@ TRIALS = 6
 MOST_STRATEGIES = 3
 """Strategies that are kept where they need virtual joints."""
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
-"""How far undetermined joints may be from their start [rad], the nearest first: a whole turn."""
+"""Distances of undetermined joints from their start [rad] that are tried, over a whole turn."""
 DOUBTFUL = 4.0
 """A candidate whose least squares end within this many tolerances may be a solution: another
 weighting of position and orientation may end within one."""
 BETWEEN = tuple(k / 8 for k in range(1, 8))
-"""Where a path between two configurations is looked at."""
+"""Fractions of a path between two configurations at which it is checked."""
 GUESSED_MARGIN = 1.0
 """Errors [m, rad] from which the solutions for these are followed."""
 
@@ -527,8 +527,8 @@ class ClosedForm:
             return None
 
     def _finds_again(self, workspace: Workspace) -> tuple[int, int]:
-        """How many random configurations are among the solutions for the poses they lead to:
-        directly, and also where they are followed."""
+        """Count the random configurations that are among the solutions for their own poses:
+        directly, and also after refinement."""
         limits, packed = self._limits, self._packed
         rng, targets = np.random.default_rng(0), packed.targets.copy()
         span, joint = limits.sample_upper - limits.sample_lower, workspace.strategy.redundant

@@ -64,8 +64,11 @@ _HALF = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]])
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What may be solutions: `values` (k, 6) of the joints, and how far their angle 3 is from
-    being real, `imaginary` (k,). `is_regular`: whether the matrices were."""
+    """Candidates for solutions.
+
+    `values` (k, 6): of the joints. `imaginary` (k,): imaginary part of their angle 3.
+    `is_regular`: whether the matrices were regular.
+    """
 
     values: Array
     imaginary: Array
@@ -93,7 +96,7 @@ class Elimination:
         self._prepare()
 
     def _prepare(self) -> None:
-        """All that does not depend on the target."""
+        """Compute everything that does not depend on the target."""
         joints = [joint_matrices(r, s) for r, s in zip(self._rows, self._slides, strict=True)]
         back = [
             inverse_shift(joint) if slides else inverse_joint(joint)
@@ -498,8 +501,10 @@ class NoCut(Exception):
 
 
 class EliminationWorkspace(Workspace):
-    """As `Workspace`, by elimination. `is_sure`: whether what was found last is all there is: no
-    matrix was singular, and every candidate has become a solution of its own.
+    """A `Workspace` that solves by elimination.
+
+    `is_sure`: whether the last call found all solutions: no matrix was singular, and every
+    candidate has become a solution of its own.
 
     The cut of the loop that is used is the most accurate one in trials. Raises `NoCut` where there
     is none.
@@ -612,7 +617,7 @@ class EliminationWorkspace(Workspace):
         return good
 
     def _error(self, values: Array, cut: tuple[bool, int]) -> float:
-        """How far the nearest candidate is from six joint values that it should be."""
+        """Return the distance of the nearest candidate from six joint values that solve it."""
         six, _ = self._at(values[6])
         elimination = Elimination(six.rows, six.slides, cut)
         target = np.eye(4)

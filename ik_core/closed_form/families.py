@@ -120,7 +120,7 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """How a chain is solved.
+    """A way to solve a chain by subproblems.
 
     plan : the whole numbers of `records`, but for the joints' places in q
     rows : (elements, 6) axis and point of each as the formulas take them; `slides` (elements,)
@@ -310,8 +310,7 @@ class _Loop:
         self._within = 0  # and of the direction within them that its first joint does not move in
 
     def deviation(self) -> float:
-        """How far axes are from what the table wants; inf if it does not fit at all. The rows
-        become what it wants."""
+        """Move the axes to fit the table; return how far they moved, inf if they can't fit."""
         family, letters = self._family, self._letters
         if any(self.slides[letters[x]] for x in family.turning):
             return np.inf

@@ -35,8 +35,9 @@ def idealised_chains(chain: Chain) -> Iterator[Chain]:
 
 
 def _ideals(rows: Array, extent: float) -> Iterator[tuple[float, Array]]:
-    """What has three axes that meet and two that meet or are parallel; or three that are parallel
-    and two that meet. With how far an axis was moved, as a share of `extent`, or turned [rad]."""
+    """Yield chains with three axes that meet and two that meet or are parallel, or with three that
+    are parallel and two that meet, and how far an axis was moved for it, as a fraction of
+    `extent`, or turned [rad]."""
     n = len(rows)
     for first in range(n - 2):
         three = [first, first + 1, first + 2]

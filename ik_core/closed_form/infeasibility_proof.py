@@ -83,8 +83,8 @@ NARROWEST = 1e-4
 """[rad] Pieces that are not divided: the proof ends there."""
 
 FOLDED = 10.0
-"""Where two branches meet, a joint's spread [rad] is halved if it is this many times as wide as
-the piece."""
+"""A joint's spread [rad] at the meeting of two branches is halved if it is this many times as wide
+as the piece."""
 
 Turn = tuple[Affine, Affine]
 """Cosine and sine of an element, (1, N) each."""

@@ -124,8 +124,10 @@ def _room() -> Array:
 
 
 class _Plan(NamedTuple):
-    """What the kernel needs of a chain whose joints have no limits; `variables` (joints,) are
-    solved for, `others` are not."""
+    """Arrays of a chain for the kernel, without limits of joints.
+
+    `variables` (joints,) are solved for, `others` are not.
+    """
 
     whole: IntArray
     numbers: Array
@@ -140,10 +142,10 @@ _LOCK = Lock()
 
 
 def initial_guess_of(problem: IkProblem) -> InitialGuess | None:
-    """Where searches of a problem begin; None: at their starts.
+    """Return the initial guess of searches of a problem; None: they begin at their starts.
 
-    For one pose alone, and a chain of six or seven joints, or with one more, that has, or
-    nearly is one that has, formulas for regular poses.
+    There is one for a single pose of a chain of six or seven joints, or of one more, if the chain
+    has formulas for regular poses or nearly is a chain that has some.
     """
     if problem.levels or not _may_be_known(problem):
         return None
@@ -152,10 +154,10 @@ def initial_guess_of(problem: IkProblem) -> InitialGuess | None:
 
 
 def expected_initial_guess(problem: IkProblem) -> str | None:
-    """Where searches begin, in words, if not at a closed form of the whole chain; untried.
+    """Name the initial guess, if it is no closed form of the whole chain, without trying it.
 
-    At those of what the chain nearly is, or of a part of it. None: at nothing like that. Compiles
-    nothing.
+    It is a closed form of an idealised chain, or of a part of the chain. None: there is no such
+    guess. Compiles nothing.
     """
     if not _may_be_known(problem):
         return None
@@ -288,7 +290,7 @@ def _reach(chain: Chain) -> float:
 
 
 def _apart(ideal: Chain, chain: Chain) -> float:
-    """How far an ideal chain's goal is from the chain's own at random configurations [m, rad]."""
+    """Return the largest gap [m, rad] between the chains' goals at random configurations."""
     gaps = (_pose_at(ideal, x) - _pose_at(chain, x) for x in _configurations(chain))
     return float(max(np.linalg.norm(gap, axis=0).max() for gap in gaps))
 

@@ -153,7 +153,7 @@ HALF = 0.5 - 1e-9
 """Half a turn more, as where a wrist flips, and half a turn less are equally near: the former is
 taken, also where rounding is for the other."""
 BY_START = 0.0
-"""How far undetermined joints are from the start [rad]. NaN: it shows that they are."""
+"""Distance of undetermined joints from the start [rad]; NaN marks that they are undetermined."""
 POSES = 0
 """`spread` where each lane is another pose."""
 BRANCHES = SIGNS
@@ -208,7 +208,7 @@ def _carry_along(
 
 @inline_kernel
 def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
-    """How far the loop is open, where the goal's frame is [m, rad]."""
+    """Return the gap of the loop at the goal's frame [m, rad]."""
     zero = 0.0 * lanes[GOAL]
     x = numbers[TIP, 0] + zero, numbers[TIP, 3] + zero, numbers[TIP, 6] + zero
     y = numbers[TIP, 1] + zero, numbers[TIP, 4] + zero, numbers[TIP, 7] + zero
@@ -657,7 +657,7 @@ def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int
 
 @kernel
 def passes_of(plan: IntArray, spread: int) -> int:
-    """How many passes there are."""
+    """Return the number of passes."""
     return 1 << max(plan[USED_SIGNS] - spread, 0)
 
 
@@ -876,7 +876,7 @@ def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, bes
 
 @kernel
 def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
-    """How far the loop is open at START [m, rad]."""
+    """Return the gap of the loop at START [m, rad]."""
     for i in range(plan[JOINTS]):
         k = i + 1
         value = numbers[k, MULTIPLIER] * lanes[START + i] + numbers[k, OFFSET]

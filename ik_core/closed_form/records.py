@@ -112,11 +112,11 @@ VALUE = START + MOST_JOINTS
 """The redundancy parameter, as the joint stands."""
 SIGN_OF, GAP = VALUE + 1, VALUE + 1 + SIGNS
 LIMIT_VIOLATION = GAP + SIGNS
-"""How far the joints before each record are beyond their limits,"""
+"""First column of the distances of the joints before each record beyond their limits."""
 SQUARED_DISTANCE = LIMIT_VIOLATION + MOST_RECORDS + 1
 """Column of the squared distance to the start."""
 POINT = SQUARED_DISTANCE + MOST_RECORDS + 1
-"""Where each joint stands."""
+"""First column of the joint values."""
 BOUND = POINT + MOST_JOINTS
 """Squared distances to the start from which on solutions are of no use."""
 UNDETERMINED, SPARE = BOUND + 1, BOUND + 2
@@ -126,8 +126,9 @@ CAREFUL = BOUND + 3
 SHORT = BOUND + 4
 """Squared length of what has no direction."""
 KEPT, KEEPS = BOUND + 5, 13
-"""What a record keeps for its second sign: mean and half difference of two angles, a, w; a TURN
-its angle up to AROUND. And for the plan's last sign: the object as seen from behind SHARED."""
+"""Columns that a record keeps for its second sign: mean and half difference of two angles, a, w;
+a TURN its angle up to AROUND. And for the plan's last sign: the object as seen from behind
+SHARED."""
 RESULTS = KEPT + MOST_RECORDS * KEEPS
 ERROR, DISTANCE, LIMIT_MARGIN, GAPS = (
     MOST_JOINTS,

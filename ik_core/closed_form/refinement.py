@@ -128,10 +128,10 @@ def appraise(
     normal: Array2,
     vectors: Array2,
 ) -> None:
-    """How good solutions x (k, n) of one goal are: its errors (k, 2) [m, rad], and shares (k,).
+    """Write the errors (k, 2) [m, rad] and shares (k,) of solutions x (k, n) of one goal.
 
-    A share is a bound: the least singular value of the Jacobian is no smaller a share of the
-    largest. 0 where that is about the root of rounding. The rest as in `follow`.
+    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest; 0
+    where that is about the root of rounding. The rest as in `follow`.
     """
     n, point = x.shape[1], vectors[0]
     for i in range(x.shape[0]):

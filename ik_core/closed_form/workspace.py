@@ -25,7 +25,7 @@ CACHE_LINE = 64
 FOLLOWED = 10.0
 """Candidates within this many tolerances of the goal are refined."""
 FAR_FOLLOWED = 100.0
-"""As FOLLOWED, where all candidates that may end within the tolerances are needed, and for chains
+"""FOLLOWED of callers that need all candidates that may end within the tolerances, and of chains
 with virtual joints, which magnify what the others miss."""
 CLEARLY = 1e-5
 """Candidates with a larger error [m, rad] are no solutions, if others are; with virtual joints,

@@ -279,7 +279,7 @@ def _growing(slabs: list[Array]) -> list[float]:
 
 @kernel(entry='ik_winding_number')
 def winding_number(triangles: Array3, x: float, y: float, z: float) -> float:
-    """How often triangles (T, 3, 3) enclose the point (x, y, z) [VanOosteromStrackee1983] Eq. 8.
+    """Return how often triangles (T, 3, 3) enclose a point [VanOosteromStrackee1983] Eq. 8.
 
     The number is 1 inside a closed surface, 0 outside, and -1 inside one with inward triangles.
     """

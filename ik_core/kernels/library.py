@@ -80,7 +80,7 @@ class Library:
 
     FASTCALL = 0x80
     kept: ClassVar[list[Any]] = []
-    """What builtins point at, for ever."""
+    """Structures that builtins point at; the process keeps them until it ends."""
 
     def __init__(self, code: ctypes.CDLL) -> None:
         texts = (ctypes.c_char.in_dll(code, f'ik_entries_{part}') for part in range(PARTS))

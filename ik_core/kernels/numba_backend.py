@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How numba compiles kernels: when the library was built, those of users, ours without a library.
+"""Compiles kernels by numba: all when the library is built, users' own, ours without a library.
 
 numba keeps what it compiled in `~/.cache/ik_core`, in a folder that only its owner can write to,
 one for each state of this package's sources. A kernel of a user's is found there by a hash of its

@@ -79,7 +79,7 @@ class _MaskModel(models.PrimitiveModel):
 
 
 def _count(*kinds: Any) -> int:
-    """How many lanes operands have, 0 where none has several, or they are no numbers."""
+    """Return the number of lanes of operands; 0 if none has several, or one is no number."""
     known = all(isinstance(kind, (Lanes, *NUMBERS)) for kind in kinds)
     return max((kind.count for kind in kinds if isinstance(kind, Lanes)), default=0) * known
 
@@ -283,5 +283,5 @@ def _seen(
 
 
 def natural_count() -> int:
-    """How many lanes are worth it here: what registers hold, or two of those of 128 bits."""
+    """Return the number of lanes for this processor: one register, or two of 128 bits."""
     return 8 if llvmlite.binding.get_host_cpu_features().get('avx512f') else 4

@@ -88,7 +88,7 @@ class Layout:
         return places, place
 
     def plan(self, width: int, sizes: dict[str, int], given: frozenset[str]) -> Plan:
-        """How a record of these sizes looks, without the arrays that are given."""
+        """Return the offsets of a record of these sizes, without the arrays that are given."""
         key = width, given, *sizes.items()
         if key not in self._plans:
             self._plans[key] = self._make_plan(width, sizes, given)

@@ -61,7 +61,7 @@ class JointLimits:
         return result
 
     def violation(self, x: Array) -> Array:
-        """How far each variable is outside [rad or m]: negative below, positive above."""
+        """Return the violation of each variable [rad or m]: negative below, positive above."""
         return x - self.project(x)
 
     def active(self, x: Array, direction: Array) -> NDArray[np.bool_]:

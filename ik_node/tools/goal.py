@@ -84,12 +84,12 @@ class Status:
 
     @property
     def goals_taken(self) -> int:
-        """How many goals the node has taken; all else is about the last of them."""
+        """Number of goals that the node has taken; all else is about the last of them."""
         return int(self.values.get('goals_taken', '0'))
 
     @property
     def refused(self) -> int:
-        """How many messages the node has refused."""
+        """Number of messages that the node has refused."""
         return int(self.values.get('refused', '0'))
 
     @property

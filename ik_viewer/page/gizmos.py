@@ -107,7 +107,7 @@ class Gizmo:
 
     @property
     def pose(self) -> Array:
-        """Where it stands (4, 4), in the root link's frame."""
+        """Pose (4, 4) of the gizmo in the root link's frame."""
         pose = np.eye(4)
         pose[:3, :3] = matrix_from_quaternion(np.roll(self._node.wxyz, -1))
         pose[:3, 3] = self._node.position

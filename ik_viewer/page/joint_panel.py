@@ -220,7 +220,7 @@ def row(name: str, value: float, low: float, high: float, unit: str) -> str:
 
 
 def _bar(value: float, low: float, high: float) -> str:
-    """Where a value is between its limits; nothing where there are none."""
+    """Return a bar that shows a value between its limits, or the words that it has none."""
     if not (np.isfinite([low, high]).all() and low < high):
         return '<span style="width:38%;color:#9ca3af;text-align:center">no limits</span>'
     share = min(max((value - low) / (high - low), 0.0), 1.0)

@@ -147,7 +147,7 @@ class Stage:
 
 
 def tip_poses(robot: Robot, moment: Moment) -> list[Array]:
-    """Where the tool centre points (4, 4) of all tips are, in the root link's frame."""
+    """Return the poses (4, 4) of all tool centre points in the root link's frame."""
     frames = robot.frames(moment.q)
     return [robot.link_transform(frames, tip.link) @ tip.tool for tip in moment.tips]
 

@@ -28,8 +28,8 @@ LARGEST = 1e4
 class TypedGoal:
     """The goal of the chosen tip as six numbers, or the tip's pose where it has none.
 
-    What is typed becomes the goal, of the tip whose numbers were displayed, once no key has been
-    pressed for TYPING. Numbers that were not changed keep all their digits.
+    The typed numbers become the goal of the tip whose numbers were displayed, once no key has
+    been pressed for TYPING. Numbers that were not changed keep all their digits.
     """
 
     def __init__(self, stage: Stage, moment: Moment) -> None:

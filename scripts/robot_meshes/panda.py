@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from solids import GAP, Solid, elbow, lathe, placed, ring, shell
 
-RADIUS = 55.0
-"""Of the links up to the elbow, and of their joints."""
+RADIUS = 55.0  # [mm] of the links up to the elbow, and of their joints
 
 
 def links() -> dict[str, dict[str, list[Solid]]]:

@@ -38,10 +38,11 @@ def commands(recipe):
 
 
 def enter(tree, command, **environment):
-    """What a command of a recipe prints, or writes into the file that `>` names."""
+    """Run a command of a recipe; return its output, which also goes into the file behind `>`."""
     line, _, target = command.partition(' > ')
     words = shlex.split(line, comments=True)
-    environment = {'PYTHONPATH': python_path(tree), 'THOROUGH': '', **environment}  # else for ever
+    # Without thorough tests, of which the caller is one: it would run itself again and again.
+    environment = {'PYTHONPATH': python_path(tree), 'THOROUGH': '', **environment}
     done = run(sys.executable, *words[1:], cwd=tree, **environment)
     assert done.returncode == 0, f'{command}\n{done.stdout}{done.stderr}'
     if target:

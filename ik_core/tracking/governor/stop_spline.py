@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stop from the last tick on: where it ends, and its curve as splines.
 
-What a governor commands are positions at the ticks. The curve of the joints through time is the
-quadratic spline of these positions: halfway between two ticks it is halfway between their
+A governor commands positions at the ticks. The curve of the joints through time is the quadratic
+spline of these positions: halfway between two ticks it is halfway between their
 positions, with the mean velocity between them,
 
     x(k - 1/2) = (q(k-1) + q(k)) / 2,    v(k - 1/2) = (q(k) - q(k-1)) / T
