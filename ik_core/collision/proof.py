@@ -88,23 +88,25 @@ path_lanes, path_numbers = PATH.vector_view(WIDTH), PATH.scalar_view(WIDTH)
 
 @kernel
 def _place(model: Record, path: Record, x: Array) -> None:
-    """Write a path's axes, origins and second link's frame, all in the first link's frame."""
+    """Write a path's axes, origins and second link's frame, all in the first link's frame.
+
+    Not by `place_bodies`: the first part of a path leads from child to parent, and only the joints
+    between the links are placed.
+    """
     frame = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     tree, geometry = model.tree, model.geometry
     for k in range(path.body.shape[0]):
         body = path.body[k]
-        value = geometry[body, MULTIPLIER] * x[path.variable[k]] + geometry[body, OFFSET]
-        first, second = value, value
-        if tree[body, KIND] != PRISMATIC:
-            first, second = math.cos(value), math.sin(value)
+        angle = geometry[body, MULTIPLIER] * x[path.variable[k]] + geometry[body, OFFSET]
+        cosine, sine = math.cos(angle), math.sin(angle)
         own = frame_at(geometry, body)
         if path.up[k] == 1:
             _set_axis(path, k, frame)
-            frame = compose(frame, _inverse(moved_frame(tree, body, own, first, second)))
+            frame = compose(frame, _inverse(moved_frame(tree, body, own, angle, cosine, sine)))
         else:
             frame = compose(frame, own)
             _set_axis(path, k, frame)
-            frame = moved_frame(tree, body, frame, first, second)
+            frame = moved_frame(tree, body, frame, angle, cosine, sine)
     for c in range(12):
         path.frame[c] = frame[c]
 
