@@ -196,7 +196,7 @@ def _by_searches(
 
 def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
     """Move the solutions that are not free to `colliding`."""
-    free = problem.avoidance.are_free(found.q)
+    free = problem.avoidance.which_may_answer(found.q)
     return replace(
         found,
         q=found.q[free],

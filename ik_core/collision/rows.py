@@ -46,7 +46,7 @@ def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolAr
 
 
 @kernel
-def is_free(model_address: int, state_address: int, q: Array) -> bool:
+def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
     """Return whether all pairs are farther apart than their margins at q (n,)."""
     state = state_numbers(state_address)
     for j in range(q.shape[0]):

@@ -174,7 +174,7 @@ class SecondarySearch(Search):
                 break
             before = self.x
             descent.iterate()
-            if self.problem.avoids and not self.problem.avoidance.is_free(self.q):
+            if self.problem.avoids and not self.problem.avoidance.may_answer(self.q):
                 self._stopped = before
                 break
         if self._stopped is not None or self._ongoing(reached) is None:

@@ -196,7 +196,7 @@ class Search(ABC):
         status = problem.explained(STATUSES.get(code, status), position, orientation)
         q = self.q0.copy()
         q[problem.variables] = x
-        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.is_free(q):
+        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.may_answer(q):
             status = IkStatus.COLLISION
         return IkResult(
             q,
