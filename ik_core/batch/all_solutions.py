@@ -168,7 +168,7 @@ def _by_searches(
 ) -> Solutions:
     """Find the solutions by at most `limit` searches."""
     own = _checked_problem(problem)
-    start = own.load(q0)
+    start = own.evaluator.load(q0)
     found = _Found(own, start)
     many = ManySolves(own, solver, threads)
     first = solver.solve(own, start)
@@ -376,7 +376,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     problem.check_without_constraints()
     own = problem.without_avoid()
     own.levels = ()
-    own.load()
+    own.evaluator.load()
     n, ranks = len(own.variables), [own.packed.rows]
     if ranks[0] >= n:
         starts, _ = scattered_starts(own, own.default_configuration, 0, 3, 0)

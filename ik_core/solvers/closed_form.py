@@ -133,7 +133,7 @@ class ClosedFormSolver(Solver):
         if form is None or not workspace.is_plain:
             return None
         started = self.clock()
-        start, errors = problem.load_numbers(q0), np.empty((2, 1))
+        start, errors = problem.evaluator.load_numbers(q0), np.empty((2, 1))
         if (
             workspace.check_start(start, errors)[0] != RUNNING
         ):  # it reaches the goal, or is not finite
