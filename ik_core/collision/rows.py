@@ -27,8 +27,8 @@ from .records import (
 )
 
 # [m] the largest gap between the bounds of a distance: on a surface of radius r it leaves an error
-# of sqrt(TOLERANCE / r) in the normal
-TOLERANCE = 1e-16
+# of sqrt(GAP_TOLERANCE / r) in the normal
+GAP_TOLERANCE = 1e-16
 
 
 @kernel(entry='ik_collision_free_rows')
@@ -91,7 +91,7 @@ def _apart(
         return height, height
     frame = _relative(state.frames, model.body[i], model.body[j], lane)
     _set_direction(model, state, i, j, frame)
-    return between(model, corners, state, lanes, i, j, frame, margin, margin, TOLERANCE)
+    return between(model, corners, state, lanes, i, j, frame, margin, margin, GAP_TOLERANCE)
 
 
 @inline_kernel
@@ -248,7 +248,7 @@ def _distance(
     frame = _relative(state.frames, model.body[i], model.body[j], 0)
     _set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
-    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
+    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, GAP_TOLERANCE)
     if upper <= -thick:  # the cores touch: `between` has no depth
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:
