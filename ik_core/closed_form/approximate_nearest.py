@@ -26,20 +26,17 @@ from .kernel import EXACT
 from .refinement import follow
 from .workspace import Workspace
 
-SAMPLES = 180
-"""Values of the ideal chain's joint that is held."""
-WIDER = 0.15
-"""Solutions of the ideal chain may be outside the limits by this much [rad]."""
+SAMPLES = 180  # Values of the idealised chain's redundancy parameter
+WIDER = 0.15  # Solutions of the idealised chain may violate limits by this much [rad]
+# Solutions closer than SAME [rad] in every joint count as one; at most MOST are refined.
 SAME, MOST = 0.2, 40
-"""Solutions closer than this in every joint [rad] count as one; and the most that are refined."""
+# Solutions further from the start than the best one by more than this [rad] are skipped.
 BEHIND = 0.5
-"""Solutions that are further from the start than the best by more [rad] are skipped."""
-STEPS, LONGEST = 30, 0.2
-"""Along the self-motion, and the longest of them [rad]."""
+STEPS, LONGEST = 30, 0.2  # Number of steps along the self-motion, and the longest of them [rad]
 SHORTEST, SHRINKING = 1e-7, 0.3
+# Least curvature of half the squared distance along the self-motion; it is 1.0 where the
+# self-motion is straight.
 LEAST_BEND = 0.02
-"""Least curvature of half the squared distance along the self-motion; 1.0 where that is straight.
-"""
 
 
 class ApproximateNearest:

@@ -22,8 +22,8 @@ from .kernel import BY_START, solve_poses
 from .records import SLOTS
 from .workspace import Workspace, memory
 
+# Poses between two returns to the interpreter: few, so that Ctrl-C soon ends a batch.
 CHUNK = 512 if COMPILED else 8
-"""Poses between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
 
 
 @dataclass(frozen=True, eq=False)

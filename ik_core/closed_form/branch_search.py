@@ -14,21 +14,19 @@ from .kernel import BRANCHES, SNAP
 from .records import DISTANCE, JOINTS, LIMIT_MARGIN, NONE, WIDTH, result_at
 
 ROUNDS = 12
+# Accuracy of the best value: NARROWED [rad], times its distance to the start if that is below one.
+# Accuracy of the end of a branch: SHARP [rad].
 NARROWED, SHARP = 2e-5, 1e-10
-"""The best is found as exactly [rad], as a share of its distance to the start where that is less
-than one; and where its branch ends [rad]."""
+# Eight values surround a guess in pairs, each pair nearer by the factor NEARER. If they leave more
+# than SHRINKING of the range, the next eight are spread evenly.
 NEARER, SHRINKING = 0.1, 0.3
-"""Eight values about a guess approach it pair by pair, by the factor NEARER. If they shrink the
-range less than by SHRINKING, the next eight are spread evenly."""
+# Two branches whose ends are no further apart [rad] are one branch that turns back there.
 TOUCHING = 1e-2
-"""Branches no further apart [rad] where both end are one that turns back there."""
+# Rows of a trial behind its values: costs, margins, the picked values or parts, and from BRACKET
+# on the bracket.
 COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4
-"""Rows of a trial, behind its values: what was found; which values or parts it is about; from the
-last one on the bracket:"""
-LOW, HERE, HIGH = 0, 1, 2
-"""Rows of a bracket: three values, of which the middle one is the best."""
-AT, SLOT = 2, 3
-"""Columns behind COST and END: the value, and the slot of the best."""
+LOW, HERE, HIGH = 0, 1, 2  # Rows of a bracket: three values, of which the middle one is the best
+AT, SLOT = 2, 3  # Columns behind COST and END: the value, and the branch number of the best
 TRIAL = BRACKET + 3
 
 

@@ -37,26 +37,23 @@ from .records import (
     result_at,
 )
 
+# Columns of a branch at a value: its squared distance to the start, its distance from its end
+# (negative beyond the end), and its distances from the ends of each subproblem.
 COST, END, EDGES = 0, 1, 2
-"""Columns of a branch at a value: its squared distance to the start, its distance from its end
-(below 0: beyond), and its distances from the ends of each subproblem."""
-STAND = EDGES + SIGNS
-"""First column of a branch's joint values."""
+STAND = EDGES + SIGNS  # First column of a branch's joint values
 NUMBERS = STAND + MOST_JOINTS
+# The radius of the tube, as a fraction of the path. One of a hundred paths of the Panda leaves it.
 BENT = 0.2
-"""The radius of the tube, as a share of the way: of a hundred paths one leaves it (Panda);"""
-FOLDED = 0.5
-"""Marks a value beyond the reach, before which the path turns back."""
+FOLDED = 0.5  # The radius if a value lies beyond the reach: the path turns back before it
+# Gaps deviate from an even change by at most this fraction of the path and of their own change.
 HOPE = 0.25
-"""A gap is within this share of the way, and of its own change, of an even change."""
+# A joint that turns further than this [rad] near a singularity may do so in either direction.
 WILD = 2.0
-"""A joint that turns so far [rad] near a singularity may do so either way."""
 HALF_TURN = 0.5 * TURN
 FAR = 1e9
 TINY = 1e-12
 
-Clip = tuple[Number, Number]
-"""An interval of shares of the way."""
+Clip = tuple[Number, Number]  # An interval of fractions of the path
 
 _in_lanes = in_lanes[WIDTH]
 

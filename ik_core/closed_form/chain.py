@@ -18,8 +18,7 @@ from ..tasks.goals import GoalTask
 from ..tasks.packing import PackedGoals
 from .families import Strategy, strategies
 
-FULL_RANK = 1e-6
-"""Smallest singular value of a Jacobian without freedom, as a share of the largest."""
+FULL_RANK = 1e-6  # Least singular value, relative to the largest, of a Jacobian with full rank
 
 
 @dataclass(frozen=True, eq=False)

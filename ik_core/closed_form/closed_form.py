@@ -30,19 +30,17 @@ from .records import MARGIN, MISSES, SETTINGS, SLOTS
 from .refinement import appraise, follow
 from .workspace import FAR_FOLLOWED, FOLLOWED, NEARLY_FOLLOWED, Workspace
 
+# Random configurations that a strategy has to find again: all of them if it is exact, else most.
 TRIALS = 6
-"""Random configurations that a strategy has to find again, or most where it is not exact."""
-MOST_STRATEGIES = 3
-"""Strategies that are kept where they need virtual joints."""
+MOST_STRATEGIES = 3  # Maximum number of strategies that are kept if they need virtual joints
+# Distances of undetermined joints from their start [rad] that are tried, over a whole turn.
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
-"""Distances of undetermined joints from their start [rad] that are tried, over a whole turn."""
+# A candidate whose least squares end within this many tolerances may be a solution: other weights
+# of position and orientation may bring it within one tolerance.
 DOUBTFUL = 4.0
-"""A candidate whose least squares end within this many tolerances may be a solution: another
-weighting of position and orientation may end within one."""
+# Fractions of a path between two configurations at which the path is checked.
 BETWEEN = tuple(k / 8 for k in range(1, 8))
-"""Fractions of a path between two configurations at which it is checked."""
-GUESSED_MARGIN = 1.0
-"""Errors [m, rad] from which the solutions for these are followed."""
+GUESSED_MARGIN = 1.0  # Largest error [m, rad] from which solutions for guessed values are refined
 
 
 class ClosedForm:

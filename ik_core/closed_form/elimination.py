@@ -41,25 +41,22 @@ from .kernel import BY_START, SAME, check_candidates
 from .records import MOST_FOUND
 from .workspace import Workspace
 
+# Ways to cut the loop: whether it is read backwards, and how many of its joints are behind E. The
+# first joint that is read after E is the first, second or third of the cut.
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
-"""Ways to cut the loop: whether it is read backwards, and how many of its joints stand behind E.
-The first joint that is read after E is the first, second or third of the cut."""
+# Imaginary parts of angles [rad] up to this may be rounding, or come from nearly double solutions.
 REAL = 0.05
-"""Imaginary parts of angles [rad] that may be rounding, or nearly a double solution."""
-SINGULAR = 1e-11
-"""Matrices of smaller reciprocal condition have no eigenvalues worth the name."""
+SINGULAR = 1e-11  # The eigenvalues of matrices with a smaller reciprocal condition are useless
+# Solutions whose eigenvalues are angles no further apart than this [rad] share one angle, or are
+# double.
 TOGETHER = 1e-5
-"""Angles [rad] of eigenvalues no further apart are solutions that share one, or a double one."""
-NULL = 1e-6
-"""Singular values of zero, as a share of the largest."""
-MIXED = 0.6180339887
-"""Weight of x5 beside x4: tells solutions apart that share one of the two."""
-HOPELESS = 1e-16
-"""Such matrices are not inverted."""
+NULL = 1e-6  # Singular values below this, relative to the largest, count as zero
+MIXED = 0.6180339887  # Weight of x5 relative to x4: separates solutions that share one of the two
+HOPELESS = 1e-16  # Matrices with a smaller reciprocal condition are not inverted
+# Angles [rad] by which joints 3, 4 and 5 are turned, so that tan(q/2) is finite at right angles.
 TURNED = 0.3, 1.1, -0.7
-"""Angles [rad] that joints 3, 4, 5 are turned by, so that tan(q/2) is finite at right angles."""
+# (1, cos q, sin q) (1 + x^2): their coefficients of 1, x, x^2.
 _HALF = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]])
-"""1, cos q, sin q times 1 + x^2: their coefficients of 1, x, x^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,17 +266,16 @@ def _ratio(above: Array, below: Array) -> tuple[float, float]:
 
 # --- a point on a line, moved --------------------------------------------------------------------
 
+# A point p on a line of direction l has fifteen numbers,
+#
+#     1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
+#
+# Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with
+# coefficients of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine and
+# sine of its angle, or quadratic in its shift, and a chain of joints is a product of such matrices.
+# Turning about the line itself changes none of the numbers. These are the fourteen equations of
+# [Raghavan1993], without their Denavit-Hartenberg parameters.
 NUMBERS = 15
-"""A point p on a line of direction l has fifteen numbers,
-
-    1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
-
-Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with coefficients
-of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine and sine of its
-angle, or quadratic in its shift, and a chain of joints is a product of such matrices. Turning
-about the line itself changes none of the numbers. These are the fourteen equations of
-[Raghavan1993], without their Denavit-Hartenberg parameters.
-"""
 _POINT, _SQUARE, _LINE, _ALONG = slice(1, 4), 4, slice(5, 8), 8
 _MOMENT, _LAST = slice(9, 12), slice(12, 15)
 
@@ -351,11 +347,9 @@ def _cross_matrix(v: Array) -> Array:
 # --- Newton's method -----------------------------------------------------------------------------
 
 NEWTON_STEPS = 6
-EXACT_ENOUGH = 1e-13
-"""Errors [m, rad] that are not made smaller."""
+EXACT_ENOUGH = 1e-13  # Errors [m, rad] below this are not reduced further
 TINY = 1e-300
-FARTHEST = 0.3
-"""No joint goes farther in a step [rad, m]."""
+FARTHEST = 0.3  # Largest move of a joint in a step [rad, m]
 
 
 class Six:
@@ -475,25 +469,22 @@ def _solved(matrices: Array, sides: Array) -> Array:
 
 # --- ready for use -------------------------------------------------------------------------------
 
-TRIALS = 4
-"""Random configurations that a cut of the loop is tried with."""
-LEAST_ACCURATE = 1e-4
-"""A cut that misses these by more [rad, m], the median of them, is none."""
-SOLVED = 1e-10
-"""Errors [m, rad] of a candidate that has become a solution."""
+TRIALS = 4  # Random configurations on which a cut of the loop is tried
+LEAST_ACCURATE = 1e-4  # A cut whose median error at these exceeds this [rad, m] is not used
+SOLVED = 1e-10  # A candidate with a smaller error [m, rad] is a solution
+# Solutions whose Jacobian has a singular value below this, relative to the largest, may be some of
+# infinitely many.
 SINGULAR_SHARE = 1e-6
-"""Solutions with a smaller singular value of the Jacobian, as a share of the largest, may be some
-of infinitely many."""
+# If an imaginary part [rad] is below this, a candidate should have become a solution.
 DOUBTFUL = 1e-4
-"""Imaginary part of an angle [rad] below which a candidate should have become one."""
+# Small motions (4, 4) in directions that are special to no arm. They lead from singular matrices
+# to regular ones, at which there still are solutions near those wanted.
 NUDGES = [
     motion_of(np.array([0.48, -0.6, 0.64, *point]), angle, False)
     for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
 ]
-"""Small motions (4, 4) in directions that are special to no arm: from where matrices are singular
-to where they are not, and solutions are still beside those looked for."""
+# A candidate that moves further [rad, m] while it is refined may have become another solution.
 MOVED = 1e-2
-"""A candidate that moves farther [rad, m] while it becomes one, may have become another one."""
 
 
 class NoCut(Exception):

@@ -34,18 +34,17 @@ from . import records
 from .kernel import EXACT
 from .records import BEGINS, HEADER, NORMALS, RECORD, TARGET
 
+# Axes that miss each other by less [m], or lean by less [rad], may be treated as if they met or
+# were parallel.
 NEARLY = 5e-3
-"""Axes that miss each other by this [m], or lean by this [rad], may be treated as if not."""
-ROUNDING = 1e-15
-"""Sine of the angle up to which axes that were made parallel are so."""
-ASIDE = 0.02
-"""Sine of the angle from which on neighbouring axes that meet are not parallel."""
+ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
+ASIDE = 0.02  # Neighbouring axes that meet at an angle of at least this sine are not parallel
+# [m] Axes whose distance times the sine of their angle exceeds this neither meet nor are parallel.
 SQUARED_DISTANCE = 1e-5
-"""Axes neither meet nor are parallel from this distance on, times the sine between them [m]."""
+# Order in which the joints of a 7R chain are tried as the redundancy parameter.
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
-"""Order in which joints of seven are tried as the redundancy parameter."""
+# Directions and points [m] that are special to no robot.
 GENERIC = np.random.default_rng(6).normal(size=(12, 3))
-"""Directions and points [m] that are special to no robot."""
 WHOLE = 'ABCDEF'
 
 
@@ -74,6 +73,8 @@ _PLANAR_ARM = """
     CIRCLE  AB   point C  A:C  C
     TURN    C    axis D   C:D  D
 """
+# Families of closed forms. Those with an equation of degree four come last, except for the last
+# two families.
 FAMILIES = (
     Family(
         """
@@ -109,9 +110,6 @@ FAMILIES = (
         turning=WHOLE, parallel='ABC', apart='DE',
     ),
 )  # fmt: skip
-"""Families of closed forms; those without an equation of degree four come first, but for the last
-two.
-"""
 _KINDS = {
     'TURN': records.TURN, 'PLANE': records.PLANE, 'SPHERE': records.SPHERE, 'CONE': records.CONE,
     'CIRCLE': records.SPHERE, 'PLACE': records.PLACE, 'LEVEL': records.LEVEL,

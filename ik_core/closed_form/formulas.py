@@ -26,30 +26,25 @@ from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import Number, bits, least, most, root, select
 from ..maths.vectors import Vector, cross, dot, times
 
+# Squared lengths [m^2] below which a vector has no direction. FINE: whatever its angle, the loop
+# closes to the nanometre of an exact solution. COARSE: rounding may have caused its direction.
 FINE, COARSE = 6e-20, 1e-14
-"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
-to the nanometre of an exact solution; and below which rounding may have given it one."""
+# Gaps of points below this fraction of `short`, times their terms, are set to zero, as for
+# stretched arms: this moves a point by no more than rounding, while the angle would be wrong by
+# the root of it.
 ROUNDING = 0.2
-"""Gaps of points below this fraction of `short` and their terms are zero, as for stretched arms:
-that moves a point by no more than rounding, while the angle would be off by its root."""
-SMALLEST = 1e-200
-"""Divisors are at least this."""
-FLAT = 1e-13
-"""Coefficients of a polynomial below this share of the largest are zero."""
-ZERO = 1e-14
-"""A polynomial is zero if it is below this share of the terms that it is the sum of."""
+SMALLEST = 1e-200  # Smallest absolute value of a divisor
+FLAT = 1e-13  # Coefficients of a polynomial below this, relative to the largest, are zero
+ZERO = 1e-14  # A polynomial is zero if it is below this fraction of the sum of its terms
 ROUNDS, SETTLED = 60, 1e-16
-POLISHES, LONGEST = 3, 0.1
-"""Newton's steps for a zero, and the longest of them [rad]."""
+POLISHES, LONGEST = 3, 0.1  # Number of Newton steps for a root, and the longest of them [rad]
 
-Angle = tuple[Number, Number]
-"""(cosine, sine)."""
+Angle = tuple[Number, Number]  # (cosine, sine)
+# x0 + x1 cos q + x2 sin q; for a prismatic joint x0 + x1 d + x2 d^2.
 Affine = tuple[Number, Number, Number]
-"""x0 + x1 cos q + x2 sin q; for a prismatic joint x0 + x1 d + x2 d^2."""
+# x0 + x1 cos q + x2 sin q + x3 cos 2q + x4 sin 2q.
 Trigonometric = tuple[Number, Number, Number, Number, Number]
-"""x0 + x1 cos q + x2 sin q + x3 cos 2q + x4 sin 2q."""
-Line = tuple[Number, Number, Number, Number]
-"""x, y, d and gap of `line`."""
+Line = tuple[Number, Number, Number, Number]  # x, y, d and gap of `line`
 
 
 @inline_kernel

@@ -69,25 +69,19 @@ from .records import (
     UPPER,
 )
 
+# Unknowns of the forms: the redundancy parameter, and the rotation and translation of the goal.
 SYMBOLS = 7
-"""Unknowns of the forms: the redundancy parameter, and the goal's turn and shift."""
-SPARE = 1e-8
-"""[m, rad] More than rounding, and than an exact form deviates from its chain."""
-TINY = 1e-12
-"""Squared lengths and gaps [m^2] below this may be rounding."""
-PIECES = 32
-"""Pieces to begin with."""
-MOST = 8000
-"""Most pieces of branches that are judged: about a second."""
-NARROWEST = 1e-4
-"""[rad] Pieces that are not divided: the proof ends there."""
+SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
+TINY = 1e-12  # Squared lengths and gaps [m^2] below this may be rounding
+PIECES = 32  # Initial number of pieces
+MOST = 8000  # Maximum number of pieces of branches: they take about a second
+NARROWEST = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
 
+# If a joint's spread [rad] where two branches meet is more than this many times the width of the
+# piece, the spread is halved instead of the piece.
 FOLDED = 10.0
-"""A joint's spread [rad] at the meeting of two branches is halved if it is this many times as wide
-as the piece."""
 
-Turn = tuple[Affine, Affine]
-"""Cosine and sine of an element, (1, N) each."""
+Turn = tuple[Affine, Affine]  # Cosine and sine of an element, (1, N) each
 
 
 class Piece(NamedTuple):

@@ -53,30 +53,25 @@ from .records import (
 )
 from .workspace import FOLLOWED, arrays_of
 
+# For chains with a redundancy parameter or another joint that keeps its value, attempt 0 begins at
+# q0 itself if q0 misses the target by less than this [m, rad]: with one joint fixed, the others
+# have to move further than all together.
 NEAR = 1.0
-"""Starts that miss their target by less [m, rad] stay, where one of seven joints would be held.
-
-To hold one moves the others further than all together have to: for starts up to 0.1 rad off 1.4
-(panda) and 1.1 times as far in the median, 35 times in one of a hundred; for errors above this,
-1.1 and 1.05 times, 4 times in one of a hundred.
-"""
+# The same for six joints. A search from there takes no longer, and near a singularity it finds a
+# configuration nearby within the tolerances, while exact solutions may be half a turn away.
 CLOSE = 0.3
-"""Starts that miss their target by less [m, rad] stay with six joints: a search from there takes
-no longer, and near a singularity it ends at what is within the tolerances close by, where exact
-solutions may be half a turn away.
-"""
+# Least and largest number of joints that are solved for. Longer chains may have up to OTHERS_MOST
+# joints more, which keep their start values: with one (a rail, a torso lift) most random goals
+# have a solution; with two (Talos' waist) only a third have.
 LEAST, MOST, OTHERS_MOST = 6, 7, 1
-"""Joints that are solved for at once; of longer chains so many others stay at their starts.
-
-With one (a rail, a torso that is lifted) there is a solution for most random goals and starts, and
-solves take less time; with two (Talos' waist) for a third of them, which saves nothing.
-"""
+# Random configurations on which a strategy is tried, and how many of them it has to find again.
 TRIALS, ENOUGH = 8, 6
-"""Random configurations that a strategy is tried on, and how many it has to find again."""
+# Offset of the start of a trial, accuracy with which its configuration is found again, and largest
+# joint value of these configurations [rad].
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
-"""Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
+# Largest error of an idealised chain [m, rad], so that its solutions miss the target by less than
+# CLOSE.
 SQUARED_DISTANCE = 0.1
-"""Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
 PLANS_KEPT = 64
 
 
@@ -136,8 +131,8 @@ class _Plan(NamedTuple):
     redundant: int
 
 
+# Cached plans, by all data on which they depend; the oldest is dropped first.
 _PLANS: dict[bytes, _Plan | None] = {}
-"""Cached plans by everything that they depend on; the oldest is dropped first."""
 _LOCK = Lock()
 
 

@@ -135,31 +135,26 @@ from .records import (
     result_at,
 )
 
-EXACT = 1e-9
-"""Errors [m, rad] of a solution."""
-SAME = 1e-4
-"""Solutions no further apart in any joint are the same [rad or m]."""
+EXACT = 1e-9  # Largest error [m, rad] of a solution
+SAME = 1e-4  # Solutions that differ by no more in any joint are the same [rad or m]
+# A joint that violates a limit by no more is moved onto it [rad or m]; EXACT allows for this.
 SNAP = 1e-9
-"""A joint this far beyond a limit is on it [rad or m]; EXACT allows for it."""
+# An exact solution that violates a limit by at most this, or by MISSES, may be next to one inside
+# the limits and within the tolerances.
 TOUCHING = 1e-4
-"""An exact solution this far beyond a limit, or MISSES, may have one inside, to the tolerances,
-beside it."""
+# Solutions whose subproblems are further from their ends than this differ from all others.
 CLOSE = 1e-7
-"""Solutions with more room to the ends of their subproblems are not the same as another one."""
+# A subproblem has no solution, not even nearby, if its gap is below minus this, or below minus the
+# margin if that is larger.
 LENIENT = 0.025
-"""Subproblems whose gap is below minus this, or the margin if that is larger, have no solution,
-and none nearby."""
+# Rounds to the upper one if two turns are equally near, half a turn more and half a turn less, as
+# where a wrist flips; also if rounding favours the lower one.
 HALF = 0.5 - 1e-9
-"""Half a turn more, as where a wrist flips, and half a turn less are equally near: the former is
-taken, also where rounding is for the other."""
+# Distance of undetermined joints from the start [rad]. NaN: mark the joints as undetermined.
 BY_START = 0.0
-"""Distance of undetermined joints from the start [rad]; NaN marks that they are undetermined."""
-POSES = 0
-"""`spread` where each lane is another pose."""
-BRANCHES = SIGNS
-"""`spread` where each lane is another branch of one pose."""
-FRESH, ADDED, MEASURED = range(3)
-"""Tasks of `solve_branches`."""
+POSES = 0  # `spread` if each lane has another pose
+BRANCHES = SIGNS  # `spread` if each lane has another branch of one pose
+FRESH, ADDED, MEASURED = range(3)  # Tasks of `solve_branches`
 
 _in_lanes = in_lanes[WIDTH]
 _arrays_at = ARRAYS.vector_view()
@@ -434,8 +429,8 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     _turn_first(plan, numbers, lanes, r, add(a, times(offset, p)), far, offset)
 
 
+# v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2.
 Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
-"""v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2."""
 
 
 @kernel

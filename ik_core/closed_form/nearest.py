@@ -62,11 +62,11 @@ from .records import (
     result_at,
 )
 
+# Values over the range of the redundancy parameter, or over a turn if that is less: one in each
+# lane. If none of them has a solution, those in between are tried.
 VALUES = 8
-"""Steps from end to end of the redundant joint's range, or of a turn, where that is less: as many
-values as there are lanes. Where none of them has a solution those in between are tried."""
+# Rows of the workspace: the problem of a lane (-1: none), and the number of values tried for it.
 PROBLEM, TRIED = ROWS, ROWS + 1
-"""Rows of the memory: the problem of a lane (-1: none), and how many values it has tried."""
 SCRATCH_ROWS = ROWS + 2
 
 _in_lanes = in_lanes[WIDTH]

@@ -67,22 +67,22 @@ from .records import (
     result_at,
 )
 
+# [rad] A branch that violates limits by more than this at a value, or is further from the start
+# than the best by more, is assumed to be so next to it, too.
 WIDER = 0.5
-"""Branches that are further beyond limits, or further than the best, at a value [rad] are taken
-to be so also next to it."""
-PARTS = 3
-"""A promising interval is divided into this many parts,"""
+PARTS = 3  # Number of parts into which a promising interval is divided
+# Least size of such a part, as a fraction of the distance of two values; the second is for parts
+# in which a branch ends.
 SMOOTH, ENDED = 0.3, 0.03
-"""but no smaller than this share of the distance of two values; the second where a branch ends."""
+# A branch is followed at most this far [rad] into a part that is divided as if the branch ended
+# there.
 FAST = 1.0
-"""A branch is followed at most this far [rad] into a part that is divided as if it ended there."""
+# Columns of an interval: distance bound, start, length, branch number, and data of its ends.
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
-"""Columns of an interval: distance bound, start, length, slot, and data of its ends."""
-AROUND = 3.1415
-"""Values further than this [rad] from the start's may be nearer by a turn."""
+AROUND = 3.1415  # Values further than this [rad] from that of the start may be nearer by a turn
+# A start that misses the target by less than CLOSE [m, rad] probably has a solution nearby. The
+# search has missed it if the best solution is FURTHER times as far away.
 CLOSE, FURTHER = 0.1, 10.0
-"""A start that misses the target by less [m, rad] likely has a solution beside it: none was found
-where the best is so many times as far."""
 UNKNOWN = math.inf
 
 _in_lanes = in_lanes[WIDTH]

@@ -21,14 +21,13 @@ from .kernel import EXACT
 from .records import NONE
 from .redundancy_scan import EVERY, LAST
 
+# Samples for the interval scan and golden-section refinement, and for a first try; doubled while
+# no solution is found.
 SAMPLES, FIRST_SAMPLES = 180, 40
-"""Samples for the interval scan and golden-section refinement; doubled when no solution is found.
-"""
 BISECTIONS = 40
+# First step beyond the end of exact solutions, and accuracy of that end [rad].
 FIRST_STEP, FINEST = 1e-7, 1e-7
-"""First step beyond the end of exact solutions, and accuracy of that end [rad]."""
-NARROWED = 1e-6
-"""The best of a cost is found to this share of the distance of the samples."""
+NARROWED = 1e-6  # Accuracy of the minimum of a cost, as a fraction of the distance of samples
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 Cost = Callable[[Array], float]

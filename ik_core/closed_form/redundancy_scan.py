@@ -27,13 +27,11 @@ from .kernel import (
 )
 from .records import DISTANCE, ERROR, LIMIT_MARGIN, NONE, WIDTH, result_at
 
-EVERY, LAST = 0, 1
-"""Tasks of a sweep."""
+EVERY, LAST = 0, 1  # Tasks of `sweep`
+# Maximum number of rounds. Eight values between two shrink a range to a ninth; eight about a
+# maximum, to two ninths.
 ROUNDS, ROUNDS_BETWEEN = 14, 3
-"""Eight values between two shrink a range to a ninth, and one about a maximum to two ninths; so
-often at most."""
-FINEST = 1e-13
-"""Steps [rad] that are not divided."""
+FINEST = 1e-13  # Steps [rad] below this are not divided
 
 _in_lanes = in_lanes[WIDTH]
 

@@ -11,15 +11,14 @@ from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 
+# Solutions are refined until their error [m, rad] is below this, or as far as possible.
 FOLLOWED = 1e-12
-"""Solutions are followed to this error [m, rad], or as near as they get."""
 STEPS = 40
+# After this many steps that do not halve the error there is no solution nearby: at a double one
+# Newton's method divides it by four.
 MOST_SLOW = 8
-"""No solution is near after this many steps that do not halve the error: at a double one Newton's
-method divides it by four.
-"""
+# Damping of a step [m]: without need, least after a rejected step, and largest.
 NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
-"""Damping of a step [m]: none, the least after a step that failed, and the most."""
 
 
 @kernel

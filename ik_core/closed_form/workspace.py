@@ -20,18 +20,17 @@ from .nearest_branch import PART, PARTS, WIDER, nearest_branch
 from .records import ARRAYS, JUDGED, MARGIN, MISSES, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
 from .redundancy_scan import hidden_values, sweep
 
-CACHE_LINE = 64
-"""Bytes."""
-FOLLOWED = 10.0
-"""Candidates within this many tolerances of the goal are refined."""
+CACHE_LINE = 64  # Length of a cache line in bytes
+FOLLOWED = 10.0  # Candidates within this many tolerances of the goal are refined
+# FOLLOWED for callers that need all candidates that may be refined to the tolerances, and for
+# chains with virtual joints, which magnify errors.
 FAR_FOLLOWED = 100.0
-"""FOLLOWED of callers that need all candidates that may end within the tolerances, and of chains
-with virtual joints, which magnify what the others miss."""
+# If there are solutions, candidates with a larger error [m, rad] are not. With virtual joints they
+# may be: only candidates of exact goals leave these at zero.
 CLEARLY = 1e-5
-"""Candidates with a larger error [m, rad] are no solutions, if others are; with virtual joints,
-which only candidates of exact goals leave at zero, they may be."""
+# Largest error [m, rad] of candidates that are refined, if the chain fits the strategy only
+# nearly.
 NEARLY_FOLLOWED = 0.1
-"""Distance [m, rad] of candidates that are refined, for chains that fit a strategy only nearly."""
 
 
 def memory() -> Array:

@@ -67,30 +67,21 @@ from .line_search import SMALLEST_MOVE, line_search_at, project_onto
 from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
-NEAR = 0.1
-"""[m] Pairs of links farther apart than this and their margin have no row."""
-NEAR_EDGE = 0.5
-"""[rad] Edges of reach cones farther away have no row."""
-MOST_ROWS = 64
-"""Most pairs that have rows, the nearest ones; the others are checked all the same."""
-SPARE = 1e-6
-"""[m] Rows ask for this much more than the margin, so that points on them are free."""
-SPARE_ANGLE = 1e-9
-"""[rad] The same for cones, whose angles are exact."""
-FAR = 1e9
-"""[rad or m] Stands for an infinite bound of a row."""
-LEAST_SLOPE = 1e-9
-"""[m or rad, per rad or m] Distances with a smaller slope have no row."""
+NEAR = 0.1  # [m] Pairs of links farther apart than this and their margin have no row
+NEAR_EDGE = 0.5  # [rad] Edges of reach cones farther away have no row
+MOST_ROWS = 64  # Only this many of the nearest pairs have rows; the others are still checked
+SPARE = 1e-6  # [m] Rows demand this much more than the margin, so that points on them are free
+SPARE_ANGLE = 1e-9  # [rad] The same for cones, whose angles are exact
+FAR = 1e9  # [rad or m] Replaces an infinite bound of a row
+LEAST_SLOPE = 1e-9  # [m or rad, per rad or m] A distance with a smaller slope has no row
+# Corrections of a trial that collides: each moves it to the nearest point that meets the last
+# one's rows.
 CORRECTIONS = 5
-"""Corrections of a trial that collides, each to the nearest point by the rows at the last one."""
-LONGEST_STEP = 0.3
-"""[rad or m] Longest escape step."""
-RISE = 0.05
-"""[m or rad] An escape step asks a row for at most this increase of its distance."""
+LONGEST_STEP = 0.3  # [rad or m] Longest escape step
+RISE = 0.05  # [m or rad] Largest increase of a distance that an escape step demands of a row
+# An escape step must lower the worst violation by this fraction of the increase that it demands.
 LESS = 0.01
-"""An escape step has to lower the worst violation by this fraction of what it asks for."""
-HALVINGS = 8
-"""Halvings of an escape step."""
+HALVINGS = 8  # Maximum number of halvings of an escape step
 
 AVOIDED = Layout(
     'avoided',

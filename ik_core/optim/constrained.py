@@ -39,14 +39,14 @@ from .layouts import Record, search_at
 from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
+# A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1.
 NEAR = 1e-10
-"""A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1."""
 
+# Constraint normals with a smaller component outside the others' span are dependent.
 DEPENDENT = 1e-9
-"""Constraint normals with a smaller component outside the others' span are dependent."""
 
+# Least squared length of a column [m^2 or m^2/rad^2] in the test for stationary points.
 LEAST_METRIC = 1e-30
-"""The least square of a column's length [m^2 or m^2/rad^2] in the test of stationary points."""
 
 
 @kernel
@@ -69,10 +69,10 @@ def minimum_inside(search: Record) -> None:
     )
 
 
+# The step of a method with an approximate Hessian, inside linear constraints.
 constrained_step: Kernel = with_kernels(
     quasi_newton.descend, 'step_constrained', model_step=minimum_inside
 )
-"""The step of a method with an approximate Hessian."""
 
 
 @kernel
@@ -270,6 +270,7 @@ def undecided_inside(search: Record) -> bool:
 
 # --- the loop ----------------------------------------------------------------------------------
 
+# Kernels for limits alone, and the kernels for linear constraints that replace them.
 INSTEAD = {
     at_stationary_point: is_stationary_inside,
     put_inside: put_inside_constraints,
@@ -279,7 +280,6 @@ INSTEAD = {
     second_order.expand: expand_inside,
     second_order.find_descent_inside: undecided_inside,
 }
-"""Kernels for limits alone, and those for linear constraints in their place."""
 
 settle = substitute(loop.settle, 'constrained', INSTEAD, 'ik_loop_settle_constrained')
 conclude = substitute(loop.conclude, 'constrained', INSTEAD, 'ik_loop_conclude_constrained')

@@ -19,24 +19,18 @@ from .active_set import fraction_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .layouts import Record, search_at
 
-MAX_STEP = 0.3
-"""Largest move of a joint in one iteration [rad or m]."""
+MAX_STEP = 0.3  # Largest move of a joint in one iteration [rad or m]
+# An iteration that lowers the secondary cost by a smaller fraction ends the descent.
 LEAST_GAIN = 1e-9
-"""An iteration that lowers the secondary cost by a smaller fraction ends the descent."""
-SMALLEST_STEP = 1e-12
-"""A step by which no joint moves by more [rad or m] is not worth an evaluation."""
-HALVINGS = 8
-"""Lengths of a step that are tried."""
-DAMPING = 1e-3
-"""d of a step in the null space: keeps it short if it would gain next to nothing."""
-CORRECTIONS = 3
-"""Gauss-Newton steps back to the goals after a step."""
-CLOSE = 1e-4
-"""Corrections end at this fraction of the allowed cost."""
+SMALLEST_STEP = 1e-12  # A step that moves no joint by more [rad or m] is not evaluated
+HALVINGS = 8  # Maximum number of step lengths that are tried
+DAMPING = 1e-3  # d of a step in the null space: keeps steps short that would gain almost nothing
+CORRECTIONS = 3  # Gauss-Newton steps back to the goals after a step
+CLOSE = 1e-4  # Corrections end at this fraction of the allowed cost
+# Directions with singular values below this, relative to the largest, move no goal.
 RANK_TOLERANCE = 1e-9
-"""Directions with smaller singular values, relative to the largest, move no goal."""
+# Singular values below this, relative to the largest and to the matrix's size, are rounding.
 ROUNDING = 1e-15
-"""Smaller singular values, relative to the largest and to the matrix's size, are rounding."""
 
 DESCENT = Layout(
     'descent',

@@ -36,17 +36,14 @@ DOGBOX = METHOD.extended(
 )
 own_at = DOGBOX.vector_view()
 
-FIRST_RADIUS = 1.0
-"""[rad or m] Radius at the beginning."""
+FIRST_RADIUS = 1.0  # [rad or m] Radius at the beginning
 
-SMALLEST_RADIUS = 1e-15
-"""Least radius, relative to |x| + 1."""
+SMALLEST_RADIUS = 1e-15  # Least radius, relative to |x| + 1
 
+# Fractions of the predicted decrease below which the radius shrinks, above which it grows.
 POOR, GOOD = 0.25, 0.75
-"""Fractions of the predicted decrease below which the radius shrinks, above which it grows."""
 
-RANK = 1e-10
-"""Singular values below this, relative to the largest, count as 0."""
+RANK = 1e-10  # Singular values below this, relative to the largest, count as 0
 
 
 @kernel

@@ -58,14 +58,13 @@ LIMIT_TERMS = QUASI_NEWTON.extended(
 )
 limit_terms_at = LIMIT_TERMS.vector_view()
 
+# phi counts as minimal if its gradient is at most this fraction of the gradient of f.
 BALANCED = 0.1
-"""phi counts as least if its gradient is at most this fraction of that of f."""
 
-SEARCHES_OUTSIDE = 100
-"""Line searches without moving the projected point before giving up."""
+SEARCHES_OUTSIDE = 100  # Line searches without moving the projected point before giving up
 
+# Corrections of the guess, after which the first direction is taken: it descends in any case.
 GUESSES = 20
-"""Corrections of the guess before the first direction, which descends anyway, is taken."""
 
 
 @kernel
@@ -127,8 +126,9 @@ def same_terms(search: Record) -> None:
     """Leave the terms as they are."""
 
 
+# Chooses the next mu and lambda once phi is about minimal; each method's copy of `step` has its
+# own.
 next_terms: Kernel = same_terms
-"""Choose the next mu and lambda, once phi is about least; the method's, in its copy of `step`."""
 
 
 def step(search: Record) -> bool:

@@ -68,14 +68,14 @@ from .evaluation import (
 from .layouts import BEGIN, ENDED, MOVED, NEW, STEP, Record, goals_of, search_at
 from .second_order import leave_or_conclude
 
+# An iteration that moves no variable by more than this, relative to |x| + 1, ends the attempt.
 STANDSTILL = 1e-12
-"""An iteration that moves no variable by more than this, relative to |x| + 1, ends the attempt."""
 
 Kernel = Callable[..., Any]
 
 
+# Placeholders for the method's kernels; each copy of the loop below substitutes them.
 start = step = placeholder
-"""Placeholders for the method's kernels in its copy of the loop below."""
 
 
 @cache
@@ -253,8 +253,8 @@ def conclude(address: int) -> None:
 
 # --- a method written in Python ----------------------------------------------------------------
 
+# Values of `method_wanted`: the callback starts the method, or takes a step.
 STARTING, STEPPING = range(2)
-"""Values of `method_wanted`: the callback starts the method, or takes a step."""
 
 
 @kernel
@@ -280,5 +280,5 @@ def _call(search: Record, wanted: int) -> None:
         search.status = FAILED
 
 
+# The loop of all methods that are written in Python.
 run_python = method_loop('python', call_start, call_step)
-"""The loop of all methods that are written in Python."""

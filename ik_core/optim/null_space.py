@@ -37,8 +37,7 @@ from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
 OPTIONS = SearchOptions()
-HELD_COST = 1e-16
-"""Largest cost of reached goals and held tasks together that counts as 0."""
+HELD_COST = 1e-16  # Largest cost of reached goals and held tasks together that counts as 0
 
 
 class Descent(Protocol):

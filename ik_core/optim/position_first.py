@@ -23,8 +23,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from .search import Clock, Search
 
+# [rad] Closest points with equal weights hardly ever miss an orientation by less.
 LARGE_TOLERANCE = 1e-3
-"""[rad] Closest points with equal weights hardly ever miss an orientation by less."""
 Begin = Callable[[IkProblem, VectorLike | None], Search]
 
 

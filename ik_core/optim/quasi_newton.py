@@ -121,8 +121,8 @@ def no_step(search: Record) -> None:
         search.dx[j] = 0.0
 
 
+# Sets dx (n,) to the step of the model; each method's copy of `descend` has its own.
 model_step: Kernel = no_step
-"""dx (n,) = the step of the model; the method's, in its copy of `descend`."""
 
 
 def descend(search: Record) -> bool:

@@ -41,14 +41,12 @@ from .evaluation import (
 )
 from .layouts import Record
 
-LONGEST_STEP = 0.3
-"""[rad or m] Longest step towards a minimum."""
+LONGEST_STEP = 0.3  # [rad or m] Longest step towards a minimum
 
-HALVINGS = 12
-"""Halvings of a step off a saddle, to both sides."""
+HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
 
+# The Newton step to a minimum is taken if it gains more than this fraction of the cost.
 WORTHWHILE = 1e-9
-"""The Newton step to a minimum is taken if it gains more than this fraction of the cost."""
 
 
 @kernel

@@ -48,12 +48,12 @@ __all__ = [
 
 Name = TypeVar('Name', bound=str)
 
+# The solvers that this file imports.
 _CLASSES = {
     kind.name: kind
     for kind in tuple(globals().values())
     if isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver
 }
-"""The solvers that this file imports."""
 SOLVERS: dict[SolverName, type[Solver]] = {name: _CLASSES[name] for name in get_args(SolverName)}
 
 DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'

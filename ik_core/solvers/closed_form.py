@@ -62,22 +62,18 @@ from ..rules import REACHED, RUNNING
 from .base import Solver
 from .names import SolverName
 
-NEARBY = 0.1
-"""[rad or m] No joint moves further where a branch is followed."""
+NEARBY = 0.1  # [rad or m] Largest move of a joint in which a branch is followed
+# Values of the redundancy parameter that are tried if that of the start has no solution.
 VALUES = 60
-"""Values of the redundant joint to try if that of the start has no solution."""
-LOOK = 30
-"""Candidates between two readings of the clock."""
-NAMED = 8
-"""Solutions that collide whose pairs a note names."""
-TOGETHER = 4096
-"""Problems of a batch whose solutions are held at once."""
+LOOK = 30  # Candidates between two readings of the clock
+NAMED = 8  # Maximum number of colliding solutions whose pairs a note names
+TOGETHER = 4096  # Problems of a batch whose solutions are in memory at the same time
+# [s] With less time than this, as in ticks, closed forms by eigenvalues are not used: they take
+# milliseconds.
 SLOW = 0.01
-"""[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
-those of ticks."""
 NONE_EXACTLY = 'exactly this goal is out of reach for certain, by its closed form'
+# The note for such a start. While a goal is tracked, most ticks end so.
 NOTHING_TO_DO = 'the start reaches the goals already'
-"""Note for such a start; while a goal is followed, most ticks end so."""
 
 
 @dataclass(frozen=True)

@@ -43,20 +43,17 @@ COORDINATE_DESCENT = METHOD.extended(
 )
 own_at = COORDINATE_DESCENT.vector_view()
 
+# B and C below this, relative to the terms of their sums, are rounding: all angles are equally
+# good.
 FLAT = 1e-14
-"""B and C below this, relative to the terms of their sums, are rounding: no turn is better."""
 
-NOISE = 1e-14
-"""A search has to lower the cost by at least this fraction."""
+NOISE = 1e-14  # A search has to lower the cost by at least this fraction
 
-SCAN = 32
-"""Steps per turn of the scan that comes before a golden section."""
+SCAN = 32  # Steps per turn of the scan before a golden section search
 
-RESOLUTION = 1e-11
-"""Width [rad or m] at which a golden section ends."""
+RESOLUTION = 1e-11  # Width [rad or m] at which a golden section ends
 
-SPACING = 1e-15
-"""Width, relative to the variable, below which doubles may be adjacent."""
+SPACING = 1e-15  # Width, relative to the variable, below which doubles may be adjacent
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 

@@ -49,8 +49,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-RANK_TOLERANCE = 1e-9
-"""Singular values below this, relative to the largest, are 0 for JJ+."""
+RANK_TOLERANCE = 1e-9  # Singular values below this, relative to the largest, are 0 for JJ+
 
 STEP_RULES = 'alpha', 'fixed', 'halving'
 ALPHA, FIXED, HALVING = range(len(STEP_RULES))

@@ -49,8 +49,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-RANK_TOLERANCE = 1e-10
-"""Singular values below this, relative to the largest, are 0."""
+RANK_TOLERANCE = 1e-10  # Singular values below this, relative to the largest, are 0
 
 
 @dataclass(frozen=True)

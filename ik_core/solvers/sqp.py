@@ -55,14 +55,11 @@ from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import KernelSolver
 
-EQUALITY = 1e5
-"""Weight of the equalities, relative to the Hessian, in the method of multipliers."""
+EQUALITY = 1e5  # Weight of the equalities, relative to the Hessian, in the method of multipliers
 
-PROGRAMS = 10
-"""Most programs inside the limits for one with equalities."""
+PROGRAMS = 10  # Maximum number of programs inside the limits that solve one with equalities
 
-MET = 1e-12
-"""Equalities count as met once their residual has fallen by this factor."""
+MET = 1e-12  # Equalities count as met once their residual has fallen by this factor
 
 
 class Sqp(KernelSolver):

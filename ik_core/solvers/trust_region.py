@@ -38,11 +38,12 @@ from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import IterativeSolver
 
+# A variable is moved onto a limit that it is pressed against if it is nearer than this, relative
+# to |x| + 1.
 NEAR = 1e-6
-"""A variable nearer to a limit that it is pressed against, relative to |x| + 1, is put on it."""
 
+# Tolerance of scipy's own stop rules: almost zero, since the search has rules of its own.
 TOLERANCE = 1e-15
-"""Tolerance of scipy's own stop rules: next to none, as those of the search decide."""
 
 
 @dataclass(frozen=True)

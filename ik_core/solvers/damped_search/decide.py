@@ -56,31 +56,25 @@ from .layouts import (
 )
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
-ROUNDING = 1e-13
-"""Smaller changes of the cost, relative to it, are noise."""
+ROUNDING = 1e-13  # Relative changes of the cost below this are rounding
 
-SMALLEST_MOVE = 1e-13
-"""[rad or m] A step that moves no joint by more counts as none."""
+SMALLEST_MOVE = 1e-13  # [rad or m] A step that moves no joint by more counts as no step
 
-SMALLEST_DAMPING = 1e-9
-"""Damping after a first step that was refused."""
+SMALLEST_DAMPING = 1e-9  # Damping after the first step is rejected
 
+# An attempt is abandoned unless its cost falls to this fraction within `patience` iterations.
 CLEAR_DROP = 0.8
-"""An attempt is left unless its cost falls to this fraction within `patience` iterations."""
 
 SETTLED = 5
+# After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
+# would not bring it below the best cost: decreases become ever smaller.
 HOPE = 10.0
-"""After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
-would not take it below the best: decreases become ever smaller.
-"""
 
+# No attempt is dropped while the best one misses the goals by less than this many tolerances: the
+# goals may be in reach, and near a singular goal a small decrease does not predict the next ones.
 NEARLY = 1e3
-"""No attempt is dropped while the best misses the goals by fewer tolerances: they may be in reach,
-and near a singular goal a small decrease does not predict the next ones.
-"""
 
-SAME_POINT = 1e-6
-"""Points within this distance [rad or m] count as one."""
+SAME_POINT = 1e-6  # Points within this distance [rad or m] count as one
 
 
 @kernel

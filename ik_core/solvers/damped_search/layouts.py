@@ -19,22 +19,18 @@ __all__ = [
     'RUNNING', 'STALLED', 'Record',
 ]  # fmt: skip
 
+# Number of best attempts that are followed to their end if none reaches the goals. Far from a
+# goal, the cost at which an attempt is abandoned hardly predicts its final cost.
 POOL = 64
-"""Number of best attempts that are followed to their end if none reaches the goals.
-
-Far from a goal, the cost of an attempt that was left hardly predicts its end.
-"""
-SEEN = 8
-"""Most colliding solutions that a search keeps for its report."""
+SEEN = 8  # Maximum number of colliding solutions that a search keeps for its report
+# Phases of a lane: idle; an attempt that is abandoned when it stagnates; an attempt that is
+# followed to its end; the evaluation of an answer.
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
-"""Phases of a lane: idle; an attempt that is left when it stagnates; one that is followed to its
-end; the evaluation of an answer."""
+# Stages of a single search: not begun; attempt 0 in one lane; the other attempts in several lanes;
+# the last attempt in one lane again.
 NEW, ALONE, BESIDE, REST = range(4)
-"""Stages of a single search: before it begins; attempt 0 in one lane; the others in several; the
-end in one again."""
 FREE, COLLIDES = 1, 2
-STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
-"""Columns of `codes`."""
+STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)  # Columns of `codes`
 
 SEARCHES = Layout(
     'searches',

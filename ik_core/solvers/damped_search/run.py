@@ -44,22 +44,21 @@ from .layouts import (
 )
 from .second_order import evaluate_point
 
+# Lanes of a single solve. Usually one of the first restarts reaches the goal, and eight lanes take
+# twice as long on processors with registers of half the width.
 FEW = min(MANY, 4)
-"""Lanes of a single solve. One of the first restarts reaches a goal as a rule, and eight lanes
-take twice as long on processors whose registers are halved."""
+# Steps of a single solve in one lane, where a step takes less time than in several lanes. Most
+# first attempts need only a few.
 FIRST_STEPS = 8
-"""Steps of a single solve in one lane, where a step takes less time than in several: most first
-attempts need few."""
 
-NOT_FINITE = -1
-"""Status of a start that is not finite, or too large."""
+NOT_FINITE = -1  # Status of a start that is not finite, or too large
 
 searches_at = layouts.SEARCHES.vector_view()
 problem_at = layouts.PROBLEM.vector_view()
 one_lane, one_number = layouts.LANES.vector_view(1), layouts.LANES.scalar_view(1)
 few_lanes, few_numbers = layouts.LANES.vector_view(FEW), layouts.LANES.scalar_view(FEW)
+# Kernels for as many lanes as the copy of `_solve_batch` has.
 many_lanes = many_numbers = placeholder
-"""Kernels for as many lanes as the copy of `_solve_batch` has."""
 
 
 @kernel
@@ -103,8 +102,8 @@ def run(
             return False
 
 
+# Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search.
 Outcome = tuple[int, float, int, int, int, int]
-"""Status, cost, iterations, evaluations, restarts and abandoned evaluations of a search."""
 
 
 @kernel(entry='ik_solve')

@@ -35,11 +35,10 @@ from ...tasks.kernels import (
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL, Record
 from .model import ask, miss, slopes
 
-SLOW = 2
-"""Iterations without a clear drop of the cost until the exact Hessian is used."""
+SLOW = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
 
+# Steps away from a saddle, alternately to both sides, each shorter than the last.
 SADDLE_TRIALS = 16
-"""Steps off a saddle, to one side and the other, ever shorter."""
 
 
 @kernel

@@ -29,13 +29,12 @@ from . import layouts
 from .layouts import CLOSEST, COLLIDED, NEW, RUNNING
 from .run import FEW, NOT_FINITE, Outcome, check_start, conclude, solve
 
+# Placeholders for the arguments q and errors of `run.solve`.
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
-"""Placeholders for q and errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
+# Factor for the restarts if the goals leave freedom: free solutions may be rare among infinitely
+# many, and an attempt that collides takes only ten microseconds.
 REDUNDANT = 4
-"""Factor for the restarts if goals leave freedom: free solutions may be rare among infinitely
-many, and an attempt that collides takes ten microseconds.
-"""
 
 
 def beginning_for(problem: IkProblem, options: Any) -> InitialGuess | None:
