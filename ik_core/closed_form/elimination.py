@@ -271,10 +271,10 @@ def _ratio(above: Array, below: Array) -> tuple[float, float]:
 #     1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
 #
 # Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with
-# coefficients of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine and
-# sine of its angle, or quadratic in its shift, and a chain of joints is a product of such matrices.
-# Turning about the line itself changes none of the numbers. These are the fourteen equations of
-# [Raghavan1993], without their Denavit-Hartenberg parameters.
+# coefficients of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine
+# and sine of its angle, or quadratic in its shift, and a chain of joints is a product of such
+# matrices. Turning about the line itself changes none of the numbers. These are the fourteen
+# equations of [Raghavan1993], without their Denavit-Hartenberg parameters.
 NUMBERS = 15
 _POINT, _SQUARE, _LINE, _ALONG = slice(1, 4), 4, slice(5, 8), 8
 _MOMENT, _LAST = slice(9, 12), slice(12, 15)
