@@ -242,7 +242,7 @@ class ManySolves:
     def _tries_equal_weights(self) -> bool:
         """True if a single solve tries equal weights first, and a kernel can do so for all."""
         problem, solver = self.problem, self.solver
-        known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
+        known = problem.equally_weighted is not None and isinstance(solver, LevenbergMarquardt)
         known = known and not (problem.levels or problem.is_constrained or problem.avoids)
         return known and begins_with_restarts(problem, solver.options.restarts > 0)
 
@@ -251,7 +251,7 @@ class ManySolves:
         """True if there is a kernel for this solver and all of the problem's tasks."""
         problem = self.problem
         known = not (problem.other_tasks or problem.levels or problem.is_constrained)
-        known = known and problem.weighed_alike is None and problem.valid is None
+        known = known and problem.equally_weighted is None and problem.valid is None
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(
@@ -342,12 +342,12 @@ class ManySolves:
         take_problems(inputs.transforms, inputs.starts, moving, bounds, first, frames, starts)
         if not packed.is_plain:
             searches['targets'][:count] = packed.part_targets(frames)
-        beginning = self._search.beginning
-        if beginning is None:
+        guess = self._search.initial_guess
+        if guess is None:
             searches['guesses'][:count] = starts
         else:
             targets, points = searches['targets'][:count], searches['guesses'][:count]
-            beginning.fill(targets, starts, 0, count, points)
+            guess.fill(targets, starts, 0, count, points)
         self._search.judge_guesses(searches, lanes, count)
         searches['references'][:count] = starts if inputs.near is None else inputs.near
         if len(packed.frozen):

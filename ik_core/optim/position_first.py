@@ -209,7 +209,7 @@ class PositionFirstSearch(Search):
 
 def alike_of(problem: IkProblem) -> IkProblem:
     """Return the problem with equal weights, with the tolerances that a problem has now."""
-    alike = problem.weighed_alike
+    alike = problem.equally_weighted
     assert alike is not None
     if alike.tolerances != problem.tolerances:
         alike.position_tolerance, alike.orientation_tolerance = problem.tolerances

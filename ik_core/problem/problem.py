@@ -185,7 +185,7 @@ class IkProblem:
 
     def _forget_goals(self) -> None:
         """Pack the goals anew, and drop what was computed for others."""
-        for name in ('missed', 'weighed_alike'):
+        for name in ('missed', 'equally_weighted'):
             vars(self).pop(name, None)
         self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
 
@@ -242,7 +242,7 @@ class IkProblem:
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
-    def weighed_alike(self) -> IkProblem | None:
+    def equally_weighted(self) -> IkProblem | None:
         """A copy of the problem, targets included, in which orientations weigh as much as
         positions.
 
@@ -251,7 +251,7 @@ class IkProblem:
         if self.other_tasks or not any(goal.puts_position_first for goal in self.goals):
             return None
         other = copy.copy(self)
-        vars(other).update(goals=tuple(goal.weighed_alike() for goal in self.goals), levels=())
+        vars(other).update(goals=tuple(goal.equally_weighted() for goal in self.goals), levels=())
         other._forget_goals()
         return other
 

@@ -146,7 +146,7 @@ class LoopSolver(Solver):
 
     def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search; goals that put the position first have equal weights at first."""
-        if problem.weighed_alike is None:
+        if problem.equally_weighted is None:
             return self._search(problem, q0)
         return self.position_first(problem, q0)
 

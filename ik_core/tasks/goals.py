@@ -241,7 +241,7 @@ class GoalTask(Task):
         rotation = self.rotation_weights.max()
         return bool(0.0 < rotation <= 1.001 * POSITION_FIRST * self.position_weights.min())
 
-    def weighed_alike(self) -> GoalTask:
+    def equally_weighted(self) -> GoalTask:
         """A copy, with the same target array, whose orientation is weighted like the position.
 
         It is the goal itself if the position does not come first.

@@ -28,7 +28,7 @@ SEEN = 8  # Maximum number of colliding solutions that a search keeps for its re
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
 # Stages of a single search: not begun; attempt 0 in one lane; the other attempts in several lanes;
 # the last attempt in one lane again.
-NEW, ALONE, BESIDE, REST = range(4)
+NEW, FIRST, PARALLEL, FINISH = range(4)
 FREE, COLLIDES = 1, 2
 STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)  # Columns of `codes`
 
@@ -36,8 +36,8 @@ SEARCHES = Layout(
     'searches',
     ('count', 'joints', 'goals', 'frozen_count', 'slots', 'robot_joints'),
     problem=(INT,),  # the address of `PROBLEM`
-    one=(INT,),  # and of `LANES`, for a single search: of one lane
-    few=(INT,),  # and of several; 0: attempts are made one after the other
+    single=(INT,),  # and of `LANES` for a single search: of one lane
+    four_lanes=(INT,),  # and of several lanes; 0: attempts run one after the other
     stage=(INT,),
     guesses_first=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
     guesses_restart=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start

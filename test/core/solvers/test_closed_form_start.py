@@ -353,8 +353,8 @@ def test_tolerances_may_change_from_solve_to_solve():
 def test_the_workspace_alone_says_where_attempts_begin():
     problem = pose_problem('panda')
     solver = ik.make_solver()
-    assert DampedWorkspace(problem, solver.options).beginning is not None
-    assert DampedWorkspace(problem, ik.make_solver(restarts=0).options).beginning is None
+    assert DampedWorkspace(problem, solver.options).initial_guess is not None
+    assert DampedWorkspace(problem, ik.make_solver(restarts=0).options).initial_guess is None
 
 
 @pytest.mark.parametrize('seed', range(40))

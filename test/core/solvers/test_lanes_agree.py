@@ -43,8 +43,8 @@ def in_other_lanes(count):
     """The kernel with so many lanes, which are not those that this machine has."""
     source = getattr(run.solve_batch, 'py_func', run.solve_batch)
     views = {
-        'many_lanes': layouts.LANES.vector_view(count),
-        'many_numbers': layouts.LANES.scalar_view(count),
+        'batch_lanes': layouts.LANES.vector_view(count),
+        'batch_scalars': layouts.LANES.scalar_view(count),
     }
     return with_kernels(source, f'solve_in_{count}_lanes', **views)
 
