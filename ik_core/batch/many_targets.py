@@ -36,7 +36,7 @@ from ..optim.position_first import alike_of, begins_with_restarts
 from ..optim.search import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
-from ..robot.limits import TURN, random_configuration
+from ..robot.limits import FULL_TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.run import solve_batch as solve_searches
 from ..solvers.damped_search.workspace import DampedWorkspace
@@ -498,7 +498,7 @@ def scattered_starts(
     """
     limits, n = problem.limits, len(problem.variables)
     lower, upper = limits.sample_lower, limits.sample_upper
-    spare = np.where(limits.turns, np.maximum(upper - lower - TURN, 0.0), 0.0)
+    spare = np.where(limits.turns, np.maximum(upper - lower - FULL_TURN, 0.0), 0.0)
     ratio = 2.0
     for _ in range(60):
         ratio = (1.0 + ratio) ** (1.0 / (n + 1))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..kernels.jit import kernel
 from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from .kernel import MEASURED, SNAP, load_goal, load_start, passes_of, prepare, solve_branches
 from .records import (
     BOUND,
@@ -49,7 +49,7 @@ FOLDED = 0.5  # The radius if a value lies beyond the reach: the path turns back
 HOPE = 0.25
 # A joint that turns further than this [rad] near a singularity may do so in either direction.
 WILD = 2.0
-HALF_TURN = 0.5 * TURN
+HALF_TURN = 0.5 * FULL_TURN
 FAR = 1e9
 TINY = 1e-12
 
@@ -139,7 +139,7 @@ def way_between(plan: IntArray, one: Array, two: Array) -> Number:
 @kernel
 def _apart(a: Number, b: Number) -> Number:
     apart = b - a
-    return apart - TURN * floor(apart * (1.0 / TURN) + 0.5)
+    return apart - FULL_TURN * floor(apart * (1.0 / FULL_TURN) + 0.5)
 
 
 @kernel

@@ -432,12 +432,12 @@ class ClosedForm:
             q[columns] = x
             kept.append(q)
 
-    def _follow(self, x: Array, held: int | None) -> tuple[Array, float]:
+    def _follow(self, x: Array, fixed: int | None) -> tuple[Array, float]:
         """The solution near x inside the limits, by damped least squares; and its error."""
         x = x.copy()
         room = self._packed.residual, *self._room
         return x, follow(
-            self._packed.arrays, self._limits.packed, -1 if held is None else held, x, *room
+            self._packed.arrays, self._limits.packed, -1 if fixed is None else fixed, x, *room
         )
 
     def appraised(self, q: Array) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray, transform_of
-from ..robot.limits import TURN, JointLimits
+from ..robot.limits import FULL_TURN, JointLimits
 from . import records
 from .chain import Chain, motion_of
 from .families import Strategy
@@ -617,7 +617,7 @@ class EliminationWorkspace(Workspace):
         found = elimination.candidates(target).values
         six.complete(found, elimination.last, target)
         gaps = found - values[:6]
-        gaps[:, ~six.slides] -= TURN * np.round(gaps[:, ~six.slides] / TURN)
+        gaps[:, ~six.slides] -= FULL_TURN * np.round(gaps[:, ~six.slides] / FULL_TURN)
         return float(np.abs(gaps).max(axis=1).min(initial=1.0))
 
 

@@ -33,7 +33,7 @@ from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
 from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
-from ..robot.limits import TURN as FULL_TURN
+from ..robot.limits import FULL_TURN
 from .closed_form import ClosedForm
 from .records import (
     BETWEEN,

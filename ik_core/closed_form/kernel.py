@@ -35,7 +35,7 @@ from ..maths.lanes import (
 )
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
-from ..robot.limits import TURN as FULL_TURN
+from ..robot.limits import FULL_TURN
 from .formulas import (
     COARSE,
     FINE,

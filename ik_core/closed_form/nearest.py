@@ -18,7 +18,7 @@ from ..kernels.signatures import Array2, IntArray1
 from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from .formulas import rotated
 from .kernel import (
     BRANCHES,
@@ -302,13 +302,13 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
         apart, at = 0.0 * around, result_at(slot)
         for j in range(plan[JOINTS]):
             apart = most(apart, abs(lanes[at + j] - lanes[START + j]))
-        far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * TURN)
+        far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * FULL_TURN)
         if bits(far) == 0:
             continue
         for j in range(plan[JOINTS]):
             x = lanes[at + j]
-            turns = floor((lanes[START + j] - x) * (1.0 / TURN) + HALF)
-            x = x + TURN * turns
+            turns = floor((lanes[START + j] - x) * (1.0 / FULL_TURN) + HALF)
+            x = x + FULL_TURN * turns
             beyond = most(numbers[j + 1, LOWER] - x, x - numbers[j + 1, UPPER])
             near = far & (abs(turns) > 0.5) & (beyond <= numbers[SETTINGS, MARGIN])
             around = select(near, 1.0, around)
@@ -328,7 +328,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
     here, lower, upper = (
         memory[START + joint, lane], numbers[joint + 1, LOWER], numbers[joint + 1, UPPER],
     )  # fmt: skip
-    step, turns = min(upper - lower, TURN) / VALUES, upper - lower >= TURN
+    step, turns = min(upper - lower, FULL_TURN) / VALUES, upper - lower >= FULL_TURN
     last = 2 * VALUES if plan[BEFORE] + plan[BEHIND] > 0 else 4 * VALUES
     while value < last:
         value += 1
@@ -336,7 +336,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
         if value > 2 * VALUES:
             gap = step * ((value + 1) // 2 - VALUES - 0.5)
         x = here - gap if value % 2 == 1 else here + gap
-        if gap <= 0.5 * TURN if turns else lower <= x <= upper:  # further on they come again
+        if gap <= 0.5 * FULL_TURN if turns else lower <= x <= upper:  # further on they come again
             memory[VALUE, lane], memory[TRIED, lane] = x, value
             return True
     return False

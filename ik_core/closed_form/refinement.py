@@ -32,13 +32,13 @@ def _error(p: Packed, x: Array, residual: Array) -> float:
 
 
 @kernel
-def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
-    """normal (n, n) = J'J + damping^2, without the column of the variable that is held."""
+def _gram(columns: Array, damping: float, fixed: int, normal: Array) -> None:
+    """normal (n, n) = J'J + damping^2, without the column of the fixed variable."""
     n, m = columns.shape
     for i in range(n):
         for j in range(i + 1):
             entry = damping * damping if i == j else 0.0
-            if (i - held) * (j - held) != 0:
+            if (i - fixed) * (j - fixed) != 0:
                 for k in range(m):
                     entry += columns[i, k] * columns[j, k]
             normal[i, j] = normal[j, i] = entry
@@ -46,14 +46,14 @@ def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
 
 @kernel
 def _step(
-    columns: Array, residual: Array, damping: float, held: int, normal: Array, step: Array
+    columns: Array, residual: Array, damping: float, fixed: int, normal: Array, step: Array
 ) -> None:
-    """step (n,) = the damped least squares step, without the variable that is held."""
+    """step (n,) = the damped least squares step, without the fixed variable."""
     n, m = columns.shape
-    _gram(columns, damping, held, normal)
+    _gram(columns, damping, fixed, normal)
     for i in range(n):
         step[i] = 0.0
-        for k in range(m if i != held else 0):
+        for k in range(m if i != fixed else 0):
             step[i] -= columns[i, k] * residual[k]
     cholesky_solve(normal, step, n)
 
@@ -78,7 +78,7 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
 def follow(
     p: Packed,
     limits: Array2,
-    held: int,
+    fixed: int,
     x: Array1,
     residual: Array1,
     columns: Array2,
@@ -87,7 +87,7 @@ def follow(
 ) -> float:
     """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
 
-    held: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
+    fixed: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
     errors are those. residual (m,), columns (n, m), normal (n, n), vectors (2, n): room.
     """
     n, damping, slow = x.shape[0], NO_DAMPING, 0
@@ -100,9 +100,9 @@ def follow(
             break
         update(p, x, residual)
         goal_jacobian(p, 0, columns)
-        _step(columns, residual, damping, held, normal, step)
+        _step(columns, residual, damping, fixed, normal, step)
         if _pinned(columns, limits, x, step):
-            _step(columns, residual, damping, held, normal, step)
+            _step(columns, residual, damping, fixed, normal, step)
         for j in range(n):
             following[j] = min(max(x[j] + step[j], limits[0, j]), limits[1, j])
         nearer = _error(p, following, residual)

@@ -90,7 +90,7 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     numba keeps what it compiled.
     """
     _register()
-    source, place = kernel.py_func, folder()
+    source, cache = kernel.py_func, folder()
     copy = FunctionType(source.__code__, source.__globals__, source.__name__, source.__defaults__)
     copy.__module__, copy.__qualname__ = source.__module__, source.__qualname__
     digest = hashlib.sha256()
@@ -98,9 +98,9 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         digest.update(file.encode() + b'\0' + Path(file).read_bytes())
     copy.__qualname__ += f'_{digest.hexdigest()[:12]}'  # numba's cache tells them apart by it
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = place or ''
+    numba.config.CACHE_DIR = cache or ''
     try:
-        made = numba.njit(cache=place is not None, **OPTIONS)(copy)
+        made = numba.njit(cache=cache is not None, **OPTIONS)(copy)
     except RuntimeError:  # numba can't cache what has no file
         made = numba.njit(**OPTIONS)(source)
     finally:

@@ -179,13 +179,13 @@ def set_rows(search: Record, x: Array, leaves: bool) -> int:
     count = 0
     if avoided.model != 0:
         count = distances_at(avoided.model, avoided.state, q, avoided.reach + NEAR, False)
-    for slot in range(count):
+    for row in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
         for j in range(avoided.slopes.shape[0]):
             avoided.slopes[j] = 0.0
-        add_slopes(model, state, slot, avoided.slopes)
-        distance, wanted = state.distances[slot, 0], model.margin[state.found[slot]] + SPARE
+        add_slopes(model, state, row, avoided.slopes)
+        distance, wanted = state.distances[row, 0], model.margin[state.found[row]] + SPARE
         if _put_row(search, x, row, avoided.slopes, distance, wanted, leaves):
             if distance - wanted < least:
                 worst, least = row, distance - wanted
@@ -289,7 +289,7 @@ def armijo_free(search: Record, direction: Array, tau: float) -> bool:
             moved = max(moved, abs(tau * direction[j]))
         if not moved > SMALLEST_MOVE * (1.0 + largest):
             return False
-        if bring_free(search, trial, search.held):
+        if bring_free(search, trial, search.clamped):
             for j in range(x.shape[0]):
                 slope += 2.0 * gradient[j] * (trial[j] - x[j])
             if slope < 0.0:
@@ -308,7 +308,7 @@ descend_free = with_kernels(
 @kernel
 def escape_step(search: Record) -> bool:
     """Take a step out of a collision that lowers the worst violation; False if none does."""
-    x, trial, step = search.x, search.trial, search.held
+    x, trial, step = search.x, search.trial, search.clamped
     before, n = violation(search, x), x.shape[0]
     worst = set_rows(search, x, True)
     copy_to(x, trial)
@@ -362,7 +362,7 @@ def steepest_step_free(search: Record, program: Any) -> bool:
 
 BETWEEN = {steepest_step: steepest_step_free}
 is_stationary_between = substitute(constrained.is_stationary_inside, 'between', BETWEEN)
-hold_rows = substitute(constrained.hold_constraints, 'between', BETWEEN)
+mark_clamping_rows = substitute(constrained.mark_clamping, 'between', BETWEEN)
 
 
 @kernel
@@ -373,7 +373,7 @@ def is_stationary_free(search: Record) -> bool:
 
 @kernel
 def go_lower(search: Record) -> bool:
-    """Go to the minimum; if rows hold x, else try to descend along what the rows leave free.
+    """Go to the minimum; if rows press on x, else try to descend along what the rows leave free.
 
     The rows leave out the curvature of distances: round a ball the cost may fall.
     """
@@ -423,7 +423,7 @@ POINTS = {
     **constrained.INSTEAD,
     at_stationary_point: is_stationary_free,
     put_inside: put_inside_free,
-    second_order.hold: hold_rows,
+    second_order.mark_clamped: mark_clamping_rows,
     loop.keep_if_better: keep_if_better_free,
     loop.keep_best: keep_best_free,
 }

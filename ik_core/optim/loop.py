@@ -16,8 +16,8 @@ the same for all methods, and rare: it begins the search, leaves stationary poin
 minima, begins other attempts, and concludes. It is compiled once for all of them.
 
 All rules are those of the default solver, one function each in `rules`: inside the limits, within
-tolerance, solved, stationary, held at a limit, curved downwards, stalled, best so far, status of
-an answer; whole turns of an answer are in `robot.limits`. Two loops apply them, this one and
+tolerance, solved, stationary, clamped at a limit, curved downwards, stalled, best so far, status
+of an answer; whole turns of an answer are in `robot.limits`. Two loops apply them, this one and
 `solvers.damped_search.run` with its `decide`, since the order in which they apply them differs:
 
 - A step here evaluates as often as it needs to (line searches, sweeps over joints, central

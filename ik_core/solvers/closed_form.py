@@ -26,7 +26,7 @@ Secondary tasks use what freedom there is, from the solution on.
 A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker's are) by the
 nearest solution only where it is as near as NEARBY. Where there is none, because a limit or the
 end of the reach cuts this branch off, the default answers, which stays on it: a tracked arm does
-not flip. With seven joints the default follows from the start: to hold one of them would lead
+not flip. With seven joints the default follows from the start: to fix one of them would lead
 the others to their limits, where all together have a way on. Closed forms by eigenvalues take
 milliseconds: they are left out where goals are followed, and of budgets shorter than SLOW.
 
@@ -57,7 +57,7 @@ from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..rules import REACHED, RUNNING
 from .base import Solver
 from .names import SolverName
@@ -426,8 +426,8 @@ def _outwards(form: ClosedForm, here: float) -> Array:
     """
     low, high = form.redundancy_range
     step = (high - low) / VALUES
-    if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
-        low, high = here - 0.5 * TURN, here + 0.5 * TURN
+    if form.robot.full_turns[form.redundant_joint] and high - low >= FULL_TURN:
+        low, high = here - 0.5 * FULL_TURN, here + 0.5 * FULL_TURN
     steps = step * np.arange(1, VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()
     return values[(low <= values) & (values <= high)]

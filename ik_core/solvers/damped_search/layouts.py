@@ -34,7 +34,7 @@ STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)  # Columns of `codes`
 
 SEARCHES = Layout(
     'searches',
-    ('count', 'joints', 'goals', 'frozen_count', 'slots', 'robot_joints'),
+    ('count', 'joints', 'goals', 'frozen_count', 'pools', 'robot_joints'),
     problem=(INT,),  # the address of `PROBLEM`
     single=(INT,),  # and of `LANES` for a single search: of one lane
     four_lanes=(INT,),  # and of several lanes; 0: attempts run one after the other
@@ -57,7 +57,7 @@ SEARCHES = Layout(
     best_status=(INT, 'count'),  # how it ended
     best_cost=(FLOAT, 'count'),
     followed=(INT, 'count'),  # attempts that are, or were, followed
-    slot=(INT, 'count'),  # in the pool; -1: none
+    pool_index=(INT, 'count'),  # of its pool; -1: none
     collided=(INT, 'count'),  # attempts that reached the goals where the robot collides
     first_collided=(INT, 'count', SEEN),  # the first of them, in order
     colliding=(FLOAT, 'count', SEEN, 'joints'),  # and where they ended
@@ -69,10 +69,10 @@ SEARCHES = Layout(
     costs=(FLOAT, 'count'),
     errors=(FLOAT, 'count', 'goals', 2),
     codes=(INT, 'count', 4),
-    owners=(INT, 'slots'),  # which search has a slot, plus one
-    pool_costs=(FLOAT, 'slots', POOL),
-    pool_attempts=(INT, 'slots', POOL),
-    pool=(FLOAT, 'slots', POOL, 'joints'),
+    owners=(INT, 'pools'),  # the search that has a pool, plus one; 0: none
+    pool_costs=(FLOAT, 'pools', POOL),
+    pool_attempts=(INT, 'pools', POOL),
+    pool=(FLOAT, 'pools', POOL, 'joints'),
 )
 
 POINT = Layout(
@@ -96,7 +96,7 @@ POINT = Layout(
     gradient=(FLOAT, 'joints'),
     squares=(FLOAT, 'joints'),
     dx=(FLOAT, 'joints'),
-    held=(FLOAT, 'joints'),
+    clamped=(FLOAT, 'joints'),
     descent=(FLOAT, 'joints'),
     hessian=(FLOAT, 'joints', 'joints'),
     normal=(FLOAT, 'size', 'size'),
@@ -139,7 +139,7 @@ LANES = Layout(
     gradient=(LANE, 2, 'joints'),  # half the cost's
     squares=(LANE, 2, 'joints'),  # of the columns' lengths; of vanishing ones more
     dx=(LANE, 'joints'),
-    held=(LANE, 'joints'),
+    clamped=(LANE, 'joints'),
     descent=(LANE, 'joints'),  # down from a saddle
     target=(LANE, 'goals', 12),
     offset=(LANE, 'bodies'),
@@ -153,7 +153,7 @@ LANES = Layout(
     raw=(LANE, 'goals', COMPONENTS),
     scales=(LANE, 'goals', COMPONENTS),
     errors=(LANE, 'goals', 2),
-    loose=(LANE, 'joints', 'rows'),
+    free_columns=(LANE, 'joints', 'rows'),
     normal=(LANE, 'size', 'size'),
     rhs=(LANE, 'size'),
     scratch=(FLOAT, 'scratch_rows', closed_form.WIDTH),  # of closed forms

@@ -24,12 +24,12 @@ from .layouts import Record
 
 
 @inline_kernel
-def set_angles(problem: Record, place: Record, x: Array) -> None:
+def set_angles(problem: Record, point: Record, x: Array) -> None:
     """Fill the value of each body's joint, with its cosine and sine."""
-    tree, geometry, angle, offset = problem.tree, problem.geometry, place.angle, place.offset
+    tree, geometry, angle, offset = problem.tree, problem.geometry, point.angle, point.offset
     for k in range(tree.shape[0]):
         angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
-    angles, cosines, sines = as_vectors8(angle), as_vectors8(place.cosine), as_vectors8(place.sine)
+    angles, cosines, sines = as_vectors8(angle), as_vectors8(point.cosine), as_vectors8(point.sine)
     for i in range(angles.shape[0]):
         cosines[i], sines[i] = cos_sin(angles[i])
 
@@ -45,18 +45,18 @@ def lifted(f: Frame, like: Number) -> Frame:
 
 
 @inline_kernel
-def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
+def miss(problem: Record, point: Record, x: Array, residual: Array) -> Number:
     """Place all bodies at x, fill the goals' rows of the residual; return the cost of all rows."""
-    tree, geometry, frames = problem.tree, problem.geometry, place.frames
-    angle, cosine, sine = place.angle, place.cosine, place.sine
-    set_angles(problem, place, x)
+    tree, geometry, frames = problem.tree, problem.geometry, point.frames
+    angle, cosine, sine = point.angle, point.cosine, point.sine
+    set_angles(problem, point, x)
     for k in range(tree.shape[0]):
         parent, own, first = tree[k, PARENT], frame_at(geometry, k), cosine[k]
         frame = compose(frame_at(frames, parent), own) if parent >= 0 else lifted(own, first)
         if tree[k, KIND] == PRISMATIC:
             first = angle[k]
         put_frame(frames, k, moved_frame(tree, k, frame, first, sine[k]))
-    cost = goal_residuals(packed_of(problem, place), residual)
+    cost = goal_residuals(packed_of(problem, point), residual)
     if problem.weighed > 0:
         cost = cost + joint_cost(problem, x)
     return cost

@@ -122,9 +122,9 @@ class DampedWorkspace(ProblemRecords, Workspace):
             and (packed.geometry[:, MULTIPLIER] == 1.0).all()
         )
 
-    def make_searches(self, count: int, slot_count: int, **given: Array) -> Record:
-        """Make records for a number of searches, of which `slots` run at a time."""
-        sizes = {**self._sizes, 'count': count, 'slots': slot_count}
+    def make_searches(self, count: int, pool_count: int, **given: Array) -> Record:
+        """Make records for a number of searches, of which `pool_count` run at the same time."""
+        sizes = {**self._sizes, 'count': count, 'pools': pool_count}
         record = layouts.SEARCHES.make(sizes, arrays=given)
         record['seeds'] = self._options.random_seed
         record['problem'] = self.constants.address

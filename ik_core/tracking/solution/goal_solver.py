@@ -36,7 +36,7 @@ from ...maths.rotations import Array
 from ...optim.search import Budget, Clock, Search, SearchOptions
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
-from ...robot.limits import TURN, shift_to_nearest_turns
+from ...robot.limits import FULL_TURN, shift_to_nearest_turns
 from ...rules import is_within
 from ...solvers import Solver, SolverName, make_solver
 from ..governor.motion_limits import MotionLimits
@@ -61,11 +61,11 @@ def turn_back(q: Array1, lower: Array1, upper: Array1, turning: BoolArray1) -> b
     """
     turned = False
     for i in range(q.size):
-        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
-            q[i] -= TURN
+        if turning[i] and q[i] >= upper[i] and q[i] - FULL_TURN >= lower[i]:
+            q[i] -= FULL_TURN
             turned = True
-        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
-            q[i] += TURN
+        elif turning[i] and q[i] <= lower[i] and q[i] + FULL_TURN <= upper[i]:
+            q[i] += FULL_TURN
             turned = True
     return turned
 
@@ -238,7 +238,7 @@ class GoalSolver:
             for i, goal in enumerate(self.problem.goals)
             if goal.puts_position_first
         }
-        self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
+        self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= FULL_TURN)
         # A solution continues from the last one if no joint is further away than it moves in two
         # ticks, nor than 0.2 rad or m.
         self._nearby = np.minimum(0.2, 1e-3 + 2.0 * limits.velocity / self._rate)
