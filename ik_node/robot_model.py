@@ -242,12 +242,12 @@ class Model:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self.mover.at_rest
 
     @property
     def is_aligning(self) -> bool:
-        """Whether mimic joints move into line; goals wait for that."""
+        """True if mimic joints move into line; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:

@@ -148,7 +148,7 @@ def _narrow(trial: Array) -> None:
 
 @kernel
 def _is_narrow(bracket: Array) -> bool:
-    """Whether the best is known exactly, inside of a branch or at its end."""
+    """Return whether the best is known exactly, inside of a branch or at its end."""
     here, ends = bracket[HERE, AT], NONE
     if bracket[LOW, END] < -SNAP:
         ends = here - bracket[LOW, AT]

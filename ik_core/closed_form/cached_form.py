@@ -24,7 +24,8 @@ class CachedForm:
         self._asked: bytes | None = None
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Whether it still is what is known of a problem, whose tolerances may be changed."""
+        """Return whether it still is what is known of a problem, whose tolerances may be
+        changed."""
         return self._problem() is problem and (self.form is None or self.form.is_for(problem))
 
     def find(self, start: Array) -> ClosedForm | None:

@@ -106,7 +106,8 @@ def _frozen_motion(row: IntArray, geometry: Array) -> Array:
 
 
 def asks_for_a_point(problem: IkProblem) -> bool:
-    """Whether a position alone is asked for, not a pose; UnsupportedProblem where neither is."""
+    """Return whether a position alone is asked for, not a pose; UnsupportedProblem where neither
+    is."""
     problem.check_without_constraints()
     if len(problem.goals) != 1 or problem.other_tasks:
         raise UnsupportedProblem('no closed form: it needs one goal, and no other tasks')
@@ -137,7 +138,8 @@ def expected_family(problem: IkProblem) -> str:
 
 
 def _has_freedom(chain: Chain) -> bool:
-    """Whether less than six joints are redundant all the same, as four parallel axes are."""
+    """Return whether less than six joints are redundant all the same, as four parallel axes
+    are."""
     columns, motion = [], np.eye(4)
     for i, (row, slides) in enumerate(zip(chain.rows, chain.slides, strict=True)):
         axis, point = motion[:3, :3] @ row[:3], motion[:3, :3] @ row[3:] + motion[:3, 3]

@@ -108,7 +108,7 @@ class ClosedForm:
 
     @property
     def is_exact(self) -> bool:
-        """Whether that deviation is only rounding, so that solutions need no refinement."""
+        """True if that deviation is only rounding, so that solutions need no refinement."""
         return self._workspaces[0].is_exact
 
     @property
@@ -129,7 +129,8 @@ class ClosedForm:
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Whether this is the closed form of a problem, whose tolerances may have changed."""
+        """Return whether this is the closed form of a problem, whose tolerances may have
+        changed."""
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
@@ -414,7 +415,8 @@ class ClosedForm:
         return float(self._packed.part_errors.max())
 
     def _are_connected(self, q: Array, other: Array) -> bool:
-        """Whether a straight path within the tolerances connects two configurations (n,)."""
+        """Return whether a straight path within the tolerances connects two configurations
+        (n,)."""
         x, to = q[self._columns], other[self._columns]
         to = self._limits.nearest_turn(to, x)
         for share in BETWEEN:
@@ -467,7 +469,7 @@ class ClosedForm:
             self._frozen = frozen
 
     def _have_equal_constants(self, starts: Array) -> bool:
-        """Whether the joints that are no variables stand alike in all starts (N, n)."""
+        """Return whether the joints that are no variables stand alike in all starts (N, n)."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())
 
@@ -547,7 +549,7 @@ class ClosedForm:
         return direct, again
 
     def _is_among(self, q: Array, found: Array) -> bool:
-        """Whether q is one of those found, modulo whole turns."""
+        """Return whether q is one of those found, modulo whole turns."""
         x, turned = q[self._columns], self._limits.nearest_turn
         return any(np.abs(turned(one[self._columns], x) - x).max() <= SAME for one in found)
 

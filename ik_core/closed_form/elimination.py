@@ -518,7 +518,7 @@ class EliminationWorkspace(Workspace):
         self._eliminations: list[Elimination] = []
 
     def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
-        """See Workspace; `free` is of no use."""
+        """Solve as `Workspace.solve` does; `free` is ignored."""
         self._target[0], self._start[0], self._value[0] = targets[0], start, value
         stands, redundant = 0.0, self.strategy.redundant
         if redundant >= 0:

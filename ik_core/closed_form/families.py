@@ -143,18 +143,18 @@ class Strategy:
 
     @property
     def by_elimination(self) -> bool:
-        """Whether elimination solves it, not records."""
+        """True if elimination solves it, not records."""
         return bool(self.order)
 
     @property
     def is_simple(self) -> bool:
-        """Whether it is by records without an equation of degree four."""
+        """True if it is by records without an equation of degree four."""
         kinds = self.plan[HEADER + records.KIND :: RECORD][: self.plan[records.RECORDS]]
         return not self.by_elimination and bool((kinds < records.PLACE).all())
 
     @property
     def is_completed(self) -> bool:
-        """Whether virtual joints have to come out as zero."""
+        """True if virtual joints have to come out as zero."""
         return self.virtual > 0
 
     def title(self, names: Sequence[str]) -> str:
@@ -435,7 +435,7 @@ class _Loop:
                 plan[at + records.AROUND] = end
 
     def _is_along(self, axis: Array, k: int) -> bool:
-        """Whether an element only turns, about the same direction."""
+        """Return whether an element only turns, about the same direction."""
         is_turning = k != TARGET and not self.slides[k]
         return bool(is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= ROUNDING)
 

@@ -352,13 +352,13 @@ class InfeasibilityProof:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no configuration reaches the goal and is free, unless the world changed."""
+        """True if no configuration reaches the goal and is free, unless the world changed."""
         is_same = self._collisions.model is self._model
         return not len(self._left.low) and self.found is None and is_same
 
     @property
     def is_over(self) -> bool:
-        """Whether it is proved, or there is no more to do."""
+        """True if it is proved, or there is no more to do."""
         low, high = self._left.low, self._left.high
         if not len(low) or self.found is not None:
             return True
@@ -378,8 +378,8 @@ class InfeasibilityProof:
         self._left = piece.among(is_open).halves(self._loop.spread[:, is_open])
 
     def _collide(self, q: Array) -> NDArray[np.bool_]:
-        """Whether a pair that collides at the middles q (N, n) of the pieces does so on all of
-        each piece."""
+        """Return whether a pair that collides at the middles q (N, n) of the pieces does so on all
+        of each piece."""
         proved = np.zeros(len(q), bool)
         depths: dict[tuple[str, str], Array] = {}
         for i, one in enumerate(q):
@@ -432,8 +432,8 @@ class InfeasibilityProof:
 
 
 def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
-    """Whether there is a proof for problems like this: seven revolute joints of a simple form,
-    none of which moves other links than those behind it, and a goal in the root's frame."""
+    """Return whether there is a proof for problems like this: seven revolute joints of a simple
+    form, none of which moves other links than those behind it, and a goal in the root's frame."""
     records = form.records
     if problem.avoid is None or form.redundant_joint is None or records is None:
         return False

@@ -182,7 +182,7 @@ def _titles(
 
 
 def _may_be_known(problem: IkProblem) -> bool:
-    """Whether it is one pose, by a number of joints that may be known."""
+    """Return whether it is one pose, by a number of joints that may be known."""
     if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
         return False
     try:
@@ -296,7 +296,7 @@ def _configurations(chain: Chain) -> Array:
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
-    """Whether random configurations are the solutions nearest to themselves."""
+    """Return whether random configurations are the solutions nearest to themselves."""
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()

@@ -861,7 +861,7 @@ def _has_near(errors: Array, count: int) -> bool:
 
 @kernel
 def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
-    """Whether two results are the same but for whole turns."""
+    """Return whether two results are the same but for whole turns."""
     for j in range(plan[JOINTS]):
         gap = abs(memory[at + j, lane] - memory[there + j, beside])
         if gap > SAME and abs(gap - FULL_TURN) > SAME:

@@ -169,7 +169,8 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Whether the only problem has a solution, which is taken, among its branches or values."""
+    """Return whether the only problem has a solution, which is taken, among its branches or
+    values."""
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(WIDTH):
@@ -344,7 +345,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
 
 @kernel
 def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
-    """Whether a result is a solution, and nearer than another result."""
+    """Return whether a result is a solution, and nearer than another result."""
     if not (memory[at + DISTANCE, lane] < NONE and memory[at + ERROR, lane] <= EXACT):
         return False
     return there < 0 or memory[at + DISTANCE, lane] < memory[there + DISTANCE, beside]

@@ -218,7 +218,7 @@ def _scan_outwards(
 
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
-    """Whether a value so far from the start's may have a solution nearer than the best."""
+    """Return whether a value so far from the start's may have a solution nearer than the best."""
     return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 

@@ -68,7 +68,7 @@ def _checked_form(form: object) -> ClosedForm:
 
 
 def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
-    """Whether there are solutions at each value."""
+    """Return whether there are solutions at each value."""
     swept = form.sweep(start, values, EVERY)
     if swept is None:
         return [len(form.solve(start, value)) > 0 for value in values.tolist()]
@@ -126,7 +126,8 @@ def best_solution(
 def _nearest_of_all(
     form: ClosedForm, start: Array, samples: int | None
 ) -> tuple[Array | None, bool] | None:
-    """See `ClosedForm.nearest`; looked for again, closer, where nothing is found."""
+    """Return `ClosedForm.nearest` for FIRST_SAMPLES values, or for SAMPLES if these have no
+    solution."""
     best = form.nearest(start, _values(form, FIRST_SAMPLES if samples is None else samples))
     if samples is None and best is not None and best[0] is None:
         return form.nearest(start, _values(form, SAMPLES))

@@ -167,8 +167,8 @@ def _scan_between(
     trial: Array,
     memory: Array,
 ) -> bool:
-    """Whether the largest margin of all branches, times the side, is above 0 between two values;
-    trial[2, 0] = where."""
+    """Return whether the largest margin of all branches, times the side, is above 0 between two
+    values; trial[2, 0] = where."""
     for _ in range(ROUNDS_BETWEEN):
         step = (high - low) / (WIDTH + 1)
         for lane in range(WIDTH):

@@ -142,7 +142,7 @@ class Layout:
 
 
 def is_inside(shape: list[Any]) -> bool:
-    """Whether a field is in the record itself."""
+    """Return whether a field is in the record itself."""
     return all(size == WIDTH or isinstance(size, int) for size in shape)
 
 

@@ -43,7 +43,7 @@ class Stage(Enum):
 
     @property
     def is_alike(self) -> bool:
-        """Whether position and orientation have equal weights in this stage."""
+        """True if position and orientation have equal weights in this stage."""
         return self in (Stage.ALIKE_ONCE, Stage.ALIKE)
 
 

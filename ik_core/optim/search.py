@@ -113,7 +113,7 @@ class Search(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True if there is nothing left to do."""
         return self.status is not None
 
     def run(self, budget: Budget | None = None) -> bool:
@@ -269,7 +269,7 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """Whether it evaluates the beginning of an attempt next, which is no iteration."""
+        """True if it evaluates the beginning of an attempt next, which is no iteration."""
 
     def memory(self) -> Any:
         return None

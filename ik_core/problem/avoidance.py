@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which configurations may be used as answers of a problem, and why others may not."""
+"""Collisions and other conditions that answers of a problem must avoid, and notes on why."""
 
 from __future__ import annotations
 

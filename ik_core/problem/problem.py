@@ -238,7 +238,7 @@ class IkProblem:
 
     @cached_property
     def is_redundant(self) -> bool:
-        """Whether more joints move than the goals fix degrees of freedom."""
+        """True if more joints move than the goals fix degrees of freedom."""
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
@@ -285,7 +285,7 @@ class IkProblem:
 
     @property
     def is_constrained(self) -> bool:
-        """Whether there are linear constraints, or reach cones that the variables move."""
+        """True if there are linear constraints, or reach cones that the variables move."""
         return bool(self.constraints or self.moved_cones)
 
     def check_without_constraints(self) -> None:
@@ -395,7 +395,8 @@ class IkProblem:
         return self.packed.errors[:, 0].copy(), self.packed.errors[:, 1].copy()
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Whether these errors, (G,) each, are within the tolerances; False without goals."""
+        """Return whether these errors, (G,) each, are within the tolerances; False without
+        goals."""
         errors = np.column_stack((position_errors, orientation_errors))
         return are_within(errors, self.position_tolerance, self.orientation_tolerance)
 

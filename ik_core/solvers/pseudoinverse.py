@@ -138,7 +138,8 @@ class Pseudoinverse(JacobianMethod):
     step: ClassVar = staticmethod(method_step(name, update))
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Also set the callback that adds the secondary tasks' step to each step."""
+        """Prepare the base class, and a callback that adds the secondary tasks' step to each
+        step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))

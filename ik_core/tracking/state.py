@@ -175,7 +175,7 @@ class TrackerState:
 
     @property
     def is_following(self) -> bool:
-        """Whether any tip has a goal."""
+        """True if any tip has a goal."""
         for tip in self.tips:  # noqa: SIM110 (in every tick: a generator takes five times as long)
             if tip.state.has_goal:
                 return True
@@ -183,7 +183,7 @@ class TrackerState:
 
     @property
     def has_goals(self) -> bool:
-        """Whether a tip has a goal, or the joints have one."""
+        """True if a tip has a goal, or the joints have one."""
         return self.is_following or self.joint_goal is not None
 
     def tip(self, tip: int | str) -> Tip:

@@ -185,7 +185,7 @@ class Observer:
 
     @property
     def is_held(self) -> bool:
-        """Whether the robot rests at the closest pose, as reported by the node."""
+        """True if the robot rests at the closest pose, as reported by the node."""
         return self.code == 'closest' and self.speed == 0.0
 
     def close(self) -> None:

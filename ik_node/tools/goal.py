@@ -94,7 +94,7 @@ class Status:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the motion to the last goal has ended."""
+        """True if the motion to the last goal has ended."""
         return self.values.get('goal_has_ended') == 'true'
 
     def distance(self, tip: str) -> str:
@@ -157,7 +157,7 @@ class Client:
 
     @property
     def is_there(self) -> bool:
-        """Whether the node is in the graph."""
+        """True if the node is in the graph."""
         return bool(self._node.count_publishers(f'{self.name}/status'))
 
     def tip(self, name: str | None) -> str:

@@ -131,5 +131,5 @@ class Limits:
 
     @property
     def visible(self) -> bool:
-        """Whether they are shown."""
+        """True if they are shown."""
         return self._root is not None and bool(self._root.visible)

@@ -97,7 +97,7 @@ class Gizmo:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """True if it is shown."""
         return bool(self._node.visible)
 
     @visible.setter

@@ -21,7 +21,7 @@ POLICY_VIOLATION = 1008
 
 
 def is_own(origin: str | None, host: str, bound_to: str) -> bool:
-    """Whether a page from `origin` may connect to `host`, on a server bound to an address.
+    """Return whether a page from `origin` may connect to `host`, on a server bound to an address.
 
     None: what connects is no browser, and so is not led by a page.
     """
@@ -37,7 +37,7 @@ def is_own(origin: str | None, host: str, bound_to: str) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host is a name or an address that never leaves this machine."""
+    """Return whether a host is a name or an address that never leaves this machine."""
     try:
         return host == 'localhost' or ip_address(host).is_loopback
     except ValueError:

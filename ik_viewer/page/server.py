@@ -93,7 +93,7 @@ def url_of(server: Any) -> str:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server can have this port; 0 is any that is free.
+    """Return whether a server can have this port; 0 is any that is free.
 
     Raises InvalidOption where no server can listen there at all.
     """

@@ -138,11 +138,11 @@ class Stage:
         return tab
 
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """See Requests."""
+        """Guard a callback, as `Requests.guarded` does."""
         return self.requests.guarded(callback)
 
     def by_user(self, callback: Callback) -> AsyncCallback:
-        """See Requests."""
+        """Guard a callback for changes by a person, as `Requests.by_user` does."""
         return self.requests.by_user(callback)
 
 

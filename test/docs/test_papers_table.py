@@ -70,7 +70,7 @@ def quoted(cell):
 
 
 def begins(test, name):
-    """Whether a test is one of a row's: eq_1 is not the beginning of eq_14."""
+    """Return whether a test is one of a row's: eq_1 is not the beginning of eq_14."""
     return re.match(rf'test_{name}(?![0-9a-z])', test) is not None
 
 
@@ -84,7 +84,7 @@ def options():
 
 
 def exists(name):
-    """Whether a name of the second column is one of the package's."""
+    """Return whether a name of the second column is one of the package's."""
     option, _, value = name.partition(': ')
     if value:
         return any(option == o and value in choices for o, choices in options())

@@ -59,12 +59,12 @@ def status(it):
 
 
 def reached(it):
-    """Whether the command is at its goal, and nothing is wrong with the robot."""
+    """Return whether the command is at its goal, and nothing is wrong with the robot."""
     return status(it) == 'REACHED' and it.states.obstacle is None
 
 
 def fast(it, speed=0.6):
-    """Whether some joint moves at a good speed [rad/s]."""
+    """Return whether some joint moves at a good speed [rad/s]."""
     return np.abs(it.tracker.dq).max() > speed
 
 

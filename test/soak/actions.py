@@ -205,7 +205,7 @@ class Actions:
         return self._is('reached') and time.monotonic() - self._listener.rests_since > 0.5
 
     def _is(self, code: str) -> bool:
-        """Whether the status says so now: what comes late here is of another goal."""
+        """Return whether the status says so now: what comes late here is of another goal."""
         return self.status.get('code') == code and self._listener.delay < UP_TO_DATE
 
     def _judge_pose(self, goal: Array) -> None:

@@ -91,7 +91,7 @@ class Allowance:
         self._valid_until = -math.inf
 
     def is_settled(self, tick: int) -> bool:
-        """Whether no limit of before is allowed any more."""
+        """Return whether no limit of before is allowed any more."""
         self.at(tick)
         return not self._waiting
 

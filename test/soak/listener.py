@@ -225,7 +225,7 @@ class Listener:
 
     @property
     def moves(self) -> bool:
-        """Whether a joint is commanded to move."""
+        """True if a joint is commanded to move."""
         return self.speed > MOVES
 
     @property
@@ -241,7 +241,7 @@ class Listener:
 
     @property
     def limits_are_settled(self) -> bool:
-        """Whether these are the ones that were set, and none of before is allowed any more."""
+        """True if these are the ones that were set, and none of before is allowed any more."""
         with self._lock:
             checker = self._checker
             return not self._due and (

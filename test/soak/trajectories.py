@@ -279,7 +279,8 @@ class Controller:
                 return
 
     def _goes_on(self, before: Spline, spline: Spline, now: int) -> bool:
-        """Whether two messages say the same of a moment, but for the adjustment of the clock."""
+        """Return whether two messages say the same of a moment, but for the adjustment of the
+        clock."""
         apart = int(spline.times[BEFORE] - before.times[BEFORE])
         adjusted = (apart + self._period // 2) % self._period - self._period // 2
         if abs(adjusted) > CLOCK:  # another sequence of ticks

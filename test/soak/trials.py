@@ -556,7 +556,7 @@ class Trials(Actions):
         return False
 
     def _is_fast(self) -> bool:
-        """Whether joints move to a goal that was taken."""
+        """Return whether joints move to a goal that was taken."""
         return self._listener.speed > FAST and self._is('tracking')
 
     def _turn_on(self) -> bool:

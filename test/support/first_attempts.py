@@ -43,7 +43,7 @@ def solved(problem, targets, starts, **options):
 
 
 def same(one, other):
-    """Whether two results are the same, to the last bit."""
+    """Return whether two results are the same, to the last bit."""
     counts = [(r.iterations, r.evaluations, r.restarts, r.status, r.cost) for r in (one, other)]
     np.testing.assert_array_equal(one.q, other.q)
     np.testing.assert_array_equal(one.position_errors, other.position_errors)

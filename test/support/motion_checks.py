@@ -125,7 +125,7 @@ class Watch:
         assert (leaves <= self._brakes_fully()).all()
 
     def _brakes_fully(self):
-        """Whether the acceleration is, or goes as fast as it may to, full deceleration."""
+        """Return whether the acceleration is, or goes as fast as it may to, full deceleration."""
         now, period = self.in_force[-1], self.governor.period
         side = np.sign(self.q[-1] - self.q[-2])
         reached = np.maximum(now.jerk * period - side * self.ddq[-2], -now.acceleration)

@@ -457,7 +457,7 @@ def reachable_goal(robot, tip, number):
 
 
 def is_still(message):
-    """Whether a joint state is at rest, but for rounding."""
+    """Return whether a joint state is at rest, but for rounding."""
     return max(map(abs, message.velocity)) < 1e-9
 
 

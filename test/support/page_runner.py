@@ -84,7 +84,7 @@ def _run(page, block, names):
 
 
 def runs(words):
-    """Whether a command is one of `ik` that ends soon, and about nobody else's files."""
+    """Return whether a command is one of `ik` that ends soon, and about nobody else's files."""
     excluded = '--live' in words or any('.amc' in word for word in words)
     return words[0] == 'ik' and words[1] in QUICK and not excluded
 

@@ -41,7 +41,7 @@ def tip_of(robot, message, tip=TIP):
 
 
 def is_at(robot, message, goal, tip=TIP, metres=2e-5, radians=2e-4):
-    """Whether a joint state of this robot has the tip at the goal (4, 4)."""
+    """Return whether a joint state of this robot has the tip at the goal (4, 4)."""
     if len(message.name) != robot.n + len(robot.mimic_joints):
         return False
     there = tip_of(robot, message, tip)

@@ -129,7 +129,7 @@ class Chain:
         return np.array([(frames[j] @ [*offset, 1.0])[:3] for j, offset in self.tips])
 
     def affects(self, joint, tip):
-        """Whether a joint is between the base and an end effector."""
+        """Return whether a joint is between the base and an end effector."""
         at = self.tips[tip][0]
         while at >= 0 and at != joint:
             at = self.pieces[at].parent

@@ -61,7 +61,7 @@ def commands(block):
 
 
 def needs_ros(words):
-    """Whether checking this command needs rclpy."""
+    """Return whether checking this command needs rclpy."""
     return words[0] in ('ros2', 'chrt', 'ik_node') or words[:2] == ['ik', 'node']
 
 

@@ -145,7 +145,7 @@ class Shown:
         return pixels.round().astype(int).T[::-1]
 
     def _is_shown(self):
-        """Whether the robot is shown, or hidden, as was chosen."""
+        """Return whether the robot is shown, or hidden, as was chosen."""
         return self.page.part(Scene).figure.visible == self.choice.robot
 
     def hand(self):

@@ -111,7 +111,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     @property
     def _is_pose(self) -> bool:
-        """Whether there is one goal: the whole pose of a chain's end, without slack."""
+        """True if there is one goal: the whole pose of a chain's end, without slack."""
         packed = self.packed
         table, tools = packed.table, packed.tools
         return bool(

@@ -172,7 +172,7 @@ class Governor:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint has a velocity, or an acceleration that takes time to end."""
+        """True if no joint has a velocity, or an acceleration that takes time to end."""
         if self._dq.any():
             return False
         return not (self._ddq.any() and self._ddq[self._joints[t.JERK] < math.inf].any())

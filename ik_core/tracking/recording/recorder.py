@@ -70,7 +70,7 @@ class Segment:
 
     @property
     def is_full(self) -> bool:
-        """Whether another segment should begin: this one is long, and if possible joints rest."""
+        """True if another segment should begin: this one is long, and if possible joints rest."""
         return self.age >= SEGMENT and (self.at_rest or self.age >= 2.0 * SEGMENT)
 
     def columns(self) -> dict[str, Any]:

@@ -285,12 +285,12 @@ class GoalSolver:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the seeded solve has ended."""
+        """True if the seeded solve has ended."""
         return self.phase is not FOLLOWING and self.phase is not JUMPED
 
     @property
     def stays_on_branch(self) -> bool:
-        """Whether no search is running, nor to come."""
+        """True if no search is running, nor to come."""
         return self.phase is FOLLOWING or self.phase is CONVERGED
 
     def rest(self, q: Array) -> None:
@@ -444,12 +444,12 @@ class GoalSolver:
 
     @property
     def _is_nearby(self) -> bool:
-        """Whether the last result continues from the solution."""
+        """True if the last result continues from the solution."""
         return bool((np.abs(self._latest.q - self.solution) <= self._nearby).all())
 
     @property
     def reaches(self) -> bool:
-        """Whether the last result is within the tolerances that were asked for."""
+        """True if the last result is within the tolerances that were asked for."""
         return self.is_solved(self._latest.position_errors, self._latest.orientation_errors)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
@@ -460,7 +460,7 @@ class GoalSolver:
 
     @property
     def is_closest(self) -> bool:
-        """Whether the last solve ended at a minimum of the cost."""
+        """True if the last solve ended at a minimum of the cost."""
         return self._latest.status.is_closest
 
     @property
@@ -483,14 +483,14 @@ class GoalSolver:
 
     @property
     def _reaches_step(self) -> bool:
-        """Whether the last result reaches the goals, or their positions if those come first."""
+        """True if the last result reaches the goals, or their positions if those come first."""
         if not self.position_first:
             return self.reaches
         return all(self.miss(goal) <= 1.0 for goal in range(len(self.problem.goals)))
 
     @property
     def begins(self) -> bool:
-        """Whether the seeded solve for the targets has yet to begin."""
+        """True if the seeded solve for the targets has yet to begin."""
         return self._solve is None and not self.is_settled
 
     def miss(self, goal: int) -> float:

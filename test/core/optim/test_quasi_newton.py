@@ -138,7 +138,7 @@ def begin(address):
 
 @kernel
 def descend_once(address):
-    """Whether a line search along the scaled gradient found a better point."""
+    """Return whether a line search along the scaled gradient found a better point."""
     return descend_scaled(search_at(address))
 
 

@@ -91,7 +91,8 @@ def test_seven_joints_begin_at_the_first_redundancy_value_outwards_with_a_soluti
 
 
 def are_double(robot, found, redundant):
-    """Whether a solution nearly coincides with another one at the same redundancy parameter."""
+    """Return whether a solution nearly coincides with another one at the same redundancy
+    parameter."""
     jacobians = [
         np.delete(robot.jacobian(q, robot.default_tip()), redundant, axis=1) for q in found
     ]
