@@ -81,7 +81,7 @@ class _Memory:
     def put(self, record: Record) -> int:
         """Copy a record and everything it points to; return the offset of the copy."""
         copy = self._append(record._block.tobytes())
-        for name, offset in record.layout.places(record.width)[0].items():
+        for name, offset in record.layout.offsets(record.width)[0].items():
             if record.layout.fields[name][0] == RECORD:
                 self._point(copy + offset, self.put(record.part(name)))
             elif record.layout.name == 'searches' and name in LINKS:

@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 def rows():
-    """All rows, without heads."""
+    """Return all rows, without heads."""
     file, found = '', []
     for line in PAGE.splitlines():
         heading = re.match(r'### .*`(test_\w+\.py)`', line)
@@ -75,7 +75,7 @@ def begins(test, name):
 
 
 def options():
-    """All options of solvers by their names: their choices."""
+    """Return the choices of all options of solvers, by their names."""
     return [
         (field.name, field.metadata.get('choices', ()))
         for solver in ik.SOLVERS.values()

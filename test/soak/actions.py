@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign does to a node: all that a user can do, and what no user should.
+"""Actions of a campaign on a node: everything a user can do, and what no user should do.
 
 Each action is a method of `Actions`; `WEIGHTS` says how often each comes. Those of `trials` need
 a node that nothing else disturbs.
@@ -259,7 +259,7 @@ class Actions:
         self.client.set({d.name: self._drawn(d) for d in some})
 
     def defaults(self) -> None:
-        """All parameters as they were in the beginning."""
+        """Set all parameters back to their first values."""
         self.client.parameters()
         changed = self.client.changed()
         if changed and not self.client.set(changed):

@@ -79,7 +79,7 @@ class Arm:
 
     @property
     def commanded(self):
-        """All positions that it was commanded to take."""
+        """Return all commanded positions."""
         return self.client.inbox['commanded']
 
     def start(self):

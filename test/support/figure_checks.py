@@ -17,7 +17,7 @@ UNIT = re.compile(r'\[[^]]+\]')
 
 
 def faults(figure):
-    """All that is wrong with a figure, as sentences."""
+    """Return the faults of a figure, as sentences."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -30,7 +30,7 @@ def faults(figure):
 
 
 def axis_labels(figure):
-    """What stands at the axes."""
+    """Return the texts at the axes."""
     return [
         label
         for axes in figure.axes

@@ -55,7 +55,7 @@ def until_at(node, robot, goal, tip=TIP):
 
 
 def moved(robot, node, start):
-    """How far the tip is from `start` [m or rad]."""
+    """Return the distance of the tip from `start` [m or rad]."""
     tip = tip_of(robot, node.states[-1])
     turn = np.linalg.norm(tip[:3, :3] - start[:3, :3]) / math.sqrt(2.0)
     return max(np.linalg.norm(tip[:3, 3] - start[:3, 3]), turn)

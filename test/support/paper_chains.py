@@ -204,7 +204,7 @@ def slides(*axes):
 
 
 def points_from(solver, problem, q, steps, **options):
-    """Where a method stands at the start and after each of so many iterations: (steps + 1, n)."""
+    """Return the method's points at the start and after each iteration: (steps + 1, n)."""
     search = ik.make_solver(solver, **options).begin(problem, q)
     points = [np.array(search.x0)]
     for _ in range(steps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell line of the documentation asks for, held against the code.
+"""Checks of shell lines in the documentation against the code.
 
 `check` knows every command that the pages use; one that it does not know is an error, so that no
 line goes unchecked. Lines of ROS need rclpy: `needs_ros`.

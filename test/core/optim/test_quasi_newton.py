@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the methods with an approximate Hessian share: first approximation, update, descent."""
+"""Tests of methods with an approximate Hessian: first approximation, update, descent."""
 
 import numpy as np
 import pytest

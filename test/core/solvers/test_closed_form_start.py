@@ -201,7 +201,7 @@ def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name):
 
 
 def test_solutions_outside_the_limits_are_none():
-    """Of all solutions only the furthest is left inside the limits."""
+    """Only the furthest solution is inside the limits."""
     free = pose_problem('ur5e')
     targets, _, starts = random_poses(free, 20, seed=4)
     begun = 0

@@ -170,7 +170,7 @@ def codes(node):
 
 
 def refused(node, reason):
-    """How many messages were refused for that reason."""
+    """Return how many messages were refused for that reason."""
     return int(node.status.get(f'refused.{reason}', 0))
 
 

@@ -71,7 +71,7 @@ class Stream:
         return self.state.rests(TOLERANCE)
 
     def at(self, name):
-        """Where a joint is believed to be."""
+        """Return the estimated position of a joint."""
         return self.state.q[ROBOT.joint_names.index(name)]
 
 

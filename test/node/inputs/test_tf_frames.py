@@ -236,7 +236,7 @@ def now(client):
 
 
 def moved_object(share):
-    """Where the object is after a share of its way [0, 1], in the map."""
+    """Return the object's pose in the map after a fraction [0, 1] of its path."""
     return OBJECT_IN_MAP @ transform_of((0.1 * share, 0.0, 0.0), (0.0, 0.0, 0.4 * share))
 
 

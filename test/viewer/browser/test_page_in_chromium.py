@@ -67,7 +67,7 @@ def apart(first, second):
 
 
 def middle(picture, width):
-    """So many columns from the middle of a picture."""
+    """Return this many columns from the middle of a picture."""
     left = (picture.shape[1] - width) // 2
     return picture[:, left : left + width]
 

@@ -55,7 +55,7 @@ def until(arm, condition, seconds=PATIENCE):
 
 
 def notices_of(arm):
-    """What it says next."""
+    """Return the next notices."""
     found = []
     until(arm, lambda _: found.extend(arm.take_notices()) or found)
     return found
