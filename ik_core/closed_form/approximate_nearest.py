@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest of all solutions of seven joints that nearly have formulas, in milliseconds.
+"""The solution nearest to a start for seven joints that nearly have formulas, in milliseconds.
 
 Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions close to
 those of an ideal chain (`idealised_chain`). Formulas find all of these, at many values of the
@@ -57,8 +57,7 @@ class ApproximateNearest:
         self._packed, self._limits, self._room = packed, limits, room
 
     def best(self, start: Array) -> Array | None:
-        """The nearest solution q (n,) that is found, for the targets that are packed; None without
-        any."""
+        """Return the nearest solution q (n,) found for the packed targets, or None."""
         s, best, least = start[self._packed.variables], None, np.inf
         for x, gap in self._proposed(start):
             if gap > least + BEHIND:
@@ -75,8 +74,8 @@ class ApproximateNearest:
         return q
 
     def _proposed(self, start: Array) -> Iterator[tuple[Array, float]]:
-        """Points (variables,) that may lead to solutions, and their distances to the start: the
-        start itself, and then solutions of the ideal chain, the nearest first."""
+        """Yield points (variables,) that may lead to solutions, with their distances to the start:
+        first the start itself, then the solutions of the idealised chain, nearest first."""
         s = start[self._packed.variables]
         yield s.copy(), 0.0
         frames = np.repeat(self._packed.targets, len(self._values), axis=0)
@@ -93,12 +92,13 @@ class ApproximateNearest:
             points, gaps = points[others], gaps[others]
 
     def _follow(self, x: Array) -> float:
-        """Lead x (variables,) to the solution near it inside the limits; return its error."""
+        """Refine x (variables,) to a solution nearby inside the limits; return its error."""
         room = self._packed.residual, *self._room
         return follow(self._packed.arrays, self._limits.packed, -1, x, *room)
 
     def _nearer(self, x: Array, start: Array) -> Array:
-        """The solution nearest to a start (variables,) along the self-motion from x downhill."""
+        """Follow the self-motion from x towards the start (variables,); return the nearest
+        solution."""
         bend, before = 1.0, None
         for _ in range(STEPS):
             way = self._self_motion(x)
@@ -116,12 +116,13 @@ class ApproximateNearest:
         return x
 
     def _self_motion(self, x: Array) -> Array:
-        """The direction (variables,) that leaves the goal where it is."""
+        """Return the unit direction (variables,) that leaves the goal's frame where it is."""
         self._packed.update(x)
         return np.asarray(np.linalg.svd(self._packed.jacobian())[2][-1], float)
 
     def _downhill(self, x: Array, step: Array, start: Array) -> Array | None:
-        """A solution nearer to the start, a step or less from x; None without any."""
+        """Take a step of at most this length towards the start; return the refined solution, or
+        None."""
         gap, length = float(np.linalg.norm(x - start)), float(np.linalg.norm(step))
         while length > SHORTEST:
             following = x + step
@@ -139,9 +140,11 @@ def approximate_nearest(
     n: int,
     room: tuple[Array, Array, Array],
 ) -> ApproximateNearest | None:
-    """The nearly closed form of a chain of seven; None without formulas, or if it slides.
+    """Return a search of the nearest solution for a chain of seven joints that nearly has
+    formulas.
 
-    joints (7,): where those of the chain are in q (n,). limits: of the variables.
+    None without such formulas, and for chains with prismatic joints. joints (7,): the columns of
+    the chain's joints in q (n,). limits: of the variables.
     """
     wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
     for ideal in idealised_chains(chain):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Along one branch of a chain of seven joints: the value of the redundancy parameter with the
-solution nearest to a start, at a parabola's vertex or the end of the branch: for `nearest_branch`.
+"""Search along one branch of a 7R chain for the redundancy parameter nearest to the start.
+
+The minimum is at a parabola's vertex, or at the end of the branch. `nearest_branch` calls this.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TRIAL = BRACKET + 3
 
 @kernel
 def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
-    """The costs and margins of the branch of each lane, at eight values trial[0]."""
+    """Evaluate each lane's branch at its value in trial[0]: costs and margins."""
     set_values(trial[0], memory)
     measure(plan, wide, memory, BRANCHES)
     for lane in range(WIDTH):
@@ -42,7 +43,7 @@ def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) 
 
 @kernel
 def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> None:
-    """Take over what is a solution and better than the best."""
+    """Make a value the best one if it has a solution that is nearer."""
     if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
         here = trial[BRACKET + HERE]
         here[COST], here[END], here[AT], here[SLOT] = cost, margin, value, slot
@@ -52,8 +53,10 @@ def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> N
 def follow(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> None:
-    """Find the least cost in the branch of the best, as far as this from it, within the bounds;
-    and in the one that it turns into, where it is least at the reach's edge."""
+    """Find the least cost along the best branch, up to `width` away from it and inside the bounds.
+
+    If the least cost is at the branch's end, the branch that continues there is searched, too.
+    """
     if _follow_one(plan, wide, width, low, high, trial, memory):
         here = trial[BRACKET + HERE]
         value, slot = here[AT], int(here[SLOT])
@@ -65,7 +68,8 @@ def follow(
 
 @kernel
 def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool:
-    """Make another branch the best one that begins where this one ends, if there is any."""
+    """Make the branch that begins where the best one ends the best one; return False without
+    one."""
     here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
     own = int(here[SLOT])
     for lane in range(WIDTH):
@@ -89,7 +93,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
 def _follow_one(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> bool:
-    """Follow one branch likewise; return whether its least value is at its end."""
+    """Find the least cost along one branch; return whether it is at the branch's end."""
     bracket = trial[BRACKET:]
     for lane in range(WIDTH):
         choose(plan, int(bracket[HERE, SLOT]), lane, memory)
@@ -111,7 +115,7 @@ def _follow_one(
 
 @kernel
 def _spread(low: float, high: float, aside: int, trial: Array) -> None:
-    """Eight values from low to high, so many steps inside of these."""
+    """Set eight evenly spaced values from low to high, `aside` steps inside of both."""
     step = (high - low) / (WIDTH - 1 + 2 * aside)
     for lane in range(WIDTH):
         trial[0, lane] = low + step * (lane + aside)
@@ -119,7 +123,7 @@ def _spread(low: float, high: float, aside: int, trial: Array) -> None:
 
 @kernel
 def _copy(lane: int, trial: Array, row: int) -> None:
-    """A row of the bracket = what was found in a lane."""
+    """Copy a lane's value, cost and margin to a row of the bracket."""
     to = trial[BRACKET + row]
     to[AT], to[COST], to[END] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
 
@@ -160,7 +164,7 @@ def _is_narrow(bracket: Array) -> bool:
 
 @kernel
 def _choose_values(before: float, trial: Array) -> None:
-    """The next values: about a guess, or where that was of little help, evenly."""
+    """Choose the next values: around a guess, or evenly if the last guess hardly helped."""
     bracket = trial[BRACKET:]
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     if high - low > SHRINKING * before or low == here or here == high:
@@ -175,7 +179,8 @@ def _choose_values(before: float, trial: Array) -> None:
 
 @kernel
 def _guess(bracket: Array) -> float:
-    """The minimum of the parabola through three points, or the end of the branch before it."""
+    """Return the vertex of the parabola through three points, or the branch's end if that is
+    before it."""
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     one = (bracket[HERE, COST] - bracket[LOW, COST]) / (here - low)
     two = (bracket[HIGH, COST] - bracket[HERE, COST]) / (high - here)

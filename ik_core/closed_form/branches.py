@@ -63,7 +63,7 @@ _in_lanes = in_lanes[WIDTH]
 
 @kernel
 def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
-    """The target (1, 12) and the start (1, n) for all lanes, and no bound."""
+    """Load the target (1, 12) and the start (1, n) into all lanes, without a bound."""
     for lane in range(WIDTH):
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, starts[0], 0, lane, memory)
@@ -72,7 +72,7 @@ def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
 
 @kernel
 def set_values(values: Array, memory: Array) -> None:
-    """The redundancy parameter of each lane, from (8,)."""
+    """Set the redundancy parameter of each lane to values (8,)."""
     for lane in range(WIDTH):
         memory[VALUE, lane] = values[lane]
 
@@ -87,7 +87,8 @@ def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
 
 @kernel
 def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
-    """Fill the results with where branches are, inside the limits and the reach or not.
+    """Fill the results with the joints of all branches, also of those outside the limits and the
+    reach.
 
     FREE is NaN. Returns whether joints are undetermined somewhere: then a branch is more than a
     path.
@@ -99,7 +100,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
 
 @kernel
 def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
-    """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
+    """Copy the branch of a slot and lane to a column of rows (NUMBERS, 8)."""
     at = result_at(slot)
     rows[COST, column], rows[END, column] = (
         memory[at + DISTANCE, lane],
@@ -115,7 +116,7 @@ def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, colum
 
 @kernel
 def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
-    """rows (NUMBERS, SLOTS) = the branches in a lane."""
+    """Copy the branches of a lane to rows (NUMBERS, SLOTS)."""
     for slot in range(SLOTS):
         if slot < passes_of(plan, 0):
             keep(plan, memory, slot, lane, rows, slot)
@@ -128,7 +129,7 @@ def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
 
 @kernel
 def way_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """Return the distance of branches one, two (NUMBERS,), in lanes, but for whole turns."""
+    """Return the distance between branches one, two (NUMBERS,), in lanes, modulo whole turns."""
     square = 0.0 * one[COST]
     for j in range(STAND, STAND + plan[JOINTS]):
         apart = _apart(one[j], two[j])
@@ -144,7 +145,7 @@ def _apart(a: Number, b: Number) -> Number:
 
 @kernel
 def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) -> Clip:
-    """The interval on which at + rise t stays within two bounds."""
+    """Return the interval of t on which at + rise t stays within two bounds."""
     inverse = 1.0 / select(abs(rise) > TINY, rise, TINY)
     one, two = (low - at) * inverse, (high - at) * inverse
     return most(clip[0], least(one, two)), least(clip[1], most(one, two))
@@ -154,8 +155,8 @@ def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) ->
 def nearest_between(
     plan: IntArray, numbers: Array, lanes: Array, one: Array, two: Array
 ) -> tuple[Number, Number]:
-    """About how near to START a branch comes as a solution between two values at least [rad], and
-    how far it leads the joints [rad].
+    """Estimate how near to START a branch gets between two values, and how far its joints move
+    [rad].
 
     NONE where it can't be a solution there. one, two (NUMBERS,): the branch of each lane at the
     values.
@@ -189,7 +190,8 @@ def nearest_between(
 
 @kernel
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """A lower bound of a branch's distance to its ends on the whole way; below 0 if unknown."""
+    """Estimate a lower bound of a branch's distance to its ends between two values; negative if
+    unknown."""
     way = way_between(plan, one, two)
     low = least(one[END], two[END]) - BENT * way
     for j in range(STAND, STAND + plan[JOINTS]):

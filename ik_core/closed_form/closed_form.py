@@ -108,18 +108,18 @@ class ClosedForm:
 
     @property
     def is_exact(self) -> bool:
-        """True if that deviation is only rounding, so that solutions need no refinement."""
+        """True if the deviation is only rounding, so that solutions need no refinement."""
         return self._workspaces[0].is_exact
 
     @property
     def redundancy_range(self) -> tuple[float, float]:
-        """The limits [rad, m] of the redundant joint, half a turn to an unlimited side."""
+        """Limits [rad, m] of the redundant joint; an unlimited side is half a turn away."""
         return self._redundancy_range
 
     @property
     def records(self) -> tuple[IntArray, Array] | None:
-        """Plan and numbers (`records`) where these alone solve the chain, by formulas without an
-        equation of degree four; else None."""
+        """Plan and numbers (see `records`) if they alone solve the chain, without an equation of
+        degree four; else None."""
         direct = self._direct
         is_simple = direct is not None and direct.strategy.is_simple
         return (direct.plan, direct.numbers) if direct is not None and is_simple else None
@@ -148,10 +148,11 @@ class ClosedForm:
         return self.solve_loaded(start, redundancy)
 
     def solve_to_tolerances(self, q0: VectorLike | None = None) -> Array:
-        """Solve as `solve` does; certain only if no other configurations are within the
-        problem's tolerances, such as those that a limit, or the end of the reach, misses by less.
+        """Solve as `solve` does, but certain only if the tolerances allow no configuration that is
+        far from all solutions.
 
-        Where tolerances are large, those are too far from solutions to be sure of that.
+        Such configurations come from solutions that a limit, or the end of the reach, excludes by
+        less than the tolerances. With large tolerances none of them can be ruled out.
         """
         margin = FAR_FOLLOWED * max(self.tolerances)
         settings = [workspace.numbers[SETTINGS] for workspace in self._workspaces]
@@ -214,7 +215,7 @@ class ClosedForm:
     def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
         """Return the result and costs (N,) of `redundancy_scan.sweep` from a start (n,).
 
-        None where that has to be done value by value, by `solve`.
+        None if `solve` has to be called for each value instead.
         """
         self._packed.load(start)
         self.set_frozen_joints(start)
@@ -223,11 +224,12 @@ class ClosedForm:
         return self._direct.sweep(self._packed.targets, start, values, task)
 
     def nearest(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
-        """The solution (n,) nearest to a start, None without any; and whether those next to the
-        start, or with its own value, still have to be looked at.
+        """Return the solution (n,) nearest to a start, or None, and whether it may not be the
+        nearest.
 
-        values (N,) : of the redundant joint, looked at first, at the same distance from end to end
-        None where that has to be done value by value, by `solve`.
+        In doubt, solutions near the start or with its own value must be checked as well. values
+        (N,), evenly spaced: of the redundant joint, tried first. None if `solve` has to be called
+        for each value instead.
         """
         self._packed.load(start)
         self.set_frozen_joints(start)
@@ -242,7 +244,7 @@ class ClosedForm:
         return q, in_doubt
 
     def followed(self, start: Array) -> Array | None:
-        """The solution (n,) that steps from a start lead to, for the target read last; or None."""
+        """Return the solution (n,) to which refinement from a start leads, or None."""
         q = start.copy()
         q[self._columns], error = self._follow(start[self._columns], None)
         return q if error <= EXACT else None
@@ -256,8 +258,11 @@ class ClosedForm:
         return None if nearly is None else nearly.best(start)
 
     def hidden_values(self, start: Array, values: Array) -> Array:
-        """Values of the redundant joint between two of (N,): with solutions where these have none,
-        or without where both have some, as far as estimated."""
+        """Return values of the redundant joint between two of (N,), at which solutions begin or
+        end in between.
+
+        They have solutions if both neighbours have none, or none if both have some; estimated.
+        """
         self._packed.load(start)
         self.set_frozen_joints(start)
         found = None
@@ -268,7 +273,8 @@ class ClosedForm:
     def solve_first(
         self, start: Array, values: Array, choose: Callable[[Array], Array | None]
     ) -> Array | None:
-        """The chosen solution (n,) at the first of these values of the redundant joint with one.
+        """Return the chosen solution (n,) at the first of these values of the redundant joint that
+        has one.
 
         From a checked start (n,), for the target that the problem read last.
         choose : returns one of the solutions (k, n), which are sorted by their distance to the
@@ -295,7 +301,7 @@ class ClosedForm:
         counts: IntArray,
         progress: Progress | None,
     ) -> ManySolutions:
-        """The answer, with the poses that have no count yet solved one by one."""
+        """Return the answer, with poses solved one by one if they have no count yet."""
         certain, last, count = np.ones(len(frames), bool), len(starts) - 1, len(frames)
         open_ = np.flatnonzero(counts < 0)
         for done, i in enumerate(open_.tolist()):
@@ -316,8 +322,8 @@ class ClosedForm:
         return ManySolutions(q[:, : counts.max(initial=0)], counts, certain)
 
     def _solve_carefully(self, start: Array, value: float) -> Array:
-        """The solutions (k, n) for the target that is loaded, by all strategies; near misses only
-        where there is nothing better."""
+        """Return the solutions (k, n) of all strategies for the loaded target; near misses only if
+        there is no solution."""
         self._has_refined = self._has_missed = False
         answers = [
             one
@@ -338,8 +344,7 @@ class ClosedForm:
         return together
 
     def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
-        """The solutions by a strategy; None where it is singular: virtual joints, or others for
-        which the start's values lead to none."""
+        """Return the solutions of one strategy; None if it is singular at the start's values."""
         free = math.nan if workspace.strategy.is_completed else BY_START
         count = workspace.solve(self._packed.targets, start, value, free)
         if count < 0:
@@ -352,7 +357,7 @@ class ClosedForm:
         )
 
     def _united(self, answers: list[Array], start: Array) -> Array:
-        """The solutions of several strategies, each once."""
+        """Merge the solutions of several strategies."""
         kept: list[Array] = []
         missed: list[Array] = []
         for q in np.concatenate(answers):
@@ -361,9 +366,11 @@ class ClosedForm:
         return _by_distance(kept + self._misses_apart(missed, kept), start)
 
     def _guessed(self, workspace: Workspace, start: Array, value: float) -> Array:
-        """Solutions at a singularity, followed from guesses of undetermined joints: where virtual
-        joints bring it, all; else there are infinitely many, and those of the nearest guess are
-        returned."""
+        """Return solutions at a singularity, refined from guesses of undetermined joints.
+
+        All of them, if virtual joints cause the singularity; else there are infinitely many, and
+        those of the guess nearest to the start are returned.
+        """
         settings, found = workspace.numbers[SETTINGS], list[Array]()
         margin, settings[MARGIN] = settings.item(MARGIN), GUESSED_MARGIN
         for guess in GUESSES:
@@ -379,7 +386,7 @@ class ClosedForm:
         return _by_distance(kept, start)
 
     def _followed(self, workspace: Workspace, q: Array, errors: Array, start: Array) -> Array:
-        """The solutions with those that are followed from near ones (k, n)."""
+        """Return solutions, and those to which near-solutions (k, n) can be refined."""
         kept: list[Array] = []
         missed: list[Array] = []
         joint = workspace.strategy.redundant
@@ -401,8 +408,8 @@ class ClosedForm:
         return _by_distance(both, start)
 
     def _misses_apart(self, missed: list[Array], kept: list[Array]) -> list[Array]:
-        """Near misses (n,) that no straight path within the tolerances connects to a solution
-        that is kept, or to a better one of them."""
+        """Return the near misses (n,) that are not connected by a straight path within the
+        tolerances to a solution, or to a better near miss."""
         apart: list[Array] = []
         for q in sorted(missed, key=self._miss):
             if not any(self._are_connected(q, other) for other in kept + apart):
@@ -435,7 +442,8 @@ class ClosedForm:
             kept.append(q)
 
     def _follow(self, x: Array, fixed: int | None) -> tuple[Array, float]:
-        """The solution near x inside the limits, by damped least squares; and its error."""
+        """Refine x to the solution near it inside the limits, by damped least squares; return it
+        and its error."""
         x = x.copy()
         room = self._packed.residual, *self._room
         return x, follow(
@@ -443,7 +451,8 @@ class ClosedForm:
         )
 
     def appraised(self, q: Array) -> tuple[Array, Array]:
-        """Errors (k, 2) [m, rad] and shares (k,) of solutions (k, n): see `following.appraise`."""
+        """Return errors (k, 2) [m, rad] and condition numbers' inverses (k,) of solutions (k, n),
+        by `refinement.appraise`."""
         errors, shares = np.empty((len(q), 2)), np.empty(len(q))
         room = self._packed.residual, *self._room
         appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
@@ -454,9 +463,10 @@ class ClosedForm:
         return are_within(self._packed.errors, times * position, times * orientation)
 
     def set_frozen_joints(self, start: Array) -> None:
-        """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).
+        """Analyse the chain again if joints that are no variables have other values in `start`
+        (n,).
 
-        UnsupportedProblem where they leave no closed form; another start may have one again.
+        Raises UnsupportedProblem if these leave no closed form; another start may have one again.
         """
         packed = self._packed
         if self._frozen is not None and not len(self._frozen):
@@ -469,14 +479,15 @@ class ClosedForm:
             self._frozen = frozen
 
     def _have_equal_constants(self, starts: Array) -> bool:
-        """Return whether the joints that are no variables stand alike in all starts (N, n)."""
+        """Return whether the joints that are no variables have the same values in all starts (N,
+        n)."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())
 
     # --- the chain ------------------------------------------------------------------------------
 
     def _find_strategies(self) -> None:
-        """Find the strategies for the joints as they stand; UnsupportedProblem without one."""
+        """Find strategies for the present values of frozen joints. Raises UnsupportedProblem."""
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):
             raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
@@ -514,7 +525,7 @@ class ClosedForm:
         return good
 
     def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
-        """A strategy ready for use; None where it turns out to be none."""
+        """Return the workspace of a strategy, or None if it fails."""
         is_exact = strategy.deviation <= EXACT
         margin = max(FOLLOWED * max(self.tolerances), EXACT)
         if strategy.is_completed:
@@ -549,7 +560,7 @@ class ClosedForm:
         return direct, again
 
     def _is_among(self, q: Array, found: Array) -> bool:
-        """Return whether q is one of those found, modulo whole turns."""
+        """Return whether q is one of these solutions, modulo whole turns."""
         x, turned = q[self._columns], self._limits.nearest_turn
         return any(np.abs(turned(one[self._columns], x) - x).max() <= SAME for one in found)
 
@@ -566,7 +577,7 @@ class ClosedForm:
         return float(value)
 
     def _refuse(self, redundancy: Any) -> None:
-        """InvalidConfiguration for a redundancy parameter where no joint is redundant."""
+        """Raise InvalidConfiguration for a redundancy parameter if no joint is redundant."""
         if redundancy is not None:
             raise InvalidConfiguration(
                 f'redundancy = {redundancy!r}: this chain has no redundant joint '

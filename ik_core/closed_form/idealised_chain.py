@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chains that a chain nearly is: with axes that exactly meet or are parallel.
+"""Idealised chains: a given chain with axes moved so that they exactly meet or are parallel.
 
 As measured arms are, and those whose wrists have small offsets. All solutions of such an *ideal*
 chain are found by formulas; each is next to one of the chain itself, and a few steps from it.
@@ -23,7 +23,7 @@ MOST = 0.03
 
 
 def idealised_chains(chain: Chain) -> Iterator[Chain]:
-    """The ideal chains of one of turning joints, those that are nearest to it first."""
+    """Yield idealised chains of a chain of revolute joints, those nearest to it first."""
     if chain.slides.any():
         return
     extent = np.linalg.norm(chain.rows[:, 3:] - (chain.last @ chain.tool)[:3, 3], axis=1).max()
@@ -33,9 +33,11 @@ def idealised_chains(chain: Chain) -> Iterator[Chain]:
 
 
 def _ideals(rows: Array, extent: float) -> Iterator[tuple[float, Array]]:
-    """Yield chains with three axes that meet and two that meet or are parallel, or with three that
-    are parallel and two that meet, and how far an axis was moved for it, as a fraction of
-    `extent`, or turned [rad]."""
+    """Yield idealised chains, and the correction of their axes as a fraction of `extent`, or an
+    angle [rad].
+
+    Three axes meet and two meet or are parallel, or three are parallel and two meet.
+    """
     n = len(rows)
     for first in range(n - 2):
         three = [first, first + 1, first + 2]
@@ -50,13 +52,14 @@ def _ideals(rows: Array, extent: float) -> Iterator[tuple[float, Array]]:
 
 
 def _met(rows: Array, of: list[int], extent: float) -> tuple[float, Array]:
-    """Axes moved to the point where they nearly meet (k, 6), and how far; inf: there is none."""
+    """Return axes moved to the point at which they nearly meet (k, 6), and how far; inf without
+    such a point."""
     point, moved = meeting_point(rows[of])
     return moved / extent, np.hstack([rows[of, :3], np.tile(point, (len(of), 1))])
 
 
 def _parallel(rows: Array, of: list[int]) -> tuple[float, Array]:
-    """Axes turned to their common direction (k, 6), and how far."""
+    """Return axes turned to their common direction (k, 6), and how far."""
     axes = rows[of, :3]
     signs = np.where(axes @ axes[1] < 0.0, -1.0, 1.0)[:, None]
     mean = (signs * axes).sum(0)

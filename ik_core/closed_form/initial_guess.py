@@ -76,7 +76,7 @@ PLANS_KEPT = 64
 
 
 class InitialGuess:
-    """The points where searches of one problem begin.
+    """The initial guesses of a problem's searches.
 
     `numbers` : those of the plan that the kernel `nearest_solutions` takes for first attempts
     """
@@ -101,15 +101,17 @@ class InitialGuess:
         self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
-        """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
+        """Fill points[first:last] (N, variables) with initial guesses for targets (N, 1, 12) and
+        starts."""
         given = self._whole, self.numbers, targets.reshape(-1, 12), starts
         nearest_solutions(*given, first, last, _room(), points)
 
     @property
     def restart(self) -> tuple[IntArray, Array, Array]:
-        """Plan, numbers and memory of the initial guess after a start that was kept has failed.
+        """Plan, numbers and memory of the initial guess of restart 1, after attempt 0 from the
+        start failed.
 
-        STAYS is that of `numbers`, but below 0: solutions are for the starts that stayed.
+        STAYS is negative: solutions are for the starts at which attempt 0 began.
         """
         return self._whole, self._everywhere, _room()
 
@@ -171,7 +173,7 @@ def expected_initial_guess(problem: IkProblem) -> str | None:
 def _titles(
     chain: Chain, first: int, last: int, names: list[str], packed: PackedGoals
 ) -> Iterator[str]:
-    """Titles of the joints first..last-1 of a chain."""
+    """Yield the titles of strategies for the joints first..last-1 of a chain."""
     window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
     kept = f', with {others} at the start value' if others else ''
     for strategy in _known(window, packed):
@@ -182,7 +184,7 @@ def _titles(
 
 
 def _may_be_known(problem: IkProblem) -> bool:
-    """Return whether it is one pose, by a number of joints that may be known."""
+    """Return whether a problem is one pose for a number of joints that may have formulas."""
     if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
         return False
     try:
@@ -192,7 +194,7 @@ def _may_be_known(problem: IkProblem) -> bool:
 
 
 def _known(chain: Chain, packed: PackedGoals) -> list[Strategy]:
-    """The simple strategies of a chain of turning joints, without virtual ones."""
+    """Return the simple strategies of a chain of revolute joints, without virtual ones."""
     is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
     if not HAS_LANES or chain.slides.any() or not is_serial:
         return []
@@ -215,7 +217,7 @@ def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
-    """The plan of the first strategy that is known, and finds what there is."""
+    """Return the plan of the first strategy that is known and passes its trial."""
     try:
         chain = chain_of(packed, point_only=False)
     except UnsupportedProblem:
@@ -227,7 +229,7 @@ def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _windows(joints: int) -> Iterator[tuple[int, int]]:
-    """Choices of this many joints to solve for: most of them first, then the last one."""
+    """Yield ranges of joints to solve for: those with most joints first, then those at the end."""
     for size in (MOST, LEAST):
         if size <= joints <= size + OTHERS_MOST:
             for first in sorted({joints - size, 0}, reverse=True):
@@ -235,7 +237,8 @@ def _windows(joints: int) -> Iterator[tuple[int, int]]:
 
 
 def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan | None:
-    """The plan for the joints first..last-1, by formulas of theirs or of what they nearly are."""
+    """Return the plan for the joints first..last-1, by their own formulas or those of an idealised
+    chain."""
     window = chain.part(first, last)
     found = _plan_among(window, chain, first, packed)
     if found:
@@ -259,8 +262,8 @@ def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) ->
 
 
 def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Plan:
-    """The plan of a strategy, and of the joints before and behind the window, which are not solved
-    for."""
+    """Return the plan of a strategy, with the joints before and behind the window, which are not
+    solved for."""
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
     plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
@@ -279,7 +282,7 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
 
 
 def _reach(chain: Chain) -> float:
-    """The way along the chain from its first axis to the goal, all in line [m]."""
+    """Return the length of the stretched chain from its first axis to the goal [m]."""
     points = np.vstack([chain.rows[:, 3:], (chain.last @ chain.tool)[:3, 3]])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
@@ -296,7 +299,7 @@ def _configurations(chain: Chain) -> Array:
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
-    """Return whether random configurations are the solutions nearest to themselves."""
+    """Return whether most random configurations are found again from starts beside them."""
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()
@@ -309,7 +312,7 @@ def _finds_again(plan: _Plan, chain: Chain) -> bool:
 
 
 def _pose_at(chain: Chain, x: Array) -> Array:
-    """The transform (4, 4) of the goal's frame at variables x."""
+    """Return the transform (4, 4) of the goal's frame at variables x."""
     motion = np.eye(4)
     values = chain.signs * x[chain.variables] + chain.offsets
     for row, value, slides in zip(chain.rows, values, chain.slides, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The solution in closed form that is nearest to a start, eight problems at once: a kernel.
+"""The closed-form solution nearest to a start, for eight problems at once: a kernel.
 
 A pose with a solution a hair beyond a limit, for which a joint would go round, is left to others.
 Of seven joints the redundant one stays at its start's value or, where that has no solution inside
@@ -83,13 +83,13 @@ def nearest_solutions(
     memory: Array2,
     points: Array2,
 ) -> None:
-    """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
-    to the start, or, without one, the start inside the limits.
+    """Fill points (N, variables) for problems first..last-1 of N with the solution nearest to the
+    start; without one, with the start, inside the limits.
 
     targets (N, 12), starts (N, variables). memory (SCRATCH_ROWS, WIDTH). plan, numbers: those of
-    `records`, with the variables as columns. Starts that miss the target by no more than STAYS
-    [m, rad] stay; if STAYS is below 0, those that miss it by more than -STAYS. The answers do not
-    depend on what else is in 0..N-1.
+    `records`, with the variables as columns. Starts that miss the target by at most STAYS [m, rad]
+    are kept; if STAYS is negative, those that miss it by more than -STAYS. The answers do not
+    depend on the other problems.
     """
     one, following = last - first == 1, first
     spread = BRANCHES if one else POSES
@@ -134,7 +134,8 @@ def _mark(
     memory: Array,
     points: Array,
 ) -> None:
-    """points = starts inside the limits, with a NaN where a solution is wanted. No lane works."""
+    """Set points to the starts inside the limits, with a NaN if a solution is wanted; free all
+    lanes."""
     for begin in range(first, last, WIDTH):
         for lane in range(WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
@@ -152,7 +153,7 @@ def _mark(
 def _begin_one(
     plan: IntArray, numbers: Array, memory: Array, spread: int, points: Array, i: int
 ) -> int:
-    """Give the lanes, which have the only problem, its next values to try; return how many."""
+    """Load the next values to try for the only problem into the lanes; return their number."""
     if spread == BRANCHES:
         return 1 if math.isnan(points[i, plan[COLUMN]]) else 0
     count, value = 0, int(memory[TRIED, WIDTH - 1])
@@ -169,8 +170,8 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Return whether the only problem has a solution, which is taken, among its branches or
-    values."""
+    """Write the solution of the only problem, if its branches or values have one; return whether
+    they do."""
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(WIDTH):
@@ -190,7 +191,7 @@ def _has_ended(
 
 @kernel
 def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
-    """Keep the solutions found; give the other problems their next value to try, if any."""
+    """Write the solutions found; load the next value to try for the other problems, if any."""
     for lane in range(WIDTH):
         i = int(memory[PROBLEM, lane])
         if i < 0:
@@ -215,7 +216,7 @@ def _load(
     lane: int,
     memory: Array,
 ) -> None:
-    """A lane of GOAL, START, and VALUE, for problem i."""
+    """Load GOAL, START and VALUE of problem i into a lane."""
     target = frame_at(targets, i)
     if plan[BEFORE] + plan[BEHIND] > 0:
         target = _without_others(plan, numbers, starts, i, target)
@@ -231,7 +232,8 @@ def _load(
 
 @kernel
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
-    """The goal's frame with the other joints at 0 instead of their starts."""
+    """Return the goal's frame, moved by the inverse motions of the joints that are not
+    solved for."""
     before = plan[BEFORE]
     for k in range(before):
         target = compose(_inverse(_motion_of_other(plan, numbers, starts, i, k)), target)
@@ -272,7 +274,7 @@ def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: in
 
 @kernel
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
-    """The lanes, as bits, whose start does not stay, and whose target is not out of reach."""
+    """Return a mask of the lanes whose start is not kept, and whose target is in reach."""
     error, near = error_at_start(plan, numbers, lanes), numbers[SETTINGS, STAYS]
     far = bits(error > near) if near >= 0.0 else bits(error <= -near)
     if plan[BEFORE] + plan[BEHIND] == 0:
@@ -286,17 +288,18 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
 
 @kernel
 def _solve(plan: IntArray, numbers: Array, memory: Array, spread: int) -> int:
-    """Solve in all lanes; return those, as bits, that are in doubt, as joints are turned round."""
+    """Solve all lanes; return a mask of those whose result is in doubt, since joints go round."""
     solve_lanes(plan, numbers, memory, spread)
     return _turned_round(plan, numbers, _in_lanes(memory), passes_of(plan, spread))
 
 
 @kernel
 def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> int:
-    """The lanes, as bits, where a limit has a joint go round by a whole turn for next to nothing.
+    """Return a mask of the lanes in which a joint goes round by a whole turn because of a tiny
+    limit violation.
 
-    Unturned it is beyond that limit by no more than the margin: at the limit the goal may be
-    reached, too, within its tolerance.
+    Without that turn it violates a limit by at most the margin: at the limit itself the goal may
+    be reached within its tolerance.
     """
     around = 0.0 * lanes[GOAL]
     for slot in range(slots):
@@ -318,10 +321,11 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
 
 @kernel
 def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: int) -> bool:
-    """Hold the joint of a lane at the value after this one; False where there is none.
+    """Set the redundancy parameter of a lane to the next value to try; return False after the
+    last.
 
-    In turns below and above the start's, a step further each time; then half a step nearer, but
-    not where there are others: for these, solutions are less likely.
+    Values alternate below and above that of the start, each pair a step further; then half a step
+    nearer, unless there are joints that are not solved for: with these, solutions are rarer.
     """
     joint = plan[REDUNDANT_JOINT]
     if joint < 0:
@@ -353,7 +357,7 @@ def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bo
 
 @kernel
 def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
-    """The slot of a lane with the nearest solution; -1 without any, or in doubt."""
+    """Return the slot of a lane's nearest solution; -1 without one, or in doubt."""
     best, there = -1, -1
     if (doubt >> lane) & 1:
         return best

@@ -162,19 +162,19 @@ ARRAYS = Layout(
 
 @kernel
 def axis_at(numbers: Array, row: int) -> Vector:
-    """The axis of a row."""
+    """Return the axis of a row."""
     return numbers[row, 0], numbers[row, 1], numbers[row, 2]
 
 
 @kernel
 def point_at(numbers: Array, row: int) -> Vector:
-    """The point of a row."""
+    """Return the point of a row."""
     return numbers[row, 3], numbers[row, 4], numbers[row, 5]
 
 
 @kernel
 def frame_in(lanes: Array, row: int) -> Frame:
-    """The frame in twelve rows of the memory."""
+    """Return the frame in twelve rows of the memory."""
     return (
         lanes[row], lanes[row + 1], lanes[row + 2], lanes[row + 3], lanes[row + 4], lanes[row + 5],
         lanes[row + 6], lanes[row + 7], lanes[row + 8], lanes[row + 9], lanes[row + 10],
@@ -184,12 +184,12 @@ def frame_in(lanes: Array, row: int) -> Frame:
 
 @kernel
 def put_frame_in(lanes: Array, row: int, frame: Frame) -> None:
-    """Twelve rows of the memory = a frame."""
+    """Write a frame to twelve rows of the memory."""
     for i in range(12):
         lanes[row + i] = frame[i]
 
 
 @kernel
 def result_at(slot: int) -> int:
-    """The first row of a result."""
+    """Return the first row of a result."""
     return RESULTS + RESULT * slot

@@ -36,7 +36,8 @@ Cost = Callable[[Array], float]
 def redundancy_intervals(
     form: ClosedForm, q0: VectorLike | None = None, *, samples: int = SAMPLES
 ) -> list[tuple[float, float]]:
-    """The intervals of the redundancy parameter [rad, m] with solutions inside the limits.
+    """Find the intervals of the redundancy parameter [rad, m] that have solutions inside the
+    limits.
 
     Scans `samples` values, and between two of them where a branch may begin or end; the ends of
     the intervals are bisected. Raises UnsupportedProblem for a chain without a redundant joint,
@@ -82,7 +83,7 @@ def best_solution(
     *,
     samples: int | None = None,
 ) -> Array | None:
-    """The solution q (n,) of least cost over all redundancy parameters, or None.
+    """Find the solution q (n,) of least cost over all redundancy parameters, or None.
 
     cost : function of a configuration (n,); by default its distance to q0
     samples : number of values scanned first; by default 40, and 180 where these find nothing or
@@ -135,7 +136,8 @@ def _nearest_of_all(
 
 
 def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
-    """The best, or a solution next to the start or with its own value: where no sample lies."""
+    """Return the nearest of `best`, a solution next to the start, and one with the start's own
+    value: samples may miss these two."""
     best = _nearer(form.followed(start), best, start)
     own = form.solve_loaded(start)[:1]
     is_good = len(own) and (best is None or form.appraised(own)[0].max() <= EXACT)
@@ -143,7 +145,7 @@ def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None
 
 
 def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | None:
-    """The one that is nearer to the start, the other where they are as near."""
+    """Return the one nearer to the start, or the second if they are equally near."""
     if one is None or other is None:
         return other if one is None else one
     one_gap, gap = one - start, other - start
@@ -153,7 +155,7 @@ def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | Non
 def _golden(
     best_at: Callable[[float], tuple[float, Array | None]], low: float, high: float, width: float
 ) -> list[tuple[float, Array | None]]:
-    """The last two points of a golden section search."""
+    """Return the last two points of a golden section search."""
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     one, two = best_at(a), best_at(b)
     while high - low > width:
@@ -169,7 +171,7 @@ def _golden(
 
 
 def _values(form: ClosedForm, samples: int) -> Array:
-    """Values of the redundant joint from limit to limit."""
+    """Return values of the redundant joint from limit to limit."""
     if form.redundant_joint is None:
         raise UnsupportedProblem(
             f'this chain has no redundant joint ({form.family}), so there is nothing to sweep: '
@@ -180,14 +182,15 @@ def _values(form: ClosedForm, samples: int) -> Array:
 
 @lru_cache(maxsize=32)
 def _spread(low: float, high: float, samples: int) -> Array:
-    """Values from one to the other; shared, so not to be written to."""
+    """Return values from one to the other; cached, so read only."""
     return np.linspace(low, high, samples)  # which ends at the limit itself, not an ulp beyond it
 
 
 def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
-    """Find the last value with solutions between one with and one without.
+    """Find the last value with solutions, between one with and one without.
 
-    The sweep finds the end of exact ones; those to the tolerances go on a little way.
+    The sweep finds the end of exact solutions; those within the tolerances continue a little
+    further.
     """
     swept = form.sweep(start, np.array([there, beyond]), LAST)
     if swept is not None and len(form.solve(start, swept[0])):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the redundancy parameter, eight at a time: kernels of `redundancy`.
+"""Kernels of `redundancy`: values of the redundancy parameter, eight at a time.
 
 `sweep` solves for each value. `hidden_values` looks between them: where none of two values has a
 solution, a branch may still rise above its end in between; where both have one, all branches may
@@ -73,7 +73,7 @@ def sweep(
 
 @kernel
 def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
-    """trial[1] = the costs of eight values trial[0], see `sweep`."""
+    """Set trial[1] to the costs of eight values trial[0], as `sweep` defines them."""
     set_values(trial[0], memory)
     solve_lanes(plan, numbers, memory, POSES)
     for lane in range(WIDTH):
@@ -118,10 +118,11 @@ def hidden_values(
     memory: Array2,
     found: Array1,
 ) -> int:
-    """Fill found (N,) with values between two of (N,) that have solutions where these have none,
-    or none where both have some; return how many, -1 where joints are undetermined at a value.
+    """Fill found (N,) with hidden values; return their number, -1 if joints are undetermined at a
+    value.
 
-    The other arguments are those of `nearest_branch`.
+    A hidden value is between two of `values` (N,): it has solutions and they have none, or the
+    reverse. The other arguments are those of `nearest_branch`.
     """
     load(plan, targets, starts, memory)
     set_signs(plan, memory, POSES)
@@ -147,8 +148,11 @@ def hidden_values(
 
 @kernel
 def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array) -> float:
-    """1.0 where there may be a solution between two values that have none, -1.0 where there may
-    be none between two that have some, else 0.0. one, two (NUMBERS,), in lanes: the branches."""
+    """Return 1.0 if there may be a solution between two values without one, -1.0 if there may be
+    none between two values with one, else 0.0.
+
+    one, two (NUMBERS,), in lanes: the branches at the values
+    """
     has_one, has_two = bits(one[END] >= -SNAP) != 0, bits(two[END] >= -SNAP) != 0
     if has_one != has_two:
         return 0.0
@@ -167,8 +171,8 @@ def _scan_between(
     trial: Array,
     memory: Array,
 ) -> bool:
-    """Return whether the largest margin of all branches, times the side, is above 0 between two
-    values; trial[2, 0] = where."""
+    """Return whether the largest margin of all branches, times `side`, is positive between two
+    values; set trial[2, 0] to the value."""
     for _ in range(ROUNDS_BETWEEN):
         step = (high - low) / (WIDTH + 1)
         for lane in range(WIDTH):

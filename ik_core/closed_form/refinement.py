@@ -23,7 +23,7 @@ NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
 
 @kernel
 def _error(p: Packed, x: Array, residual: Array) -> float:
-    """The largest error [m, rad] at x."""
+    """Return the largest error [m, rad] at x."""
     update(p, x, residual)
     error = 0.0
     for i in range(p.errors.shape[0]):
@@ -33,7 +33,7 @@ def _error(p: Packed, x: Array, residual: Array) -> float:
 
 @kernel
 def _gram(columns: Array, damping: float, fixed: int, normal: Array) -> None:
-    """normal (n, n) = J'J + damping^2, without the column of the fixed variable."""
+    """Set normal (n, n) to J'J + damping^2, without the column of the fixed variable."""
     n, m = columns.shape
     for i in range(n):
         for j in range(i + 1):
@@ -48,7 +48,7 @@ def _gram(columns: Array, damping: float, fixed: int, normal: Array) -> None:
 def _step(
     columns: Array, residual: Array, damping: float, fixed: int, normal: Array, step: Array
 ) -> None:
-    """step (n,) = the damped least squares step, without the fixed variable."""
+    """Set step (n,) to the damped least squares step, without the fixed variable."""
     n, m = columns.shape
     _gram(columns, damping, fixed, normal)
     for i in range(n):
@@ -63,7 +63,7 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
     """Remove the columns of variables at a limit that a step would cross; return whether there are
     any.
 
-    A step that is only cut off there converges slowly, or ends beside the solution.
+    If only the step were cut off there, it would converge slowly, or end beside the solution.
     """
     found = False
     for j in range(x.shape[0]):
@@ -85,10 +85,10 @@ def follow(
     normal: Array2,
     vectors: Array2,
 ) -> float:
-    """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
+    """Refine x (n,) to the solution near it inside the limits (5, n), by damped least squares.
 
-    fixed: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
-    errors are those. residual (m,), columns (n, m), normal (n, n), vectors (2, n): room.
+    fixed: the variable that does not move, or -1. Returns the error [m, rad] that remains, that of
+    p's errors. Scratch: residual (m,), columns (n, m), normal (n, n), vectors (2, n).
     """
     n, damping, slow = x.shape[0], NO_DAMPING, 0
     step, following = vectors[0], vectors[1]
@@ -129,8 +129,8 @@ def appraise(
 ) -> None:
     """Write the errors (k, 2) [m, rad] and shares (k,) of solutions x (k, n) of one goal.
 
-    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest; 0
-    where that is about the root of rounding. The rest as in `follow`.
+    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest,
+    and 0 if that is about the root of rounding. Scratch as in `follow`.
     """
     n, point = x.shape[1], vectors[0]
     for i in range(x.shape[0]):
@@ -148,7 +148,8 @@ def appraise(
 
 @kernel
 def _inverse_trace(a: Array, unit: Array) -> float:
-    """The trace of the inverse of a symmetric matrix, inf where it is singular; `a` is spoilt.
+    """Return the trace of the inverse of a symmetric matrix, inf if it is singular; overwrites
+    `a`.
 
     By the columns of the inverse of Cholesky's factor.
     """
