@@ -229,7 +229,7 @@ def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
 def _in_closed_form(
     problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
-    """Find the solutions by a closed form; None if there is none without redundant joints."""
+    """Find the solutions by a closed form. None if the only forms have redundant joints."""
     form = _form_of(problem, q0)
     if form is None:
         return None

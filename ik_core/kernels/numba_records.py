@@ -57,7 +57,7 @@ class _Attributes(AttributeTemplate):
 
 
 def _at(builder: Any, record: Any, offset: int, kind: Any) -> Any:
-    """A pointer to what is at an offset."""
+    """Return a pointer of a type to an offset in a record."""
     return builder.bitcast(builder.gep(record, [WORD(offset)]), kind.as_pointer())
 
 

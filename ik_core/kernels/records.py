@@ -40,8 +40,12 @@ Field = tuple[Any, ...]
 
 
 class Plan(NamedTuple):
-    """Records of the same sizes: the offset [bytes] and the shape of each field, how long a record
-    is with its arrays, its words, and which of these are offsets in the place of addresses."""
+    """The memory layout of records with the same sizes.
+
+    spans : offset [bytes] and shape of each field; length : of a record with its arrays [bytes];
+    words : of a new record; addresses : indices of the words that are offsets, and become
+    addresses
+    """
 
     spans: dict[str, tuple[int, tuple[int, ...]]]
     length: int
@@ -69,7 +73,8 @@ class Layout:
         return Layout(name, self.sizes, **own, **fields)
 
     def offsets(self, width: int) -> tuple[dict[str, int], int]:
-        """The offset [bytes] of each field, or of its address; and how long the record is."""
+        """Return the offset [bytes] of each field, or of its address, and the length of the
+        record."""
         if width not in self._offsets:
             self._offsets[width] = self._find_offsets(width)
         return self._offsets[width]
@@ -122,7 +127,8 @@ class Layout:
         width: int = 1,
         arrays: dict[str, NDArray[Any]] | None = None,
     ) -> Record:
-        """A record of zeros for so many lanes; `arrays` (C order) are used where they are."""
+        """Return a record of zeros for this number of lanes; arrays that are given (C order) are
+        not copied."""
         return Record(self, width, sizes, arrays or {})
 
     def vector_view(self, width: int = 1) -> Any:
@@ -254,7 +260,8 @@ class _Plain:
 
 
 def _side_by_side(array: NDArray[Any]) -> Any:
-    """An array (..., width) as one (...) of lanes, or of numbers where there is but one."""
+    """View an array (..., width) as an array (...) of lanes, or of numbers if there is only one
+    lane."""
     return array[..., 0] if array.shape[-1] == 1 else Rows(array)
 
 
@@ -319,7 +326,11 @@ In plain Python as they are.
 
 
 def fields_of(layout: Layout, is_vector: bool, width: int) -> Iterator[tuple[Any, ...]]:
-    """Name, offset, kind, shape (sizes by their offsets) of each field, and whether inside."""
+    """Yield the name, offset, kind and shape of each field, and whether it is in the record
+    itself.
+
+    Sizes in a shape are given by their offsets.
+    """
     offsets, _ = layout.offsets(width)
     for name, (kind, *shape) in layout.fields.items():
         if kind == RECORD:

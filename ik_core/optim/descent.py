@@ -117,15 +117,16 @@ def _descent_step(search: Record, step: Array) -> None:
         clamped[j] = 0.0
     for _ in range(clamped.shape[0] + 1):
         _null_space_step(search, step)
-        if not _hold_blocked(search, search.x, step):
+        if not _clamp_blocked(search, search.x, step):
             return
     for j in range(clamped.shape[0]):
         step[j] = 0.0
 
 
 @kernel
-def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
-    """Hold the variables that a step would take across the limit they are at; True if any."""
+def _clamp_blocked(search: Record, x: Array, step: Array) -> bool:
+    """Clamp the variables that a step would move across the limit that they are at; return whether
+    there are any."""
     blocked = 0
     for j in range(x.shape[0]):
         lower, upper = search.problem.bounds[0, j], search.problem.bounds[1, j]
@@ -247,7 +248,7 @@ def _shortest_step(search: Record) -> None:
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):
             dx[j] = -dx[j]
-        if not _hold_blocked(search, search.trial, dx):
+        if not _clamp_blocked(search, search.trial, dx):
             return
     for j in range(n):
         dx[j] = 0.0

@@ -123,7 +123,7 @@ def is_balanced(search: Record) -> bool:
 
 @kernel
 def same_terms(search: Record) -> None:
-    """Leave the terms as they are."""
+    """Leave the terms unchanged."""
 
 
 # Chooses the next mu and lambda once phi is about minimal; each method's copy of `step` has its
@@ -169,7 +169,7 @@ def move_to_projected(search: Record, evaluated: bool) -> bool:
 
 @kernel
 def stay(search: Record, x: Array) -> None:
-    """Leave a trial where it is: phi has no limits."""
+    """Leave a trial unchanged: phi has no limits."""
 
 
 @kernel

@@ -116,7 +116,7 @@ def learn(search: Record) -> None:
 
 @kernel
 def no_step(search: Record) -> None:
-    """dx = 0: there is no model."""
+    """dx = 0, for methods without a model."""
     for j in range(search.joints):
         search.dx[j] = 0.0
 

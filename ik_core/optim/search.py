@@ -269,7 +269,8 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """True if it evaluates the beginning of an attempt next, which is no iteration."""
+        """True if the next evaluation is that of an attempt's first point, which is no
+        iteration."""
 
     def memory(self) -> Any:
         return None

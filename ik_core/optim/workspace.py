@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a search in the shared loop, for a method of kernels or one written in Python."""
+"""The records of a search in the shared loop, whose method is kernels or Python code."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def solver_name(text: str) -> SolverName:
 
 
 def preset_name(text: str, solver: SolverName) -> PresetName:
-    """Return the name of a preset of a solver, likewise."""
+    """Return the name of a solver's preset that comes from outside. Raises InvalidOption."""
     presets = SOLVERS[solver_name(solver)].presets
     return _known(text, presets, 'preset', f' of {solver}')
 

@@ -78,7 +78,7 @@ NOTHING_TO_DO = 'the start reaches the goals already'
 
 @dataclass(frozen=True)
 class ClosedFormOptions(SearchOptions):
-    """Options of `closed_form`: those of what answers where there is no closed form."""
+    """Options of `closed_form`; its fallback solver uses them, too."""
 
     max_iterations: int = option(
         200, 'iterations per attempt of levenberg_marquardt, if it is used', bounds=(1, 10**9)
@@ -117,7 +117,7 @@ class ClosedFormSolver(Solver):
     def solve(
         self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
-        """Solve as every solver does; an answer of the first check takes no search."""
+        """Solve as every solver does, without a search if the first check answers."""
         result = None
         if budget is None and not problem.levels and not self.options.record_history:
             result = self._at_once(problem, q0)

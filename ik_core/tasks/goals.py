@@ -268,7 +268,7 @@ class GoalTask(Task):
         return targets
 
     def _less(self) -> str:
-        """A hint at a goal without the missing part, appended to an error."""
+        """Return advice for an error: a goal that does not need the missing part."""
         return ''
 
     def asking_less(self, joints: int, words: Words) -> str:

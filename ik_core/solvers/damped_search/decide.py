@@ -467,7 +467,7 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
 
 @inline_kernel
 def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
-    """Return the order of two attempts that were left; it does not depend on the lanes."""
+    """Return whether one abandoned attempt comes before another; independent of the lanes."""
     return cost < other_cost or (cost == other_cost and attempt < other)
 
 
@@ -562,7 +562,7 @@ def _stay(
     memory: Array,
     points: Array,
 ) -> None:
-    """Do nothing: replaces `nearest_solutions` if there are no lanes."""
+    """Do nothing; replaces `nearest_solutions` on machines without lanes."""
 
 
 nearest_guess = nearest_solutions if HAS_LANES else _stay
@@ -613,7 +613,7 @@ def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
 
 @kernel
 def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> None:
-    """Put a lane's next evaluation at x."""
+    """Set the point of a lane's next evaluation to x."""
     there = 1 - lanes.here
     for j in range(x.shape[0]):
         lanes.x[there, j, w] = x[j]

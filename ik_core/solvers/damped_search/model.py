@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model at a point: residual, Jacobian, gradient; for goals and joint tasks of all kinds.
+"""The model at a point: residual, Jacobian and gradient of goals and joint tasks of all kinds.
 
-For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.
+A `point` is a record `POINT`, or `LANES` for one point in each lane.
 """
 
 from __future__ import annotations

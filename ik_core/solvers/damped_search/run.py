@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run`, the loop around `evaluate` and `decide`, and the kernels that Python calls.
 
-Single solves, whole or step by step, and batches are this loop over one lane, a few, or as many
-as the machine has. All state is in records, so it goes on where it was.
+Single solves, whole or step by step, and batches are this loop over one lane, four, or as many as
+the machine has. All state is in records, so a search can be continued.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ batch_lanes = batch_scalars = placeholder
 def run(
     problem: Record, searches: Record, lanes: Record, scalars: Record, last: int, steps: int
 ) -> bool:
-    """Continue searches until all have ended, or for so many steps; return whether any runs.
+    """Continue searches until all have ended, or for `steps` steps; return whether any is running.
 
     lanes, scalars : the same record, lanes side by side and lane by lane
     last : attempts after this one wait for a later call
 
-    To evaluate where attempts begin is no step.
+    Evaluations of initial guesses do not count as steps.
     """
     width, some_idle = scalars.phase.shape[0], True
     while True:
@@ -108,7 +108,7 @@ Outcome = tuple[int, float, int, int, int, int]
 
 @kernel(entry='ik_solve')
 def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
-    """Begin or continue a single search, for at most so many steps after the first few.
+    """Begin or continue a single search, for at most `steps` steps after the FIRST_STEPS.
 
     address : of `SEARCHES`
     q (n,) : begin a whole solve at these joints of the whole robot, and fill those that move with
@@ -171,7 +171,8 @@ def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
 
 @kernel
 def set_start(problem: Record, searches: Record, q: Array) -> bool:
-    """Begin at joints q (n,) of the whole robot; return whether they are finite, and not large."""
+    """Set the start to joints q (n,) of the whole robot; return False if one is not finite, or too
+    large."""
     for j in range(q.shape[0]):
         if not abs(q[j]) <= LARGEST_POSITION:
             return False
@@ -287,7 +288,8 @@ def put_starts(problem: Record, searches: Record) -> None:
 
 
 def _solve_batch(address: int, batch_address: int, begins: bool, steps: int) -> bool:
-    """Begin or continue all searches, for so many steps of all lanes; return whether any runs.
+    """Begin or continue all searches, for `steps` steps of all lanes; return whether any is
+    running.
 
     address : of `SEARCHES`; batch_address : of `LANES`
     """
@@ -301,7 +303,7 @@ def _solve_batch(address: int, batch_address: int, begins: bool, steps: int) -> 
 
 
 def solve_batch_in(count: int) -> Any:
-    """Return the kernel for so many lanes."""
+    """Return the kernel for this number of lanes."""
     return with_kernels(
         _solve_batch,
         f'solve_batch_{count}',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of searches for a problem: of single solves (`DampedWorkspace`), which are kept, and
+"""The records of a problem's searches: of single solves (`DampedWorkspace`), which are kept, and
 of batches."""
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class DampedWorkspace(ProblemRecords, Workspace):
             own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
-        """Check the initial guesses of a number of searches for collisions, as many at once as
-        there are lanes: with a closed form most of them are answers."""
+        """Check the initial guesses of `count` searches for collisions, as many at the same time
+        as there are lanes: with a closed form most of them are answers."""
         known = self._checks.get(lanes.address)
         if self.initial_guess is None or known is None:
             return

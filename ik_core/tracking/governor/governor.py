@@ -271,10 +271,11 @@ class Governor:
 
     @property
     def stopping_time(self) -> float:
-        """[s] Longest duration of a stop, by the limits in force and those that wait.
+        """Return the longest duration of a stop [s], under the limits in force and those that are
+        pending.
 
-        For each joint speed / acceleration + 2 acceleration / jerk: the acceleration of now runs
-        out, a deceleration builds up and ends again.
+        For each joint it is at most speed / acceleration + 2 acceleration / jerk: the present
+        acceleration ends, then a deceleration builds up and ends.
         """
         asked, now = self._limits, self.limits_in_force
         acceleration = np.minimum(asked.acceleration, now.acceleration)

@@ -15,9 +15,9 @@ from .third_order import runs_out
 
 @kernel(entry='ik_governor_adopt')
 def adopt(joints: Array2, asked: Array2, period: float) -> bool:
-    """Bring the limits in force to those asked for (5, n), where the state fits them.
+    """Adopt the requested limits (5, n) for the joints whose state fits them.
 
-    Set the acts of the other joints, and return whether there are none.
+    Sets the acts of the other joints; returns whether there are none.
     """
     done = True
     for i in range(asked.shape[1]):
