@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot in the scene, and what is drawn around it: ghost, traces, goals, limits, frames."""
+"""The robot in the scene, with its ghost, traces, goals, limits and frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration
 
 
 class Scene:
-    """A `Part`: the robot, with a tab to choose what is drawn beside it."""
+    """A `Part`: the robot, with a tab that selects what is drawn with it."""
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
         self._stage = stage
@@ -55,7 +55,7 @@ class Scene:
             stage.notices.say(notice)
 
     def show(self, moment: Moment) -> None:
-        """Draw all of it at a moment."""
+        """Draw the scene at a moment."""
         self.figure.show(moment.q)
         if self.figure.visible != self._stage.choice.robot:
             self.figure.visible = self._stage.choice.robot
@@ -73,7 +73,7 @@ class Scene:
             self._show_limits(moment)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Remove the scene and its tab."""
         scene = self._stage.server.scene
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)

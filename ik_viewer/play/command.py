@@ -102,7 +102,8 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
 
 
 def _of_all_joints(motion: Motion, robot: Robot) -> Motion:
-    """The motion, with the robot's other joints in the middle of their limits; says which."""
+    """Complete a motion by the robot's other joints, in the middle of their limits; print
+    which."""
     lacking = [joint for joint in robot.joint_names if joint not in motion.joint_names]
     if not lacking:
         return motion
