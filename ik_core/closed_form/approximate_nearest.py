@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The solution nearest to a start for seven joints that nearly have formulas, in milliseconds.
 
-Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions close to
-those of an ideal chain (`idealised_chain`). Formulas find all of these, at many values of the
-redundancy parameter. The ones nearest to the start are refined to solutions of the chain itself,
-and then moved along its self-motion of all joints, to the point nearest to the start.
+Calibrated arms, and arms with small offsets in wrist or shoulder, have solutions close to those of
+an idealised chain (`idealised_chain`). Formulas find all of the latter, at many values of the
+redundancy parameter. Those nearest to the start are refined to solutions of the chain itself, and
+then moved along its self-motion to the point nearest to the start.
 
-This is no proof: at the edge of the reach or near a singularity the ideal chain may have no
-solution close to one of the chain itself, which is then not found.
+The result is not certain to be the nearest: at the edge of the reach or near a singularity the
+idealised chain may have no solution close to one of the chain itself.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The branches of a chain of seven joints as paths along the redundancy parameter.
 
-A branch at a value of the parameter is more than a solution or none: the kernel also says how far
-its joints are from the start, and how far it is from its end, at a joint's limit or at the edge of
-the reach, which is where a subproblem loses its solutions. What lies between two values is
-estimated from that: the joints go about the straight way from one to the other, in a tube whose
-radius is a share of that way, and the gaps of subproblems change about evenly, too. So the part of
-the way inside the limits and the reach is known, and how near to the start that comes.
+For a branch at a value of the parameter the kernel returns its joints, their distance from the
+start, and the distance to the branch's end: a joint's limit or the edge of the reach, where a
+subproblem loses its solutions. From this the branch between two values is estimated: the joints
+move in a tube around the straight line from one value to the other, whose radius is a fraction of
+its length, and the gaps of subproblems change about evenly. So it is known which part of the line
+is inside the limits and the reach, and how near to the start it comes.
 """
 
 from __future__ import annotations

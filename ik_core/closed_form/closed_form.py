@@ -463,7 +463,7 @@ class ClosedForm:
         return are_within(self._packed.errors, times * position, times * orientation)
 
     def set_frozen_joints(self, start: Array) -> None:
-        """Analyse the chain again if joints that are no variables have other values in `start`
+        """Analyse the chain again if joints that are not variables have other values in `start`
         (n,).
 
         Raises UnsupportedProblem if these leave no closed form; another start may have one again.
@@ -479,7 +479,7 @@ class ClosedForm:
             self._frozen = frozen
 
     def _have_equal_constants(self, starts: Array) -> bool:
-        """Return whether the joints that are no variables have the same values in all starts (N,
+        """Return whether the joints that are not variables have the same values in all starts (N,
         n)."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Idealised chains: a given chain with axes moved so that they exactly meet or are parallel.
 
-As measured arms are, and those whose wrists have small offsets. All solutions of such an *ideal*
-chain are found by formulas; each is next to one of the chain itself, and a few steps from it.
+Measured arms, and arms whose wrists have small offsets, are nearly such chains. Formulas find all
+solutions of the idealised chain. Each is close to a solution of the given chain, which a few
+Newton steps find.
 """
 
 from __future__ import annotations

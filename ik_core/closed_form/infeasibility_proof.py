@@ -2,20 +2,20 @@
 """A proof that all solutions of a 7R chain collide, for all values of its redundancy parameter.
 
 On a *piece*, an interval of the parameter, affine forms (`maths.affine`) bound the formulas of a
-branch for all goals within the tolerances. Either there is no solution, or a joint is beyond a
-limit, or the cosines and sines of all joints are known up to a little. These bound the pose of one
-link relative to another, along the joints between them or the other way round the loop.
+branch for all goals within the tolerances. Either there is no solution, or a joint violates a
+limit, or the cosines and sines of all joints are known within small bounds. These bound the pose
+of one link relative to another, along the joints between them or the other way round the loop.
 
-At the middle a pair is deeper than its margin by d. The signed distance of convex shapes is the
-maximum over directions n of the gap between their support planes across n, and planes move by no
-more than points do. So if no point of one shape moves by d, as the other one sees it, the pair
-collides on the whole piece. Pieces without a proof are halved. Once there are none, no
-configuration inside the limits is free and within the tolerances of the goal.
+Let a pair be deeper than its margin by d at the middle of a piece. The signed distance of convex
+shapes is the maximum over directions n of the gap between their support planes perpendicular to n,
+and planes move no further than points. So if no point of one shape moves by d relative to the
+other, the pair collides on the whole piece. Pieces without a proof are halved. Once none is left,
+no configuration inside the limits reaches the goal within the tolerances without a collision.
 
-Where two branches meet, the root that tells them apart is between 0 and a bound, and so large that
-halving the parameter is of little use: there the root's range is halved.
+Where two branches meet, the root that distinguishes them is between 0 and a bound, and so large
+that halving the parameter helps little: there the root's range is halved.
 
-Formulas are computed without directed rounding: goals may be off by `SPARE` more than the
+Formulas are computed without directed rounding. Instead goals may be off by `SPARE` more than the
 tolerances, which moves a formula by more than rounding does.
 """
 

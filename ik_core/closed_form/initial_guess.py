@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial guess of a search: the solution in closed form that is nearest to its start.
+"""Initial guess of a search: the closed-form solution nearest to its start.
 
-A chain without formulas uses those of a chain that it nearly is (`idealised_chain`). If a chain
-has one joint too many, such as a rail or a torso that is lifted, that joint stays at its start.
+A chain without formulas uses those of an idealised chain (`idealised_chain`), if it is nearly one.
+If a chain has one joint too many, such as a rail or a torso lift, that joint keeps its start
+value.
 
-A chain is analysed once for all limits, tolerances and problems: that takes milliseconds, a
-search microseconds.
+Each chain is analysed once, for all limits, tolerances and problems: the analysis takes
+milliseconds, a search microseconds.
 """
 
 from __future__ import annotations

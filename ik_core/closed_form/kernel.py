@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel: it runs a list of subproblem records over all branches, in lanes of any width.
+"""The kernel: it solves a list of subproblem records for all branches, in lanes of any width.
 
-A record with two solutions selects one by a sign; a *branch* is a choice of all signs, of which
-there are at most three. Lanes hold poses, and the branches follow each other in passes; or, for a
-single pose, lanes hold its branches (`spread`: so many signs differ from lane to lane). Passes
-count in binary, the last sign fastest; each begins with the first record whose sign has changed,
-and what was solved before it is kept. Where a record has no solution in any lane, or the joints
-solved so far are beyond their limits, the passes that share it are left out.
+A sign selects one of the two solutions of a record. A *branch* is a choice of all signs, of which
+there are at most three. Lanes hold poses, whose branches are solved one after the other in passes;
+or they hold the branches of a single pose (`spread`: the number of signs that differ from lane to
+lane). Passes count in binary, the last sign fastest. Each begins with the first record whose sign
+has changed, and keeps the joints solved before it. If a record has no solution in any lane, or the
+joints solved so far violate their limits, all passes with the same signs up to there are skipped.
 
-All candidates, those of `elimination` as well, are judged by one criterion: whether the loop
-closes within the limits. `records` says where everything is.
+All candidates, including those of `elimination`, are checked by one criterion: the loop must close
+inside the limits. `records` describes the arrays.
 """
 
 from __future__ import annotations

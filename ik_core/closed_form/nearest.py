@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The closed-form solution nearest to a start, for eight problems at once: a kernel.
 
-A pose with a solution a hair beyond a limit, for which a joint would go round, is left to others.
-Of seven joints the redundant one stays at its start's value or, where that has no solution inside
-the limits, goes to the next one outwards that has. Of longer chains the joints before and behind
-those that are solved for, the *others*, stay at their starts.
+If a solution violates a limit by a hair, so that a joint would go round, the pose is left to other
+searches. The redundant joint of seven keeps its start value or, if that has no solution inside the
+limits, gets the next value outwards that has one. In longer chains the joints before and behind
+those that are solved for, the *others*, keep their start values.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of the redundancy parameter with the solution nearest to a start: a kernel.
+"""The redundancy parameter with the solution nearest to a start: a kernel.
 
-First the start's own value is looked at, and values from end to end of the range, eight at a time,
-outwards from there, as far as the redundant joint alone is nearer than the best. The branch of the
-best is followed to where it is nearest (`branch_search`). Then the parts of branches between two
-values that may come nearer still (`between`) are divided, the most promising first: to a third,
-and to smaller ones where a branch ends or is fast. A better one that turns up is followed, too.
+The start's own value is evaluated first, then values over the whole range, eight at a time,
+outwards from there, until the redundant joint alone is further away than the best solution. The
+branch of the best is followed to its nearest point (`branch_search`). Then parts of branches
+between two values that may come nearer still are divided, the most promising first: into thirds,
+and into smaller parts where a branch ends or changes fast. If a better solution turns up, its
+branch is followed, too.
 """
 
 from __future__ import annotations

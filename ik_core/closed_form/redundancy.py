@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of seven joints: the redundancy parameter, a joint's value, swept over its limits.
 
-What lies between two samples is estimated from the branches there (`hidden`): most intervals and
-gaps that are narrower than the distance of the samples are found, but not all.
+Solutions between two samples are estimated from the branches at both (`hidden_values`): most
+intervals and gaps that are narrower than the distance of the samples are found, but not all.
 """
 
 from __future__ import annotations

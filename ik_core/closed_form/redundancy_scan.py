@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of `redundancy`: values of the redundancy parameter, eight at a time.
 
-`sweep` solves for each value. `hidden_values` looks between them: where none of two values has a
-solution, a branch may still rise above its end in between; where both have one, all branches may
-be beyond theirs. What is known of the branches at both values says where that may be (`branches`):
-there the highest point is looked for, or the lowest.
+`sweep` solves for each value. `hidden_values` searches between them: if two values have no
+solution, a branch may still have one in between; if both have one, all branches may end in
+between. The branches at both values show where that is possible (`branches`): there the kernel
+looks for the largest margin, or the smallest.
 """
 
 from __future__ import annotations

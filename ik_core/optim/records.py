@@ -244,7 +244,7 @@ class SortedTasks(NamedTuple):
 
 
 def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
-    """Sort tasks that are no goals, keeping their order."""
+    """Sort tasks other than goals, keeping their order."""
     found = SortedTasks([], [], [])
     for task in tasks:
         if isinstance(task, JointTask) and not task.couples_joints:

@@ -328,7 +328,7 @@ class IkProblem:
         return q, self.limits.project(q[self.variables])
 
     def load(self, q0: VectorLike | None = None) -> Array:
-        """Read the targets and the joints that are no variables; return the start (n,)."""
+        """Read the targets and the joints that are not variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
         if self.check_jacobians:

@@ -100,7 +100,7 @@ def update(search: Record) -> None:
 
 @kernel
 def best_length(error: Array, mended: Array) -> float:
-    """Return Buss's alpha, which minimises |e - tau JJ'e|, given mended = JJ'e; 0 if that is 0."""
+    """Return Buss's alpha, which minimises |e - tau JJ'e|; `mended` is JJ'e. 0 if that is 0."""
     square = product(mended, mended)
     return product(error, mended) / square if square > 0.0 else 0.0
 

@@ -304,7 +304,8 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
 def is_opened(
     page: Viewer, observer: Observer, process: subprocess.Popen[bytes], patience: float
 ) -> bool:
-    """Return whether a browser opens the page within `patience` [s], before node or page end."""
+    """Return whether a browser opens the page within `patience` [s], while node and page are
+    running."""
 
     def settled() -> bool:
         ended = process.poll() is not None or page.process.poll() is not None

@@ -52,7 +52,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Send what the arguments of `ik goal` ask for; the exit code. Raises UsageError."""
+    """Send the goal of the arguments of `ik goal`; return the exit code. Raises UsageError."""
     context = rclpy.Context()
     rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
     client = Client(context, arguments.wait)
@@ -306,7 +306,8 @@ def _send_pose(client: Client, arguments: argparse.Namespace) -> int:
 
 
 def _target(client: Client, tip: str, goal: Goal, quaternion: Array | None) -> Array:
-    """The goal (4, 4) in the node's base frame; what is not given is as the tip is now."""
+    """Return the goal (4, 4) in the node's base frame; parts that are not given are those of the
+    tip now."""
     target = np.eye(4)
     if goal.xyz is None or quaternion is None:
         target = _present_pose(client, tip)

@@ -676,7 +676,8 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
 
 @kernel
 def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Give an idle lane the next search, or an attempt of the one that has begun the fewest."""
+    """Assign the next search to an idle lane, or else the next attempt of the search with the
+    fewest."""
     if lanes.next < searches.count:
         begin_search(problem, searches, lanes.next)
         join(problem, searches, lanes, w, lanes.next)

@@ -2,7 +2,7 @@
 """Steps with the exact Hessian, and off saddles, for one lane at a time.
 
 Gauss-Newton converges slowly if the residual stays large; then the exact Hessian is worth it.
-Stationary points that are no minima are arms stretched out towards or away from a goal.
+Stationary points other than minima are arms stretched out towards or away from a goal.
 
 The shared loop leaves saddles by `optim.second_order`, which makes all trials at once and lets
 linear constraints define what is free. Here each trial is one step of a lane, beside other lanes.

@@ -40,7 +40,7 @@ class Product(Task):
 
 
 def takes_tasks(name):
-    """Return whether a method takes tasks that are no goals."""
+    """Return whether a method takes tasks other than goals."""
     return name != 'cyclic_coordinate_descent'
 
 
