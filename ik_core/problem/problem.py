@@ -271,7 +271,7 @@ class IkProblem:
         return [(goal.link, goal.relative_to) for goal in self.goals]
 
     def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
-        """Copy with the same variables and limits, but only these tasks, which are no goals."""
+        """Copy with the same variables and limits, but only these tasks, other than goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), levels=())
         other._forget_goals()
