@@ -514,6 +514,6 @@ def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
 
 
 def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """Return the options that an example depends on."""
+    """Return the options whose change requires another `ExampleFollowing`."""
     limits = parameters.default_limits, dict(parameters.joint_limits)
     return parameters.example, limits, _problem_options(parameters)

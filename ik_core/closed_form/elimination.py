@@ -247,7 +247,8 @@ def _halves(x3: Array, vectors: Array, i: int) -> list[Array]:
 
 
 def _separated(pencil: Array, x: float) -> list[Array]:
-    """Return these products for several solutions with one eigenvalue.
+    """Return the products (k, 4, 3) of powers of x4 and x5 for k solutions that share an
+    eigenvalue.
 
     They are eigenvectors of the multiplication by a combination of x4 and x5, in the null space of
     the matrix.

@@ -185,7 +185,8 @@ def _titles(
 
 
 def _may_be_known(problem: IkProblem) -> bool:
-    """Return whether a problem is one pose for a number of joints that may have formulas."""
+    """Return whether a problem has one goal, a pose, and a number of joints that may have
+    formulas."""
     if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
         return False
     try:

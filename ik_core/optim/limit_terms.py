@@ -245,7 +245,8 @@ def newton_step(search: Record) -> None:
 
 @kernel
 def guess_sides(search: Record) -> bool:
-    """Set the side of the limits that x + s + dx is on; return whether that is a change."""
+    """Set on which side of its limits each variable of x + s + dx is; return whether any side
+    changed."""
     own, changed = limit_terms_at(search.own), False
     for j in range(search.joints):
         shifted = own.iterate[j] + search.dx[j]

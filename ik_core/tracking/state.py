@@ -153,7 +153,7 @@ class TrackerState:
         return Snapshot(self.solver.asked, self.rate, arguments, copy.deepcopy(state))
 
     def restore(self, state: Values) -> None:
-        """Copy the state of a snapshot into a tracker that was made by it."""
+        """Copy the state of a snapshot into a tracker that was made from this snapshot."""
         for name, part in self._parts().items():
             values = copy.deepcopy(state[name])
             for own in part.OWN:

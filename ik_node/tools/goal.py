@@ -201,7 +201,8 @@ class Client:
         return load_urdf(text)
 
     def positions(self, robot: Robot, joints: Sequence[int]) -> Array:
-        """Joint values (n,) [rad or m], with the present positions of these joints."""
+        """Return q (n,) [rad or m] in the middle of the limits, with the present positions of
+        these joints."""
         topic, names = f'{self.name.rpartition("/")[0]}/joint_states', robot.joint_names
         q, missing = robot.middle_configuration.copy(), set(joints)
 

@@ -36,7 +36,7 @@ def set_angles(problem: Record, point: Record, x: Array) -> None:
 
 @inline_kernel
 def lifted(f: Frame, like: Number) -> Frame:
-    """Return a frame that is the same in all lanes, in registers."""
+    """Copy a frame to all lanes, in registers."""
     o = 0.0 * like
     return (
         o + f[0], o + f[1], o + f[2], o + f[3], o + f[4], o + f[5],

@@ -96,7 +96,8 @@ def fits(
     q: float, dq: float, ddq: float, mean: float, most: float, jerk: float, lowest: float,
     highest: float, fastest: float, period: float,
 ) -> bool:  # fmt: skip
-    """Return whether a stop with these limits of acceleration and jerk keeps the others.
+    """Return whether a stop with these acceleration and jerk limits keeps the velocity and
+    position limits.
 
     With a lower jerk, which needs a limit of speed `fastest`, the velocity may neither exceed it
     nor change its sign while the acceleration is run out.

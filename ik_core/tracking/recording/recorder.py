@@ -151,7 +151,7 @@ class Recorder:
             np.savez_compressed(file, header=text, **columns)
 
     def _drop_old(self) -> None:
-        """Drop the oldest segments as long as those after them last for `minutes`."""
+        """Drop the oldest segments while the remaining ones last for `minutes`."""
         while sum(segment.age for segment in list(self._segments)[1:]) >= 60.0 * self.minutes:
             self._segments.popleft()
 
