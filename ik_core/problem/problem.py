@@ -238,7 +238,7 @@ class IkProblem:
 
     @cached_property
     def is_redundant(self) -> bool:
-        """True if more joints move than the goals fix degrees of freedom."""
+        """Whether more joints move than the goals fix degrees of freedom."""
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
@@ -271,7 +271,7 @@ class IkProblem:
         return [(goal.link, goal.relative_to) for goal in self.goals]
 
     def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
-        """Copy with the same variables and limits, but only these tasks, other than goals."""
+        """Copy with the same variables and limits, but only these tasks, which are no goals."""
         other = copy.copy(self)
         vars(other).update(goals=(), other_tasks=tuple(tasks), levels=())
         other._forget_goals()
@@ -285,7 +285,7 @@ class IkProblem:
 
     @property
     def is_constrained(self) -> bool:
-        """True if there are linear constraints, or reach cones that the variables move."""
+        """Whether there are linear constraints, or reach cones that the variables move."""
         return bool(self.constraints or self.moved_cones)
 
     def check_without_constraints(self) -> None:
@@ -328,7 +328,7 @@ class IkProblem:
         return q, self.limits.project(q[self.variables])
 
     def load(self, q0: VectorLike | None = None) -> Array:
-        """Read the targets and the joints that are not variables; return the start (n,)."""
+        """Read the targets and the joints that are no variables; return the start (n,)."""
         q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
         self.packed.load(q)
         if self.check_jacobians:
@@ -395,8 +395,7 @@ class IkProblem:
         return self.packed.errors[:, 0].copy(), self.packed.errors[:, 1].copy()
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Return whether these errors, (G,) each, are within the tolerances; False without
-        goals."""
+        """Whether these errors, (G,) each, are within the tolerances; False without goals."""
         errors = np.column_stack((position_errors, orientation_errors))
         return are_within(errors, self.position_tolerance, self.orientation_tolerance)
 

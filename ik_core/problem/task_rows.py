@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of tasks other than goals: residuals and Jacobians over a problem's variables."""
+"""The rows of tasks that are no goals: residuals and Jacobians over a problem's variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..tasks.jacobian_check import check_finite, jacobian_of_task, residual_of_t
 
 
 class TaskRows:
-    """Evaluates tasks in Python, with the joints that are not variables as in the last start.
+    """Evaluates tasks in Python, with the joints that are no variables as in the last start.
 
     robot, variables : of the problem
     q (n,) : the last start; its variables are overwritten

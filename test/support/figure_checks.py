@@ -17,7 +17,7 @@ UNIT = re.compile(r'\[[^]]+\]')
 
 
 def faults(figure):
-    """Return the faults of a figure, as sentences."""
+    """All that is wrong with a figure, as sentences."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -30,7 +30,7 @@ def faults(figure):
 
 
 def axis_labels(figure):
-    """Return the texts at the axes."""
+    """What stands at the axes."""
     return [
         label
         for axes in figure.axes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports of files, also by text: read from the sources, without importing anything."""
+"""Which file imports which, also by text: read from the sources, without importing anything."""
 
 import ast
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of limits while the slide moves, and checks of the motion that follows."""
+"""What is changed while the slide moves, and the judgement of the way it then takes."""
 
 import math
 
