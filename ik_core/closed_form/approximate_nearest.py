@@ -42,7 +42,7 @@ LEAST_BEND = 0.02
 class ApproximateNearest:
     """A chain of seven joints, and the formulas of the chain that it nearly is.
 
-    room: arrays for `following.follow`
+    scratch: arrays for `refinement.follow`
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class ApproximateNearest:
         values: Array,
         packed: PackedGoals,
         limits: JointLimits,
-        room: tuple[Array, Array, Array],
+        scratch: tuple[Array, Array, Array],
     ) -> None:
         self._ideal, self._values = ideal, values
-        self._packed, self._limits, self._room = packed, limits, room
+        self._packed, self._limits, self._scratch = packed, limits, scratch
 
     def best(self, start: Array) -> Array | None:
         """Return the nearest solution q (n,) found for the packed targets, or None."""
@@ -93,26 +93,26 @@ class ApproximateNearest:
 
     def _follow(self, x: Array) -> float:
         """Refine x (variables,) to a solution nearby inside the limits; return its error."""
-        room = self._packed.residual, *self._room
-        return follow(self._packed.arrays, self._limits.packed, -1, x, *room)
+        scratch = self._packed.residual, *self._scratch
+        return follow(self._packed.arrays, self._limits.packed, -1, x, *scratch)
 
     def _nearer(self, x: Array, start: Array) -> Array:
         """Follow the self-motion from x towards the start (variables,); return the nearest
         solution."""
         bend, before = 1.0, None
         for _ in range(STEPS):
-            way = self._self_motion(x)
-            slope = float((x - start) @ way)
+            direction = self._self_motion(x)
+            slope = float((x - start) @ direction)
             if before is not None:
-                moved = float((x - before[0]) @ way)  # the way may point back
-                change = slope - float(np.copysign(before[2], before[1] @ way * before[2]))
+                moved = float((x - before[0]) @ direction)  # the direction may be reversed
+                change = slope - float(np.copysign(before[2], before[1] @ direction * before[2]))
                 if abs(moved) > SHORTEST and change / moved > LEAST_BEND:
                     bend = change / moved
             step = float(np.clip(-slope / bend, -LONGEST, LONGEST))
-            following = self._downhill(x, step * way, start)
+            following = self._downhill(x, step * direction, start)
             if following is None:
                 break
-            before, x = (x, way, slope), following
+            before, x = (x, direction, slope), following
         return x
 
     def _self_motion(self, x: Array) -> Array:
@@ -138,7 +138,7 @@ def approximate_nearest(
     limits: JointLimits,
     joints: IntArray,
     n: int,
-    room: tuple[Array, Array, Array],
+    scratch: tuple[Array, Array, Array],
 ) -> ApproximateNearest | None:
     """Return a search of the nearest solution for a chain of seven joints that nearly has
     formulas.
@@ -154,5 +154,5 @@ def approximate_nearest(
             j = chain.variables[strategy.redundant]
             values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
             workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
-            return ApproximateNearest(workspace, values, packed, limits, room)
+            return ApproximateNearest(workspace, values, packed, limits, scratch)
     return None

@@ -65,7 +65,7 @@ class ClosedForm:
         self._default = problem.default_configuration
         self._frozen: Array | None = None  # until it is looked at
         n, m = len(self.variables), len(problem.packed.residual)
-        self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
+        self._scratch = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._workspaces: list[Workspace] = []
         self._direct: Workspace | None = None  # that needs no care, but for what is only near
         self._nearly: list[ApproximateNearest | None] = []  # once it is looked for
@@ -252,7 +252,14 @@ class ClosedForm:
     def best_nearby(self, start: Array) -> Array | None:
         """Return what `approximate_nearest` finds for the target that was read last, or None."""
         if not self._nearly:
-            own = self._chain, self._packed, self._limits, self._joints, self.robot.n, self._room
+            own = (
+                self._chain,
+                self._packed,
+                self._limits,
+                self._joints,
+                self.robot.n,
+                self._scratch,
+            )
             self._nearly.append(approximate_nearest(*own))
         nearly = self._nearly[0]
         return None if nearly is None else nearly.best(start)
@@ -426,8 +433,8 @@ class ClosedForm:
         (n,)."""
         x, to = q[self._columns], other[self._columns]
         to = self._limits.nearest_turn(to, x)
-        for share in BETWEEN:
-            self._packed.update(x + share * (to - x))
+        for fraction in BETWEEN:
+            self._packed.update(x + fraction * (to - x))
             if not self._within_tolerances():
                 return False
         return True
@@ -445,17 +452,17 @@ class ClosedForm:
         """Refine x to the solution near it inside the limits, by damped least squares; return it
         and its error."""
         x = x.copy()
-        room = self._packed.residual, *self._room
+        scratch = self._packed.residual, *self._scratch
         return x, follow(
-            self._packed.arrays, self._limits.packed, -1 if fixed is None else fixed, x, *room
+            self._packed.arrays, self._limits.packed, -1 if fixed is None else fixed, x, *scratch
         )
 
     def appraised(self, q: Array) -> tuple[Array, Array]:
         """Return errors (k, 2) [m, rad] and condition numbers' inverses (k,) of solutions (k, n),
         by `refinement.appraise`."""
         errors, shares = np.empty((len(q), 2)), np.empty(len(q))
-        room = self._packed.residual, *self._room
-        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
+        scratch = self._packed.residual, *self._scratch
+        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *scratch)
         return errors, shares
 
     def _within_tolerances(self, times: float = 1.0) -> bool:

@@ -90,7 +90,7 @@ class InitialGuess:
             self.numbers[row : row + len(of), LOWER] = lower[of]
             self.numbers[row : row + len(of), UPPER] = upper[of]
         self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
-        self._everywhere = self.numbers.copy()
+        self._restart_numbers = self.numbers.copy()
         self.set_tolerances(problem)
 
     def set_tolerances(self, problem: IkProblem) -> None:
@@ -98,14 +98,14 @@ class InitialGuess:
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
         margin = max(FOLLOWED * tolerance, EXACT)
-        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = margin
-        self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
+        self.numbers[SETTINGS, MARGIN] = self._restart_numbers[SETTINGS, MARGIN] = margin
+        self.numbers[SETTINGS, STAYS], self._restart_numbers[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] (N, variables) with initial guesses for targets (N, 1, 12) and
         starts."""
         given = self._whole, self.numbers, targets.reshape(-1, 12), starts
-        nearest_solutions(*given, first, last, _room(), points)
+        nearest_solutions(*given, first, last, _scratch(), points)
 
     @property
     def restart(self) -> tuple[IntArray, Array, Array]:
@@ -114,10 +114,10 @@ class InitialGuess:
 
         STAYS is negative: solutions are for the starts at which attempt 0 began.
         """
-        return self._whole, self._everywhere, _room()
+        return self._whole, self._restart_numbers, _scratch()
 
 
-def _room() -> Array:
+def _scratch() -> Array:
     return np.zeros((SCRATCH_ROWS, WIDTH))
 
 
@@ -308,7 +308,7 @@ def _finds_again(plan: _Plan, chain: Chain) -> bool:
     moved = np.delete(plan.variables, plan.redundant) if plan.redundant >= 0 else plan.variables
     starts[:, moved] += ASIDE
     given = plan.whole, plan.numbers, targets, starts
-    nearest_solutions(*given, 0, TRIALS, _room(), found)
+    nearest_solutions(*given, 0, TRIALS, _scratch(), found)
     again = np.abs(found - x).max(1) <= SAME
     return int(again.sum()) >= ENOUGH
 
