@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panel of goals: which parts count, how to go there, pause, home and reset."""
+"""The panel of goals: the kind of the goals, and buttons for pause, home and reset."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Goals:
         self._reset.on_click(stage.guarded(lambda _: stage.arm.reset()))
 
     def show(self, moment: Moment) -> None:
-        """Show what counts, and what the arm is at."""
+        """Display the selected tip, the kind of its goal, and whether the arm is paused."""
         self.gizmos.show(moment)
         self._typed.show(moment)
         self._tip.value = self._links[self._stage.choice.tip]
