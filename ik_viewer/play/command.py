@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
-    """Return the page of the arguments. Raises IkError, UsageError, OSError."""
+    """Make the page that the arguments describe. Raises IkError, UsageError, OSError."""
     Weights(beta=arguments.beta, alpha=arguments.alpha)  # raises InvalidOption
     source, motion = load_clip(
         arguments.clip,
