@@ -201,16 +201,16 @@ class Loop:
             a = _rotated(h, *self.turns[j], a) + p
             self._turn(first, self._carry(r + BETWEEN, 1.0, a, offset) - p0, w)
 
-    def _carry(self, span: int, way: float, v: Affine, offset: float) -> Affine:
+    def _carry(self, span: int, direction: float, v: Affine, offset: float) -> Affine:
         """Return v moved by the elements of a span of paths, as `kernel` does."""
         path = self.plan[self.plan[span] : self.plan[span + 1]].tolist()
-        for k in path if way < 0.0 else reversed(path):
+        for k in path if direction < 0.0 else reversed(path):
             if k == TARGET:
-                v = self._posed(v, offset, (way > 0.0) == (self.plan[MIRRORED] != 0))
+                v = self._posed(v, offset, (direction > 0.0) == (self.plan[MIRRORED] != 0))
                 continue
             point = offset * self.numbers[k, 3:6, np.newaxis]
             c, s = self.turns[k]
-            v = _rotated(self.numbers[k, :3], c, way * s, v - point) + point
+            v = _rotated(self.numbers[k, :3], c, direction * s, v - point) + point
         return v
 
     def _posed(self, v: Affine, offset: float, forwards: bool) -> Affine:
@@ -261,8 +261,8 @@ class Loop:
         """Return element k's joint value at the middle of its range on each piece, inside its
         limits [rad], and whether any of the range is inside."""
         numbers, (c, s) = self.numbers, self.turns[k]
-        share = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
-        reach = np.where(share < 1.0, np.arcsin(np.minimum(share, 1.0)), math.pi)[0] + SPARE
+        ratio = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
+        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + SPARE
         x = np.arctan2(s.centre, c.centre)[0] - numbers[k, OFFSET]
         x, lower, upper = numbers[k, MULTIPLIER] * x, numbers[k, LOWER], numbers[k, UPPER]
         if math.isfinite(lower):  # the lowest turn that is not wholly below

@@ -165,38 +165,45 @@ _arrays_at = ARRAYS.vector_view()
 
 @inline_kernel
 def _carry(
-    plan: IntArray, numbers: Array, lanes: Array, span: int, way: float, v: Vector, offset: float
+    plan: IntArray,
+    numbers: Array,
+    lanes: Array,
+    span: int,
+    direction: float,
+    v: Vector,
+    offset: float,
 ) -> Vector:
     """Return v moved by the elements of a span of paths."""
     first, last = plan[span], plan[span + 1]
-    return _carry_along(plan, numbers, lanes, first, last, way, v, offset)
+    return _carry_along(plan, numbers, lanes, first, last, direction, v, offset)
 
 
 @inline_kernel
 def _carry_along(
-    plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, way: float, v: Vector,
-    offset: float,
+    plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, direction: float,
+    v: Vector, offset: float,
 ) -> Vector:  # fmt: skip
     """Return v moved by elements first..last-1 of the paths; offset 1.0: a point, 0.0: a
     direction.
 
-    way: 1.0: by their motions, the last element first; -1.0: by the inverses, the first one first
+    direction: 1.0: by their motions, the last element first; -1.0: by the inverses, the first one
+    first
     """
     for i in range(first, last):
-        k = plan[i] if way < 0.0 else plan[first + last - 1 - i]
+        k = plan[i] if direction < 0.0 else plan[first + last - 1 - i]
         if k == TARGET:
             frame = frame_in(lanes, POSE)
             shift = times(offset, (frame[9], frame[10], frame[11]))
-            if (way > 0.0) == (plan[MIRRORED] != 0):
+            if (direction > 0.0) == (plan[MIRRORED] != 0):
                 v = add(from_axes(frame, v), shift)
             else:
                 v = in_axes(frame, minus(v, shift))
         elif numbers[k, SLIDES] > 0.0:
-            v = add(v, times(way * offset * lanes[COS + k], axis_at(numbers, k)))
+            v = add(v, times(direction * offset * lanes[COS + k], axis_at(numbers, k)))
         else:
             point = times(offset, point_at(numbers, k))
             moved = rotated(
-                axis_at(numbers, k), lanes[COS + k], way * lanes[SIN + k], minus(v, point)
+                axis_at(numbers, k), lanes[COS + k], direction * lanes[SIN + k], minus(v, point)
             )
             v = add(moved, point)
     return v
@@ -512,10 +519,10 @@ def _set_joint(
     lower, upper, start = numbers[k, LOWER], numbers[k, UPPER], lanes[START + i]
     x = numbers[k, MULTIPLIER] * (value - numbers[k, OFFSET])
     if numbers[k, SLIDES] == 0.0:
-        share = x * (1.0 / FULL_TURN)
-        turns = floor((start * (1.0 / FULL_TURN) + HALF) - share)
-        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - share))
-        turns = most(turns, -floor(share - (lower - SNAP) * (1.0 / FULL_TURN)))
+        in_turns = x * (1.0 / FULL_TURN)
+        turns = floor((start * (1.0 / FULL_TURN) + HALF) - in_turns)
+        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - in_turns))
+        turns = most(turns, -floor(in_turns - (lower - SNAP) * (1.0 / FULL_TURN)))
         x = x + FULL_TURN * turns
         if upper - lower < FULL_TURN:
             above, below = x - upper, lower - x + FULL_TURN
@@ -708,9 +715,9 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
         lanes[LIMIT_VIOLATION + plan[RECORDS]],
         lanes[SQUARED_DISTANCE + plan[RECORDS]],
     )  # fmt: skip
-    kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
+    kept, end_margin = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
     for sign in range(plan[USED_SIGNS]):
-        room = least(room, lanes[GAP + sign])
+        end_margin = least(end_margin, lanes[GAP + sign])
     if task == MEASURED:
         kept = apart < NONE  # but for what is undetermined
         for sign in range(plan[USED_SIGNS]):
@@ -725,13 +732,13 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
             there = lanes[at + DISTANCE] < NONE
             better = kept & ((error <= EXACT) | (lanes[at + DISTANCE] >= NONE))
             better = better & ((before > EXACT) | (lanes[at + DISTANCE] >= NONE))
-            _put_result(plan, lanes, at, better, error, apart, room)
+            _put_result(plan, lanes, at, better, error, apart, end_margin)
             lanes[CAREFUL] = select(kept | there, 1.0, lanes[CAREFUL])
             return
         lanes[at + ERROR] = error
-        careful = kept & ((room < CLOSE) | (error > EXACT))
+        careful = kept & ((end_margin < CLOSE) | (error > EXACT))
         lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
-    lanes[at + LIMIT_MARGIN] = select(kept, room, -NONE)
+    lanes[at + LIMIT_MARGIN] = select(kept, end_margin, -NONE)
     lanes[at + DISTANCE] = select(kept, apart, NONE)
     for i in range(plan[JOINTS]):
         lanes[at + i] = lanes[POINT + i]
@@ -739,11 +746,12 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
 
 @kernel
 def _put_result(
-    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number, room: Number
+    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number,
+    end_margin: Number,
 ) -> None:  # fmt: skip
     """Replace a result in the lanes in which the new one is better."""
     lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
-    lanes[at + LIMIT_MARGIN] = select(better, room, lanes[at + LIMIT_MARGIN])
+    lanes[at + LIMIT_MARGIN] = select(better, end_margin, lanes[at + LIMIT_MARGIN])
     lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
     for i in range(plan[JOINTS]):
         lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
@@ -810,7 +818,7 @@ def write_solutions(
 
     They are in `results` results of 1 << spread lanes, from `lane` on.
     """
-    count, room, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
+    count, capacity, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
         apart = memory[at + DISTANCE, own]
@@ -830,7 +838,7 @@ def write_solutions(
             if memory[at + ERROR, own] < memory[there + ERROR, its]:
                 memory[RANKED + known, lane] = one
             continue
-        if count == room:
+        if count == capacity:
             continue
         for k in range(count, row, -1):
             memory[RANKED + k, lane] = memory[RANKED + k - 1, lane]

@@ -171,8 +171,8 @@ def _scan_between(
     trial: Array,
     memory: Array,
 ) -> bool:
-    """Return whether the largest margin of all branches, times `side`, is positive between two
-    values; set trial[2, 0] to the value."""
+    """Return whether any branch has a margin of the sign of `side` between two values; trial[2, 0]
+    becomes the value."""
     for _ in range(ROUNDS_BETWEEN):
         step = (high - low) / (WIDTH + 1)
         for lane in range(WIDTH):

@@ -263,7 +263,7 @@ def guess_sides(search: Record) -> bool:
 
 @kernel
 def _solve_guess(search: Record) -> bool:
-    """dx = the minimum, if the variables end on the sides that are guessed."""
+    """dx = the minimum of the model for the guessed sides of the limits."""
     own, normal, rhs = limit_terms_at(search.own), search.normal, search.rhs
     n = search.joints
     for j in range(n):

@@ -284,7 +284,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inline_kernel
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """Return `descent_along` a variable at a lane's point."""
+    """Return `descent_along` variable j at a lane's point: 1, -1 or 0."""
     there, bounds = 1 - lanes.here, problem.bounds
     return descent_along(
         lanes.x[there, j, w],
