@@ -235,7 +235,8 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the positions of the m mimic joints to q (n,); copy q if it has them."""
+        """Append the positions of the m mimic joints to q (n,); return a copy of a q that has them
+        already."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))

@@ -327,8 +327,8 @@ def inverse_shift(matrices: Array) -> Array:
 
 
 def _turn(rotation: Array, one: float) -> Array:
-    """Return the part of a rotation (3, 3); `one`: the entry for the numbers that it leaves
-    alone."""
+    """Return the matrix (15, 15) of a rotation (3, 3); `one`: its entry for scalars, which a
+    rotation leaves alone."""
     matrix = np.zeros((NUMBERS, NUMBERS))
     for part in (_POINT, _LINE, _MOMENT, _LAST):
         matrix[part, part] = rotation
