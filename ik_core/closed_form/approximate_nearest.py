@@ -97,8 +97,8 @@ class ApproximateNearest:
         return follow(self._packed.arrays, self._limits.packed, -1, x, *scratch)
 
     def _nearer(self, x: Array, start: Array) -> Array:
-        """Follow the self-motion from x towards the start (variables,); return the nearest
-        solution."""
+        """Follow the self-motion from x towards the start; return the nearest solution
+        (variables,)."""
         bend, before = 1.0, None
         for _ in range(STEPS):
             direction = self._self_motion(x)
@@ -121,8 +121,7 @@ class ApproximateNearest:
         return np.asarray(np.linalg.svd(self._packed.jacobian())[2][-1], float)
 
     def _downhill(self, x: Array, step: Array, start: Array) -> Array | None:
-        """Take a step of at most this length towards the start; return the refined solution, or
-        None."""
+        """Take a step of at most this length towards the start; return the solution, or None."""
         gap, length = float(np.linalg.norm(x - start)), float(np.linalg.norm(step))
         while length > SHORTEST:
             following = x + step

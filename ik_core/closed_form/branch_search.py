@@ -68,8 +68,7 @@ def follow(
 
 @kernel
 def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool:
-    """Make the branch that begins where the best one ends the best one; return False without
-    one."""
+    """Switch to the branch that begins where the best one ends; return False without one."""
     here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
     own = int(here[SLOT])
     for lane in range(WIDTH):
@@ -179,8 +178,7 @@ def _choose_values(before: float, trial: Array) -> None:
 
 @kernel
 def _guess(bracket: Array) -> float:
-    """Return the vertex of the parabola through three points, or the branch's end if that is
-    before it."""
+    """Return the vertex of the parabola through three points, or the branch's end before it."""
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     one = (bracket[HERE, COST] - bracket[LOW, COST]) / (here - low)
     two = (bracket[HIGH, COST] - bracket[HERE, COST]) / (high - here)

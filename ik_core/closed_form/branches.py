@@ -190,8 +190,7 @@ def nearest_between(
 
 @kernel
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """Estimate a lower bound of a branch's distance to its ends between two values; negative if
-    unknown."""
+    """Estimate a lower bound of a branch's distance to its ends between two values, or below 0."""
     way = way_between(plan, one, two)
     low = least(one[END], two[END]) - BENT * way
     for j in range(STAND, STAND + plan[JOINTS]):

@@ -61,8 +61,7 @@ class Chain:
 
 @lru_cache(maxsize=32)
 def _strategies(rows: bytes, slides: bytes, tip: bytes) -> list[Strategy]:
-    """Return `families.strategies`, cached: it takes milliseconds, and no limits or tolerances
-    change it."""
+    """Return `families.strategies`, cached, since it takes milliseconds."""
     axes, sliding = np.frombuffer(rows).reshape(-1, 6).copy(), np.frombuffer(slides, bool).copy()
     return strategies(axes, sliding, np.frombuffer(tip).copy() if tip else None)
 

@@ -129,8 +129,7 @@ class ClosedForm:
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Return whether this is the closed form of a problem, whose tolerances may have
-        changed."""
+        """Return whether this is the form of a problem, whose tolerances may have changed."""
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
@@ -429,8 +428,7 @@ class ClosedForm:
         return float(self._packed.part_errors.max())
 
     def _are_connected(self, q: Array, other: Array) -> bool:
-        """Return whether a straight path within the tolerances connects two configurations
-        (n,)."""
+        """Return whether a straight path within the tolerances connects two q (n,)."""
         x, to = q[self._columns], other[self._columns]
         to = self._limits.nearest_turn(to, x)
         for fraction in BETWEEN:
@@ -486,8 +484,7 @@ class ClosedForm:
             self._frozen = frozen
 
     def _have_equal_constants(self, starts: Array) -> bool:
-        """Return whether the joints that are not variables have the same values in all starts (N,
-        n)."""
+        """Return whether all starts (N, n) agree in the joints that are not variables."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())
 

@@ -218,8 +218,7 @@ def _pencil(polynomials: Array) -> Array:
 
 
 def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
-    """Return the eigenvalues x3 (24,), their vectors, and the reciprocal condition of the inverted
-    matrix."""
+    """Return the eigenvalues x3 (24,), their vectors, and a matrix's reciprocal condition."""
     values = np.linalg.svd(matrices[2], compute_uv=False)
     condition = float(values[-1] / values[0]) if values[0] > 0.0 else 0.0
     if condition <= HOPELESS:
@@ -438,8 +437,7 @@ class Six:
 
 
 def _joint_parts(row: Array, slides: bool) -> Array:
-    """Return the matrices (3, 4, 4) of a joint, the coefficients of 1, cos q and sin q, or of 1
-    and q."""
+    """Return a joint's matrices (3, 4, 4), the coefficients of 1, cos q, sin q, or of 1 and q."""
     axis, point = row[:3], row[3:]
     parts = np.zeros((3, 4, 4))
     if slides:
@@ -456,8 +454,8 @@ def _joint_parts(row: Array, slides: bool) -> Array:
 
 
 def _vee(turn: Array) -> Array:
-    """Return the axes (k, 3) of small rotations (k, 3 or 4, 3 or 4), with the sine of the angle as
-    length."""
+    """Return the axes (k, 3) of small rotations (k, 3 or 4, 3 or 4), times the sine of the
+    angle."""
     return 0.5 * np.stack(
         [
             turn[..., 2, 1] - turn[..., 1, 2],
@@ -565,8 +563,7 @@ class EliminationWorkspace(Workspace):
         return found[order]  # of infinitely many, there may be more than there is room for
 
     def _perturbed_solutions(self, target: Array) -> Array:
-        """Return solutions (k, 6) of poses near one at which matrices are singular, refined to
-        that pose."""
+        """Return solutions (k, 6), found at poses near one at which matrices are singular."""
         values, errors, _ = self._by_cut(0, target)
         return values[errors <= SOLVED]
 
@@ -596,8 +593,7 @@ class EliminationWorkspace(Workspace):
         return values, errors, candidates.is_regular and not bool(doubtful.any())
 
     def _at(self, stands: float) -> tuple[Six, Array]:
-        """Return the six joints for a value of the redundant one, and the factor of their
-        target."""
+        """Return the six joints for a value of the redundant one, and their target's factor."""
         rows, k = self.strategy.rows, self.strategy.redundant + 1
         slides, back = self.strategy.slides[self._order], np.eye(4)
         if k > 0:
@@ -620,8 +616,7 @@ class EliminationWorkspace(Workspace):
         return good
 
     def _error(self, values: Array, cut: tuple[bool, int]) -> float:
-        """Return the distance of the nearest candidate from six joint values that are a
-        solution."""
+        """Return the distance of the nearest candidate from a known solution (6,)."""
         six, _ = self._at(values[6])
         elimination = Elimination(six.rows, six.slides, cut)
         target = np.eye(4)

@@ -195,8 +195,7 @@ def strategies(
 
 
 class _Chain:
-    """Axes (n, 6) of a chain, which of them slide (n,), and the point (3,) if the goal is a
-    position."""
+    """A chain: axes (n, 6), which of them slide (n,), and the point (3,) of a position goal."""
 
     def __init__(self, rows: Array, slides: NDArray[np.bool_], point: Array | None) -> None:
         self.n, self.point = len(rows), point
@@ -287,8 +286,7 @@ def _note_redundant(plan: IntArray, redundant: int) -> None:
 
 
 class _Loop:
-    """A loop with letters for its unknown elements: tests whether a table fits, and makes its
-    records."""
+    """A loop with letters for its unknown elements, which is compared with a table."""
 
     def __init__(
         self,
@@ -309,8 +307,7 @@ class _Loop:
         self._within = 0  # and of the direction within them that its first joint does not move in
 
     def deviation(self) -> float:
-        """Move the axes until they fit the table; return how far they moved, inf if they can't
-        fit."""
+        """Move the axes to fit the table; return how far they moved, inf if they can't fit."""
         family, letters = self._family, self._letters
         if any(self.slides[letters[x]] for x in family.turning):
             return np.inf

@@ -73,8 +73,10 @@ def rotated(h: Vector, c: Number, s: Number, v: Vector) -> Vector:
 
 @inline_kernel
 def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
-    """Return cosine and sine of the rotation about h that brings a nearest to b; short: FINE or
-    COARSE."""
+    """Return cosine and sine of the rotation about h that brings a nearest to b.
+
+    short: FINE or COARSE
+    """
     u, v = cross(h, a), cross(h, b)  # a and b across h, a quarter turn further
     x, y = dot(u, v), dot(u, cross(v, h))
     square = x * x + y * y

@@ -356,8 +356,7 @@ class InfeasibilityProof:
 
     @property
     def is_proved(self) -> bool:
-        """True if no configuration reaches the goal without a collision, unless the world has
-        changed."""
+        """True if the goal can't be reached without a collision, unless the world has changed."""
         is_same = self._collisions.model is self._model
         return not len(self._left.low) and self.found is None and is_same
 
@@ -407,8 +406,7 @@ class InfeasibilityProof:
         ) and self._problem.avoidance.is_free(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
-        """Return a bound on the motion [m] of one link's pieces relative to the other link, from q
-        (N, n)."""
+        """Bound the motion [m] of one link's pieces relative to the other link, from q (N, n)."""
         i, j = (self._elements[1 + self._collisions.body_of(name)] for name in (first, second))
         if i > j:
             return self._moved(second, first, q, mask)

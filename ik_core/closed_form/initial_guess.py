@@ -102,8 +102,8 @@ class InitialGuess:
         self.numbers[SETTINGS, STAYS], self._restart_numbers[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
-        """Fill points[first:last] (N, variables) with initial guesses for targets (N, 1, 12) and
-        starts."""
+        """Fill points[first:last] with guesses for targets (N, 1, 12) and starts (N,
+        variables)."""
         given = self._whole, self.numbers, targets.reshape(-1, 12), starts
         nearest_solutions(*given, first, last, _scratch(), points)
 
@@ -185,8 +185,7 @@ def _titles(
 
 
 def _may_be_known(problem: IkProblem) -> bool:
-    """Return whether a problem has one goal, a pose, and a number of joints that may have
-    formulas."""
+    """Return whether a problem is a pose for a number of joints that may have formulas."""
     if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
         return False
     try:
@@ -239,7 +238,7 @@ def _windows(joints: int) -> Iterator[tuple[int, int]]:
 
 
 def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan | None:
-    """Return the plan for the joints first..last-1, by their own formulas or those of an idealised
+    """Return a plan for the joints first..last-1, by formulas of their own or of an ideal
     chain."""
     window = chain.part(first, last)
     found = _plan_among(window, chain, first, packed)
@@ -264,8 +263,7 @@ def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) ->
 
 
 def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Plan:
-    """Return the plan of a strategy, with the joints before and behind the window, which are not
-    solved for."""
+    """Return the plan of a strategy, with the other joints before and behind its window."""
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
     plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)

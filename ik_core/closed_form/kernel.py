@@ -337,8 +337,7 @@ def _angle_of_sign(
     plan: IntArray, numbers: Array, lanes: Array, r: int, kept: int, a: Vector, w: Vector,
     offset: float,
 ) -> None:  # fmt: skip
-    """Solve the joint of a record by its sign, from the two angles that were kept; then its first
-    joint."""
+    """Solve the joint of a record by its sign, from both angles, then its first joint."""
     sign, j = lanes[SIGN_OF + plan[r + SIGN]], plan[r + JOINT]
     c, s = lanes[kept] + sign * lanes[kept + 2], lanes[kept + 1] + sign * lanes[kept + 3]
     lanes[COS + j], lanes[SIN + j] = c, s
@@ -479,8 +478,7 @@ def _terms_of_point(
 def _terms_of_plane(
     plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
 ) -> Terms:
-    """Return the terms of a LEVEL: v is the plane's normal, which also gives the plane's
-    position."""
+    """Return the terms of a LEVEL: v is the normal, which also gives the plane's position."""
     i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
     x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
@@ -571,8 +569,7 @@ def _set_joints(
 
 @kernel
 def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None:
-    """Set undetermined joints to their start values plus `free` (see `BY_START`), virtual ones to
-    0."""
+    """Set undetermined joints to their start values plus `free`, and virtual ones to 0."""
     lanes = _in_lanes(memory)
     zero = 0.0 * lanes[BOUND]
     _set_short(memory, COARSE)
@@ -655,8 +652,7 @@ def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
 
 @kernel
 def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int) -> int:
-    """Set the other signs for a pass; return the first one that has changed since the pass
-    before."""
+    """Set the other signs for a pass; return the first one that has changed."""
     used, changed = plan[USED_SIGNS], 0
     for sign in range(used - 1, spread - 1, -1):
         bit = used - 1 - sign
@@ -762,8 +758,7 @@ def _put_result(
 
 @kernel
 def _rank(lanes: Array, results: int) -> None:
-    """Set RANKED of each result to the number of results in its lane that are nearer to the
-    start."""
+    """Set RANKED of each result to the number of nearer results in its lane."""
     for one in range(results):
         lanes[RANKED + one] = 0.0 * lanes[GOAL]
     for one in range(results):

@@ -134,8 +134,7 @@ def _mark(
     memory: Array,
     points: Array,
 ) -> None:
-    """Set points to the starts inside the limits, with a NaN if a solution is wanted; free all
-    lanes."""
+    """Set points to the starts, with a NaN if a solution is wanted; free all lanes."""
     for begin in range(first, last, WIDTH):
         for lane in range(WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
@@ -170,8 +169,7 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Write the solution of the only problem, if its branches or values have one; return whether
-    they do."""
+    """Write the solution of the only problem, if there is one; return whether there is."""
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(WIDTH):
@@ -232,8 +230,7 @@ def _load(
 
 @kernel
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
-    """Return the goal's frame, moved by the inverse motions of the joints that are not
-    solved for."""
+    """Return the goal's frame with the motions of the other joints taken off."""
     before = plan[BEFORE]
     for k in range(before):
         target = compose(_inverse(_motion_of_other(plan, numbers, starts, i, k)), target)

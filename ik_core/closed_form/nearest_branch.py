@@ -219,8 +219,7 @@ def _scan_outwards(
 
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
-    """Return whether a value this far from the start's may have a solution nearer than the
-    best."""
+    """Return whether a value this far from the start's may have a nearer solution."""
     return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 

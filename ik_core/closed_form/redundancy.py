@@ -127,8 +127,7 @@ def best_solution(
 def _nearest_of_all(
     form: ClosedForm, start: Array, samples: int | None
 ) -> tuple[Array | None, bool] | None:
-    """Return `ClosedForm.nearest` for FIRST_SAMPLES values, or for SAMPLES if these have no
-    solution."""
+    """Return `ClosedForm.nearest` for FIRST_SAMPLES values, or else for SAMPLES."""
     best = form.nearest(start, _values(form, FIRST_SAMPLES if samples is None else samples))
     if samples is None and best is not None and best[0] is None:
         return form.nearest(start, _values(form, SAMPLES))

@@ -172,8 +172,7 @@ class Workspace:
     # --- seven joints ---------------------------------------------------------------------------
 
     def sweep(self, targets: Array, start: Array, values: Array, task: int) -> tuple[float, Array]:
-        """Return the result of `redundancy_scan.sweep`, and the costs (N,), for targets (1,
-        12)."""
+        """Return the result and the costs (N,) of `redundancy_scan.sweep`, for targets (1, 12)."""
         self._start[0], costs = start, np.zeros(len(values))
         own = self._trial, self._memory, costs
         given = self.plan, self.numbers, targets, self._start, values, task
@@ -200,8 +199,7 @@ class Workspace:
         return None if count < 0 else found[:count]
 
     def _widened(self, count: int) -> Array:
-        """Return the numbers with wider limits, for branches; allocate memory for `count`
-        values."""
+        """Return the numbers with wider limits; allocate memory for `count` values."""
         if self._wide is None:
             self._wide = self.numbers.copy()
             self._wide[SETTINGS, MARGIN] = WIDER

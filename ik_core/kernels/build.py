@@ -298,8 +298,7 @@ def waiting_library() -> type:
 
 
 def reshape() -> Any:
-    """Return numba's reshape function as a module: the only one of its own library that kernels
-    call."""
+    """Return numba's reshape function as a module; kernels call no other of its functions."""
     import llvmlite.binding as llvm
 
     text = RESHAPE.read_text()

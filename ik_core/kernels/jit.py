@@ -30,8 +30,7 @@ COMPILED: bool = library.BACKEND != 'python'
 
 
 class NumbaProxy:
-    """A function that numba replaces by its own, `for_numba`, when it compiles a kernel that calls
-    it."""
+    """A function that numba replaces by `for_numba` in the kernels that it compiles."""
 
     _made: Any = None
 
@@ -85,8 +84,7 @@ class Kernel(NumbaProxy):
 
     @cached_property
     def path(self) -> str:
-        """Module and name; for a copy also a hash of its parts, since another copy may have its
-        name."""
+        """Module and name, and for a copy a hash of its parts: other copies may have its name."""
         own = f'{self.__module__}:{self.__qualname__}'
         if not self.parts:
             return own

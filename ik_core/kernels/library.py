@@ -135,8 +135,7 @@ def _load(path: Path) -> Library:
 
 
 def _check_sound(name: str, code: bytes) -> None:
-    """Raise Refused unless a file is a complete library of this package: loading another could
-    crash."""
+    """Raise Refused unless a file is a complete library of ours: others could crash."""
     is_elf = code.startswith(b'\x7fELF\x02')
     if len(code) < 64 or not (is_elf or code.startswith(MACH_O)):
         raise Refused(f'{name} is not a library')

@@ -121,8 +121,7 @@ def _mask(*kinds: Any) -> Any:
 
 
 def _either(*kinds: Any) -> Any:
-    """Return the type of a function's result, for numbers, too: numba itself lacks the
-    function."""
+    """Return the type of a function's result, also for numbers, for which numba has none."""
     known = all(isinstance(kind, NUMBERS) for kind in kinds)
     return types.float64 if known else _lanes(*kinds)
 
@@ -193,8 +192,7 @@ def _register_operators() -> None:
 
 
 def _register_choice(function: Any, sign: str) -> None:
-    """Register `least` or `most`, which choose the first of two equal floats, as min and max
-    do."""
+    """Register `least` or `most`, which choose the first of two equal numbers."""
 
     def choose(builder: Any, a: Any, b: Any) -> Any:
         return builder.select(builder.fcmp_ordered(sign, b, a), b, a)

@@ -73,8 +73,7 @@ class Layout:
         return Layout(name, self.sizes, **own, **fields)
 
     def offsets(self, width: int) -> tuple[dict[str, int], int]:
-        """Return the offset [bytes] of each field, or of its address, and the length of the
-        record."""
+        """Return the offset [bytes] of each field, or of its address, and the record's length."""
         if width not in self._offsets:
             self._offsets[width] = self._find_offsets(width)
         return self._offsets[width]
@@ -260,8 +259,7 @@ class _Plain:
 
 
 def _side_by_side(array: NDArray[Any]) -> Any:
-    """View an array (..., width) as an array (...) of lanes, or of numbers if there is only one
-    lane."""
+    """View an array (..., width) as an array (...) of lanes, or of numbers for one lane."""
     return array[..., 0] if array.shape[-1] == 1 else Rows(array)
 
 

@@ -54,8 +54,7 @@ def stamp(names: Iterable[str], core: Path = CORE) -> str:
 
 
 def description(core: Path = CORE) -> str:
-    """Return the stamp of a library that is compiled now: the hash and the names of its
-    sources."""
+    """Return the stamp of a library compiled now: hash and names of its sources."""
     names = sources(core)
     return f'ik_core {stamp(names, core)}:{" ".join(names)}'
 
@@ -67,8 +66,7 @@ def is_of_these(library: Path, core: Path = CORE) -> bool:
 
 
 def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
-    """Return whether a library was compiled from its sources as they are now; new files do not
-    count."""
+    """Return whether a library's sources are unchanged; new files do not count."""
     found = MADE_OF.search(library)
     try:
         return found is not None and stamp(found[2].decode().split(), core) == found[1].decode()

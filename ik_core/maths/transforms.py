@@ -132,8 +132,7 @@ def rotation_matrix(
     *,
     normalise: bool = False,
 ) -> Array | None:
-    """Return the matrix (3, 3) of the orientation that is given in one of the forms; None without
-    any."""
+    """Return the matrix (3, 3) of the orientation, given in any form; None without one."""
     if quaternion is None and rpy is None and rotation is None:
         return None
     given = {'quaternion': quaternion, 'rpy': rpy, 'rotation': rotation}

@@ -179,13 +179,13 @@ def set_rows(search: Record, x: Array, leaves: bool) -> int:
     count = 0
     if avoided.model != 0:
         count = distances_at(avoided.model, avoided.state, q, avoided.reach + NEAR, False)
-    for row in range(count):
+    for near in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
         for j in range(avoided.slopes.shape[0]):
             avoided.slopes[j] = 0.0
-        add_slopes(model, state, row, avoided.slopes)
-        distance, wanted = state.distances[row, 0], model.margin[state.found[row]] + SPARE
+        add_slopes(model, state, near, avoided.slopes)
+        distance, wanted = state.distances[near, 0], model.margin[state.found[near]] + SPARE
         if _put_row(search, x, row, avoided.slopes, distance, wanted, leaves):
             if distance - wanted < least:
                 worst, least = row, distance - wanted

@@ -137,8 +137,7 @@ def is_stationary_inside(search: Record) -> bool:
 
 @kernel
 def mark_clamping(search: Record, all_at_limits: bool) -> int:
-    """Set the sides of clamping constraints to 1, others to 0; return how many others are
-    active."""
+    """Set the sides of clamping constraints to 1, others to 0; return how many others are met."""
     program, free = program_of(search), 0
     steepest_step(search, program)
     for c in range(program.sides.shape[0]):
@@ -155,8 +154,7 @@ def mark_clamping(search: Record, all_at_limits: bool) -> int:
 
 @kernel
 def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
-    """Return whether a constraint's multiplier presses on it, as the slope on a clamped
-    variable."""
+    """Return whether a constraint's multiplier presses on it, as a slope on a variable."""
     n = search.joints
     square = 0.0
     if c < n:

@@ -245,8 +245,7 @@ def newton_step(search: Record) -> None:
 
 @kernel
 def guess_sides(search: Record) -> bool:
-    """Set on which side of its limits each variable of x + s + dx is; return whether any side
-    changed."""
+    """Set the side of the limits on which x + s + dx is; return whether any has changed."""
     own, changed = limit_terms_at(search.own), False
     for j in range(search.joints):
         shifted = own.iterate[j] + search.dx[j]

@@ -269,8 +269,7 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """True if the next evaluation is that of an attempt's first point, which is no
-        iteration."""
+        """True if an attempt's first point is evaluated next, which is no iteration."""
 
     def memory(self) -> Any:
         return None

@@ -138,8 +138,7 @@ class Pseudoinverse(JacobianMethod):
     step: ClassVar = staticmethod(method_step(name, update))
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Prepare the base class, and a callback that adds the secondary tasks' step to each
-        step."""
+        """Prepare the start, and a callback for the secondary tasks' part of each step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))

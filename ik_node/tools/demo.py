@@ -304,8 +304,7 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
 def is_opened(
     page: Viewer, observer: Observer, process: subprocess.Popen[bytes], patience: float
 ) -> bool:
-    """Return whether a browser opens the page within `patience` [s], while node and page are
-    running."""
+    """Return whether a browser opens the page within `patience` [s], while both run."""
 
     def settled() -> bool:
         ended = process.poll() is not None or page.process.poll() is not None

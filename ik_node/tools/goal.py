@@ -307,8 +307,7 @@ def _send_pose(client: Client, arguments: argparse.Namespace) -> int:
 
 
 def _target(client: Client, tip: str, goal: Goal, quaternion: Array | None) -> Array:
-    """Return the goal (4, 4) in the node's base frame; parts that are not given are those of the
-    tip now."""
+    """Return the goal (4, 4) in the node's base frame, completed by the tip's present pose."""
     target = np.eye(4)
     if goal.xyz is None or quaternion is None:
         target = _present_pose(client, tip)

@@ -116,8 +116,7 @@ class LinkagePanel:
         widget.on_update(self._stage.by_user(note))
 
     def _chosen_rod(self) -> int | None:
-        """Return the index of the selected rod, or of the last one if there are fewer; None for
-        all."""
+        """Return the index of the selected rod, at most the last one's; None for all."""
         chosen = self._rod.value
         return None if chosen == ALL else min(int(chosen), self._wanted.rods) - 1
 

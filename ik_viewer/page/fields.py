@@ -68,8 +68,7 @@ class Fields:
             self._stage.arm.set_settings(values)
 
     def _in_force(self, setting: Setting) -> Any:
-        """Return the value that applies, as its widget shows it: the default's if the setting is
-        infinite."""
+        """Return the value in force, as its widget shows it: the default's for inf."""
         if self._default and setting.value == np.inf:
             name = self._default + setting.name.rpartition('.')[2]
             setting = self._stage.arm.settings.get(name, setting)
@@ -122,8 +121,7 @@ def shown(setting: Setting) -> Any:
 
 
 def read(setting: Setting, value: Any) -> Any:
-    """Convert a widget's value to the setting's type; invalid values are passed on for the arm to
-    refuse."""
+    """Convert a widget's value to the setting's type; the arm refuses invalid ones."""
     if setting.kind in (tuple, list):
         parts = [part.strip() for part in value.split(',') if part.strip()]
         return tuple(parts) if setting.kind is tuple else [_number(part) for part in parts]

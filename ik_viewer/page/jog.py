@@ -111,8 +111,7 @@ class Jog:
 
 
 def turn_about(axis: Array, angle: float) -> Array:
-    """Return the rotation (3, 3) by an angle [rad] about a unit vector (3,), by Rodrigues'
-    formula."""
+    """Return the rotation (3, 3) by an angle [rad] about a unit vector (3,) (Rodrigues)."""
     x, y, z = axis.tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)

@@ -57,8 +57,7 @@ def ended_by_signals() -> threading.Event:
 
 
 def show_until(ended: threading.Event, page: Any, name: str) -> None:
-    """Print a page's address, and a line for each browser that opens it; at the end close its
-    server."""
+    """Print a page's address, and when browsers open it; at the end close its server."""
     print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
     before = 0
     while not ended.is_set():  # to wait takes its lock, and a signal that finds it taken hangs

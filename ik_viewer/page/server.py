@@ -178,8 +178,7 @@ def look_at(server: Any, point: Array, view: Array) -> None:
 
 
 def turn_camera(client: Any, point: Array, view: Array) -> None:
-    """Aim a browser's camera at a point (3,) from `view` (3,) away; a phone's from farther
-    away."""
+    """Aim a browser's camera at a point (3,) from `view` (3,) away, a phone's from farther."""
     if is_phone(client):
         view = AWAY * view
         height = 2.0 * float(np.linalg.norm(view)) * np.tan(0.5 * FIELD_OF_VIEW)

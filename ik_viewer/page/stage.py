@@ -97,8 +97,7 @@ class Requests:
 
 @dataclass
 class Choice:
-    """The selections of a user that concern all parts: the tip that is moved, and what is
-    shown."""
+    """The selections of a user that concern all parts: the tip, and what is shown."""
 
     tip: int = 0
     robot: bool = True
@@ -154,8 +153,7 @@ def tip_poses(robot: Robot, moment: Moment) -> list[Array]:
 
 
 def body_origins(robot: Robot, q: Array) -> Array:
-    """Return the origins of the root, all bodies and all links (..., 3) in the root link's
-    frame."""
+    """Return origins (..., 3) of the root, all bodies and all links, in the root's frame."""
     frames = robot.frames(q)
     links = [robot.link_transform(frames, link)[:3, 3] for link in robot.places]
     return np.array([np.zeros(3), *frames[:, 9:], *links])

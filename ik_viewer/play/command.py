@@ -102,8 +102,7 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
 
 
 def _of_all_joints(motion: Motion, robot: Robot) -> Motion:
-    """Complete a motion by the robot's other joints, in the middle of their limits; print
-    which."""
+    """Complete a motion by the robot's other joints, in the middle; print which."""
     lacking = [joint for joint in robot.joint_names if joint not in motion.joint_names]
     if not lacking:
         return motion

@@ -148,8 +148,7 @@ def _path(
 
 
 def _parts(arm: ResultArm) -> tuple[MakePart, ...]:
-    """Return the functions that make a page's parts; the collision tab gets the world of the
-    result."""
+    """Return the makers of a page's parts; the collision tab gets the result's world."""
 
     def collisions(stage: Stage, moment: Moment) -> CollisionsPanel:
         return CollisionsPanel(stage, moment, arm.result.world)

@@ -676,8 +676,7 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
 
 @kernel
 def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Assign the next search to an idle lane, or else the next attempt of the search with the
-    fewest."""
+    """Assign the next search to an idle lane, or an attempt of the one with the fewest."""
     if lanes.next < searches.count:
         begin_search(problem, searches, lanes.next)
         join(problem, searches, lanes, w, lanes.next)

@@ -171,8 +171,7 @@ def solve(address: int, steps: int, q: Array1, errors: Array2) -> Outcome:
 
 @kernel
 def set_start(problem: Record, searches: Record, q: Array) -> bool:
-    """Set the start to joints q (n,) of the whole robot; return False if one is not finite, or too
-    large."""
+    """Set the start to all joints q (n,); return False for infinite or too large values."""
     for j in range(q.shape[0]):
         if not abs(q[j]) <= LARGEST_POSITION:
             return False
