@@ -137,7 +137,7 @@ def is_stationary_inside(search: Record) -> bool:
 
 @kernel
 def mark_clamping(search: Record, all_at_limits: bool) -> int:
-    """Set the sides of clamping constraints to 1, others to 0; return how many others are met."""
+    """Set `sides` to 1 for clamping constraints, else 0; return how many others are active."""
     program, free = program_of(search), 0
     steepest_step(search, program)
     for c in range(program.sides.shape[0]):
