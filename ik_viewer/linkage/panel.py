@@ -12,8 +12,8 @@ from typing import Any
 from ik_core.robot.linkages import ORDERS
 
 from ..arm import Moment
+from ..page.page_context import PageContext
 from ..page.panel import HOLD, Panel
-from ..page.stage import Stage
 from .linkage_arm import Design, LinkageArm
 
 SETTLED = 0.3
@@ -29,8 +29,8 @@ class LinkagePanel(Panel):
 
     title = 'Linkage'
 
-    def __init__(self, stage: Stage, moment: Moment, arm: LinkageArm) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment, arm: LinkageArm) -> None:
+        super().__init__(context, moment)
         self._arm = arm
         self._wanted, self._due = arm.design, float('inf')
         self._slow: dict[str, tuple[Any, float]] = {}  # sliders by option, and their scales
@@ -124,15 +124,15 @@ class LinkagePanel(Panel):
         self._length.value = 1e3 * self._wanted.lengths[self._chosen_rod() or 0]
 
     def _set(self, option: str) -> None:
-        name = f'{self._stage.arm.settings["solver"].value}.{option}'
-        if name in self._stage.arm.settings:
+        name = f'{self._context.arm.settings["solver"].value}.{option}'
+        if name in self._context.arm.settings:
             slider, scale = self._slow[option]
             self._let_go = time.monotonic()
-            self._stage.arm.set_settings({name: slider.value / scale})
+            self._context.arm.set_settings({name: slider.value / scale})
 
     def _show_slow(self, now: float) -> None:
         """Display the options of the selected solver, unless a user moves a slider."""
-        settings = self._stage.arm.settings
+        settings = self._context.arm.settings
         for option, (slider, scale) in self._slow.items():
             setting = settings.get(f'{settings["solver"].value}.{option}')
             if slider.disabled != (setting is None):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arm import Setting
-from .stage import Stage
+from .page_context import PageContext
 
 TYPING = 0.7
 """[s] Without a key, and what was typed is taken."""
@@ -32,16 +32,21 @@ class Fields:
     """
 
     def __init__(
-        self, stage: Stage, settings: Iterable[Setting], cut: str = '', *, default: str = ''
+        self,
+        context: PageContext,
+        settings: Iterable[Setting],
+        cut: str = '',
+        *,
+        default: str = '',
     ) -> None:
-        self._stage, self._default = stage, default
+        self._context, self._default = context, default
         self._handles = {s.name: self._add(s, s.name.removeprefix(cut)) for s in settings}
         self._shown: Mapping[str, Setting] | None = None
         self._changed: dict[str, float] = {}
 
     def show(self) -> None:
         """Send the users' changes to the arm, and display changes from elsewhere."""
-        settings = self._stage.arm.settings
+        settings = self._context.arm.settings
         if self._changed:
             self._give(settings)
         if settings is not self._shown:
@@ -65,17 +70,17 @@ class Fields:
                 values[name] = read(settings[name], self._handles[name].value)
         if values:
             self._shown = None  # what is refused is shown as it was
-            self._stage.arm.set_settings(values)
+            self._context.arm.set_settings(values)
 
     def _in_force(self, setting: Setting) -> Any:
         """Return the value in force, as its widget shows it: the default's for inf."""
         if self._default and setting.value == np.inf:
             name = self._default + setting.name.rpartition('.')[2]
-            setting = self._stage.arm.settings.get(name, setting)
+            setting = self._context.arm.settings.get(name, setting)
         return shown(setting)
 
     def _add(self, setting: Setting, label: str) -> Any:
-        gui, value = self._stage.server.gui, self._in_force(setting)
+        gui, value = self._context.server.gui, self._in_force(setting)
         look, title = {'hint': hint_of(setting)}, words(label) + unit_of(setting)
         if setting.kind is bool:
             handle = gui.add_checkbox(title, value, **look)
@@ -84,7 +89,7 @@ class Fields:
         else:
             handle = gui.add_text(title, value, **look)
         typed = setting.kind is not bool and not setting.choices
-        handle.on_update(self._stage.by_user(lambda _: self._note(setting.name, typed)))
+        handle.on_update(self._context.by_user(lambda _: self._note(setting.name, typed)))
         return handle
 
     def _note(self, name: str, typed: bool) -> None:

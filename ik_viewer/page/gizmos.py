@@ -18,7 +18,7 @@ from ik_core.maths.rotations import Array, matrix_from_quaternion
 
 from ..arm import GoalKind, Moment, TipState
 from ..drawing.drawn_robot import wxyz_of
-from .stage import Stage, tip_poses
+from .page_context import PageContext, tip_poses
 
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
 """Sizes, relative to the robot's size; the second from this many tips on."""
@@ -31,17 +31,17 @@ UNSEEN = 1e-6
 class Gizmos:
     """The gizmos of all tips; a `Part`."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
-        size = (SIZE if len(moment.tips) < MANY else SIZE_OF_MANY) * stage.size
-        self.each = [Gizmo(stage, i, tip, size) for i, tip in enumerate(moment.tips)]
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        self._context = context
+        size = (SIZE if len(moment.tips) < MANY else SIZE_OF_MANY) * context.size
+        self.each = [Gizmo(context, i, tip, size) for i, tip in enumerate(moment.tips)]
 
     def show(self, moment: Moment) -> None:
         """Send dragged goals to the arm, and show goals that come from elsewhere."""
-        poses = tip_poses(self._stage.robot, moment)
+        poses = tip_poses(self._context.robot, moment)
         for gizmo, tip, pose in zip(self.each, moment.tips, poses, strict=True):
             gizmo.give()
-            gizmo.visible = self._stage.choice.gizmos
+            gizmo.visible = self._context.selection.gizmos
             gizmo.follow(pose if tip.goal is None else tip.goal, tip.kind)
 
     def remove(self) -> None:
@@ -53,26 +53,26 @@ class Gizmos:
 class Gizmo:
     """The gizmo of a tip."""
 
-    def __init__(self, stage: Stage, index: int, tip: TipState, size: float) -> None:
-        self._stage, self._index = stage, index
+    def __init__(self, context: PageContext, index: int, tip: TipState, size: float) -> None:
+        self._context, self._index = context, index
         self.kind, self.size = tip.kind, size
         self._dragging: set[int] = set()
         self._dragged: Array | None = None
         self._let_go = -np.inf
         self._stands = np.full((4, 4), np.nan)
-        self._node = stage.server.scene.add_transform_controls(
+        self._node = context.server.scene.add_transform_controls(
             f'/goals/tip_{index}',
             scale=size,
             line_width=3.0,
             depth_test=False,
             opacity=0.9,
         )
-        self._node.on_update(stage.guarded(self._on_update))
+        self._node.on_update(context.guarded(self._on_update))
 
     def choose(self, kind: GoalKind) -> None:
         """Change the parts of the pose that count."""
         self.kind = kind
-        self._stage.arm.set_goal(self._index, self.pose, kind)
+        self._context.arm.set_goal(self._index, self.pose, kind)
         self._let_go = time.monotonic()
         self._node.disable_rotations = kind is GoalKind.POSITION
 
@@ -80,11 +80,11 @@ class Gizmo:
         """Send the arm the goal to which the gizmo was dragged, if it was."""
         goal, self._dragged = self._dragged, None
         if goal is not None:
-            self._stage.arm.set_goal(self._index, goal, self.kind)
+            self._context.arm.set_goal(self._index, goal, self.kind)
 
     def follow(self, goal: Array, kind: GoalKind) -> None:
         """Move the gizmo to a goal (4, 4), unless a user drags it."""
-        self._dragging &= self._stage.server.get_clients().keys()  # others were closed meanwhile
+        self._dragging &= self._context.server.get_clients().keys()  # others were closed meanwhile
         if self._dragging or time.monotonic() - self._let_go < HOLD:
             return
         if self.kind is not kind:
@@ -122,7 +122,7 @@ class Gizmo:
             self._dragging.discard(event.client_id)
         else:
             self._dragging.add(event.client_id)
-            self._stage.choice.tip = self._index
+            self._context.selection.tip = self._index
         self._let_go = time.monotonic()
         self._stands = np.full((4, 4), np.nan)
         if event.phase != 'start':

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..arm import GoalKind, Moment
 from .gizmos import Gizmos
+from .page_context import PageContext
 from .panel import Panel
-from .stage import Stage
 from .typed_goal import TypedGoal
 
 KINDS = {
@@ -25,10 +25,10 @@ class Goals(Panel):
 
     title = 'Goals'
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._links = [tip.link for tip in moment.tips]
-        self.gizmos = Gizmos(stage, moment)
+        self.gizmos = Gizmos(context, moment)
         self._paused = moment.code == 'paused'
         gui = self._gui
         with self._tab:
@@ -40,8 +40,8 @@ class Goals(Panel):
                 hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
             )
             self._move = self._add_move(gui)
-            self._typed = TypedGoal(stage, moment)
-            arm = stage.arm
+            self._typed = TypedGoal(context, moment)
+            arm = context.arm
             self._pause = self._button(
                 'Pause', lambda: arm.pause(not self._paused), icon='player-pause'
             )
@@ -56,8 +56,8 @@ class Goals(Panel):
         """Display the selected tip, the kind of its goal, and whether the arm is paused."""
         self.gizmos.show(moment)
         self._typed.show(moment)
-        self._tip.value = self._links[self._stage.choice.tip]
-        kind = self.gizmos.each[self._stage.choice.tip].kind
+        self._tip.value = self._links[self._context.selection.tip]
+        kind = self.gizmos.each[self._context.selection.tip].kind
         self._kind.value = next(name for name, value in KINDS.items() if value is kind)
         if (moment.code == 'paused') != self._paused:
             self._paused = not self._paused
@@ -80,19 +80,19 @@ class Goals(Panel):
             'Motion to the goal',
             tuple(MOVES),
             hint='Motion of the tip to a goal that jumped',
-            visible='move' in self._stage.arm.settings,
+            visible='move' in self._context.arm.settings,
         )
-        arm = self._stage.arm
+        arm = self._context.arm
         self._on_change(move, lambda: arm.set_settings({'move': MOVES[move.value]}))
         return move
 
     def _show_move(self) -> None:
-        setting = self._stage.arm.settings.get('move')
+        setting = self._context.arm.settings.get('move')
         if setting is not None and setting.value in MOVES.values():
             self._move.value = next(n for n, value in MOVES.items() if value == setting.value)
 
     def _choose_tip(self) -> None:
-        self._stage.choice.tip = self._links.index(self._tip.value)
+        self._context.selection.tip = self._links.index(self._tip.value)
 
     def _choose_kind(self) -> None:
-        self.gizmos.each[self._stage.choice.tip].choose(KINDS[self._kind.value])
+        self.gizmos.each[self._context.selection.tip].choose(KINDS[self._kind.value])

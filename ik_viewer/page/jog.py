@@ -15,8 +15,8 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
+from .page_context import PageContext, tip_poses
 from .panel import Panel
-from .stage import Stage, tip_poses
 
 HOLD_RATE = 20.0
 """[Hz] Twists while a button is held; they end by themselves after 0.1 s."""
@@ -31,8 +31,8 @@ class Jog(Panel):
 
     title = 'Jog'
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         gui = self._gui
         with self._tab:
             self._axes = gui.add_dropdown('Axes', (BASE, TIP))
@@ -52,7 +52,7 @@ class Jog(Panel):
             self._angular = gui.add_slider('Rotation [deg/s]', 1, 90, 1, 30)
             for sign, icon in ((1.0, 'plus'), (-1.0, 'minus')):
                 button = gui.add_button('Hold', icon=icon)
-                move = self._stage.guarded(partial(self._move, sign))
+                move = self._context.guarded(partial(self._move, sign))
                 button.on_hold(move, callback_hz=HOLD_RATE)
 
     def _add_steps(self, gui: Any) -> None:
@@ -66,12 +66,12 @@ class Jog(Panel):
                     names,
                     hint='' if first else 'Keys: J L for x, K I for y, U O for z',
                 )
-                pad.on_click(self._stage.guarded(partial(self._step_pad, first)))
+                pad.on_click(self._context.guarded(partial(self._step_pad, first)))
         self._keys = [self._add_key(gui, name, key) for name, key in KEYS.items()]
 
     def _add_key(self, gui: Any, name: str, key: Any) -> Any:
         command = gui.add_command(f'Step {name}', hotkey=key)
-        command.on_trigger(self._stage.guarded(lambda _: self._step(0, name)))
+        command.on_trigger(self._context.guarded(lambda _: self._step(0, name)))
         return command
 
     def _move(self, sign: float, _: Any) -> None:
@@ -80,7 +80,9 @@ class Jog(Panel):
         speed = 1e-3 * self._linear.value if axis < 3 else math.radians(self._angular.value)
         twist[axis] = sign * speed
         turn = self._turn()
-        self._stage.arm.set_twist(self._stage.choice.tip, turn @ twist[:3], turn @ twist[3:])
+        self._context.arm.set_twist(
+            self._context.selection.tip, turn @ twist[:3], turn @ twist[3:]
+        )
 
     def _step_pad(self, first: int, event: Any) -> None:
         self._step(first, event.target.value)
@@ -95,13 +97,13 @@ class Jog(Panel):
             goal[:3, 3] += 1e-3 * self._distance.value * vector
         else:
             goal[:3, :3] = turn_about(vector, math.radians(self._angle.value)) @ goal[:3, :3]
-        tip = self._stage.choice.tip
-        self._stage.arm.set_goal(tip, goal, self._moment.tips[tip].kind)
+        tip = self._context.selection.tip
+        self._context.arm.set_goal(tip, goal, self._moment.tips[tip].kind)
 
     def _goal(self) -> Array:
-        tip = self._stage.choice.tip
+        tip = self._context.selection.tip
         goal = self._moment.tips[tip].goal
-        return tip_poses(self._stage.robot, self._moment)[tip] if goal is None else goal.copy()
+        return tip_poses(self._context.robot, self._moment)[tip] if goal is None else goal.copy()
 
     def _turn(self) -> Array:
         """Return the axes (3, 3) of the directions, in the root link's frame."""

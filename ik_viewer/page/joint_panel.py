@@ -16,8 +16,8 @@ from ik_core.robot.limits import FULL_TURN
 from ..arm import Moment, Setting
 from ..drawing.colours import BLUE, ORANGE, hex_of
 from .fields import Fields
+from .page_context import PageContext
 from .panel import HOLD, Panel
-from .stage import Stage
 
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
@@ -29,7 +29,7 @@ DEGREE = '\u00b0'
 
 
 class Range(NamedTuple):
-    """The slider of two settings, and when [s] somebody changed it last.
+    """A slider of two settings, and the time [s] of the last change by a user.
 
     scale : of the slider's numbers, in degrees or mm
     """
@@ -41,10 +41,10 @@ class Range(NamedTuple):
 
 
 class Slider:
-    """A slider that moves a joint, by its index; it shows where the joint is to go."""
+    """A slider that moves a joint, given by its index; it shows the joint's goal."""
 
-    def __init__(self, stage: Stage, joint: int, q: Array) -> None:
-        robot, self._stage, self._joint = stage.robot, stage, joint
+    def __init__(self, context: PageContext, joint: int, q: Array) -> None:
+        robot, self._context, self._joint = context.robot, context, joint
         self._name, unit = robot.joint_names[joint], robot.joint_units[joint]
         self._scale: float = np.degrees(1.0) if unit == 'rad' else 1e3
         half = 180.0 if unit == 'rad' else 1e3
@@ -55,7 +55,7 @@ class Slider:
         step = max((self._high - self._low) / 500.0, 1e-6)
         label = f'{self._name} [{"deg" if unit == "rad" else "mm"}]'
         symbol = DEGREE if unit == 'rad' else ' mm'
-        self._slider = stage.server.gui.add_slider(
+        self._slider = context.server.gui.add_slider(
             label,
             self._low,
             self._high,
@@ -64,10 +64,10 @@ class Slider:
             marks=tuple((end, end_text(end, symbol)) for end in (self._low, self._high)),
             disabled=not low < high,
         )
-        self._slider.on_update(stage.by_user(lambda _: self._move()))
+        self._slider.on_update(context.by_user(lambda _: self._move()))
 
     def show(self, moment: Moment, now: float) -> None:
-        """Follow the arm, but not while somebody moves the slider."""
+        """Show the arm's goal, unless a user moves the slider."""
         value = self._shown(moment.q if moment.solution is None else moment.solution)
         if now - self._let_go > HOLD and value != self._slider.value:
             self._slider.value = value
@@ -80,11 +80,11 @@ class Slider:
 
     def _move(self) -> None:
         self._let_go = time.monotonic()
-        self._stage.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
+        self._context.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
 
 
 def end_text(value: float, symbol: str) -> str:
-    """The end of a slider as short text: 90 degrees, not 89.999998."""
+    """Return the end of a slider as short text: 90 degrees, not 89.999998."""
     return f'{fixed(value, 1)}{symbol}'.replace(f'.0{symbol}', symbol)
 
 
@@ -93,23 +93,23 @@ class Joints(Panel):
 
     title = 'Joints'
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._shown = -np.inf
-        gui, names = self._gui, stage.robot.joint_names
+        gui, names = self._gui, context.robot.joint_names
         self._range: Range | None = None
         self._folder: Any = None
         self._fields: Fields | None = None
         with self._tab:
             self._table = gui.add_html('')
             with gui.add_folder('Move the joints'):
-                self._sliders = [Slider(stage, i, moment.q) for i in range(stage.robot.n)]
+                self._sliders = [Slider(context, i, moment.q) for i in range(context.robot.n)]
             self._joint = gui.add_dropdown('Limits of', names, visible=self._has_limits(names[0]))
-        self._joint.on_update(stage.guarded(lambda _: self._show_limits()))
+        self._joint.on_update(context.guarded(lambda _: self._show_limits()))
         self._show_limits()
 
     def show(self, moment: Moment) -> None:
-        """Show where the joints are."""
+        """Display the positions of the joints."""
         if self._fields is not None:
             self._fields.show()
         self._show_range()
@@ -125,19 +125,19 @@ class Joints(Panel):
 
     def _has_limits(self, joint: str) -> bool:
         prefix = f'joint_limits.{joint}.'
-        return any(name.startswith(prefix) for name in self._stage.arm.settings)
+        return any(name.startswith(prefix) for name in self._context.arm.settings)
 
     def _limits(self, joint: str) -> dict[str, Setting]:
-        """The settings of a joint's limits, by kind."""
+        """Return the settings of a joint's limits, by kind."""
         prefix = f'joint_limits.{joint}.'
         return {
             name.removeprefix(prefix): setting
-            for name, setting in self._stage.arm.settings.items()
+            for name, setting in self._context.arm.settings.items()
             if name.startswith(prefix)
         }
 
     def _show_limits(self) -> None:
-        """Make the widgets for the limits of the joint that is chosen."""
+        """Make the widgets for the limits of the selected joint."""
         joint, self._range = self._joint.value, None
         limits = self._limits(joint)
         title = f'Limits of {joint}'
@@ -147,7 +147,7 @@ class Joints(Panel):
                 self._add_range(joint, limits['lower'], limits['upper'])
                 del limits['lower'], limits['upper']
             self._fields = Fields(
-                self._stage,
+                self._context,
                 limits.values(),
                 f'joint_limits.{joint}.',
                 default='joint_limits.default.',
@@ -157,7 +157,7 @@ class Joints(Panel):
         ends = np.array([lower.bounds[0], upper.bounds[1]])
         if not np.isfinite(ends).all() or not ends[0] < ends[1]:
             return
-        turns = self._stage.robot.joint_units[self._stage.robot.joint_index(joint)] == 'rad'
+        turns = self._context.robot.joint_units[self._context.robot.joint_index(joint)] == 'rad'
         scale, unit, symbol = (np.degrees(1.0), 'deg', DEGREE) if turns else (1e3, 'mm', ' mm')
         low, high = (scale * ends).tolist()
         step, values = (high - low) / 500.0, (scale * lower.value, scale * upper.value)
@@ -179,11 +179,12 @@ class Joints(Panel):
         assert shown is not None
         self._range = shown._replace(let_go=time.monotonic())
         ends = (float(end) / shown.scale for end in shown.slider.value)
-        self._stage.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
+        self._context.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
 
     def _show_range(self) -> None:
-        """Follow the settings: others change them too, and what was asked for may be refused."""
-        shown, settings = self._range, self._stage.arm.settings
+        """Display the settings, which others may have changed, and whose changes may have been
+        refused."""
+        shown, settings = self._range, self._context.arm.settings
         if shown is None or not settings.keys() >= set(shown.names):
             return
         if time.monotonic() - shown.let_go < HOLD:
@@ -193,7 +194,7 @@ class Joints(Panel):
             shown.slider.value = (low, high)
 
     def _rows(self, q: Array) -> str:
-        robot = self._stage.robot
+        robot = self._context.robot
         rows = []
         for i, name in enumerate(robot.joint_names):
             low, high = float(robot.lower[i]), float(robot.upper[i])
@@ -202,7 +203,8 @@ class Joints(Panel):
 
 
 def row(name: str, value: float, low: float, high: float, unit: str) -> str:
-    """A joint as HTML: its name, its position, and where that is between its limits."""
+    """Return a joint as HTML: its name, its position, and a bar with the position between its
+    limits."""
     shown, symbol = (np.degrees(value), '&deg;') if unit == 'rad' else (1e3 * value, ' mm')
     text = fixed(float(shown), 1) + symbol
     return (

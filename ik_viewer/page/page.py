@@ -14,11 +14,11 @@ from .browser import OpenTabs
 from .goal_panel import Goals
 from .jog import Jog
 from .joint_panel import Joints
+from .page_context import Notices, PageContext, Part, Requests
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings_panel import Settings
 from .solver import Solver
-from .stage import Notices, Part, Requests, Stage
 from .status_panel import Status
 
 FRAME_RATE = 60.0
@@ -29,7 +29,7 @@ ENDING = 5.0
 """[s] How long `close` waits for the frame that is under way."""
 
 P = TypeVar('P')
-MakePart = Callable[[Stage, Moment], Part]
+MakePart = Callable[[PageContext, Moment], Part]
 
 PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
 """The parts of a page, in the order of their tabs."""
@@ -103,7 +103,7 @@ class Page:
         self.requests.do()
         for notice in self._arm.take_notices():
             self.notices.say(notice)
-        description, moment = self._arm.description, self._arm.look()
+        description, moment = self._arm.description, self._arm.read()
         with self.server.atomic():
             if description is not None and moment is not None:
                 self._set_about(description, moment)
@@ -134,7 +134,7 @@ class Page:
         self._surroundings = Surroundings(self.server, description, moment.q)
         self._tabs = self.server.gui.add_tab_group()
         self.server.gui.set_panel_label(description.robot.name)
-        stage = Stage(
+        context = PageContext(
             self.server,
             self._arm,
             description,
@@ -144,10 +144,10 @@ class Page:
             self._surroundings.size,
             self._open_tabs,
         )
-        self._endings = stage.endings
+        self._endings = context.endings
         for make in self._make:
             try:
-                self.parts.append(make(stage, moment))
+                self.parts.append(make(context, moment))
             except Exception as error:  # the others are of use without it
                 self.notices.say(error_text(error))
 

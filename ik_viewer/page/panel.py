@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..arm import Moment
 from .browser import mark_of
-from .stage import Stage
+from .page_context import PageContext
 
 HOLD = 1.0
 """[s] Time after a slider was moved until the arm knows of it."""
@@ -22,9 +22,9 @@ class Panel:
 
     title: ClassVar[str]
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment, self._gui = stage, moment, stage.server.gui
-        self._tab = stage.tabs.add_tab(self.title)
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        self._context, self._moment, self._gui = context, moment, context.server.gui
+        self._tab = context.tabs.add_tab(self.title)
         with self._tab:
             self._gui.add_html(mark_of(self.title))
 
@@ -39,12 +39,12 @@ class Panel:
     def _button(self, label: str, do: Callable[[], object], **look: Any) -> Any:
         """Add a button that calls a function."""
         button = self._gui.add_button(label, **look)
-        button.on_click(self._stage.guarded(lambda _: do()))
+        button.on_click(self._context.guarded(lambda _: do()))
         return button
 
     def _on_change(self, widget: Any, do: Callable[[], object]) -> None:
         """Call a function when a person changes a widget."""
-        widget.on_update(self._stage.by_user(lambda _: do()))
+        widget.on_update(self._context.by_user(lambda _: do()))
 
     def _folder_in_place_of(self, folder: Any, title: str, **look: Any) -> Any:
         """Remove a folder (None: there is none yet), and add another one to the tab."""

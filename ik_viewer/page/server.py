@@ -19,7 +19,7 @@ from ik_core.options import exact_number
 from ..arm import Description
 from .numbers import keep_numbers_within_ends
 from .origins import refuse_strangers
-from .stage import body_origins
+from .page_context import body_origins
 
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
 LAST_PORT = 65535

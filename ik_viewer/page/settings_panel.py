@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ..arm import Moment, Setting
 from .fields import Fields
+from .page_context import PageContext
 from .panel import Panel
 from .solver import UPDATES
-from .stage import Stage
 
 ELSEWHERE = ('solver', UPDATES, 'move')
 """Shown in other tabs."""
@@ -20,14 +20,14 @@ class Settings(Panel):
 
     title = 'Settings'
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._fields: list[Fields] = []
         with self._tab:
-            for prefix, settings in groups(stage.arm.settings).items():
+            for prefix, settings in groups(context.arm.settings).items():
                 title = prefix.rstrip('.').replace('_', ' ').replace('.', ': ') or 'following'
                 with self._gui.add_folder(title.capitalize(), expand_by_default=not prefix):
-                    self._fields.append(Fields(stage, settings, prefix))
+                    self._fields.append(Fields(context, settings, prefix))
 
     def show(self, moment: Moment) -> None:
         """Display the present values."""

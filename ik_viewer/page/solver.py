@@ -11,8 +11,8 @@ from ik_core import SOLVERS, solver_name
 from ..arm import Moment, Setting
 from ..presets import preset_of, preset_settings
 from .fields import Fields, hint_of
+from .page_context import PageContext
 from .panel import Panel
-from .stage import Stage
 
 PRESET = 'preset'
 """The parameter of a node that a choice here takes the place of."""
@@ -25,21 +25,21 @@ class Solver(Panel):
 
     title = 'Solver'
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        super().__init__(stage, moment)
-        settings = stage.arm.settings
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        settings = context.arm.settings
         self._shown: Mapping[str, Setting] | None = None
         self._chosen = ''
         with self._tab:
             self._choice = self._add_choice()
-            self._updates = Fields(stage, [settings[UPDATES]] if UPDATES in settings else [])
+            self._updates = Fields(context, [settings[UPDATES]] if UPDATES in settings else [])
             self._folder: Any = None
             self._fields: Fields | None = None
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Show which solver is chosen, and its options."""
-        settings = self._stage.arm.settings
+        """Display the selected solver and its options."""
+        settings = self._context.arm.settings
         if settings is not self._shown:
             self._shown = settings
             self._show_choice(settings)
@@ -48,7 +48,7 @@ class Solver(Panel):
             self._fields.show()
 
     def _add_choice(self) -> Any:
-        setting = self._stage.arm.settings.get('solver')
+        setting = self._context.arm.settings.get('solver')
         if setting is None:
             return None
         names = [name for solver in setting.choices for name in _names(solver)]
@@ -57,12 +57,13 @@ class Solver(Panel):
         return choice
 
     def _choose(self, solver: str, preset: str | None) -> None:
-        """Use a solver; with the options of a preset, or with its own in place of a preset's."""
-        settings, values = self._stage.arm.settings, {PRESET: ''}
+        """Select a solver, with the options of a preset, or with defaults in place of a previous
+        preset's."""
+        settings, values = self._context.arm.settings, {PRESET: ''}
         if preset or preset_of(solver, settings):
             values |= preset_settings(solver, preset)
         self._shown = None  # what is refused is shown as it was
-        self._stage.arm.set_settings(
+        self._context.arm.set_settings(
             {'solver': solver, **{name: v for name, v in values.items() if name in settings}}
         )
 
@@ -75,28 +76,28 @@ class Solver(Panel):
             self._show_options()
 
     def _show_options(self) -> None:
-        """Make the widgets of the chosen solver's options, in place of those before."""
+        """Make the widgets of the selected solver's options, in place of the previous ones."""
         prefix = f'{self._chosen}.'
-        settings = self._stage.arm.settings.values()
+        settings = self._context.arm.settings.values()
         options = [setting for setting in settings if setting.name.startswith(prefix)]
         visible = bool(options)
         self._folder = self._folder_in_place_of(self._folder, 'Options', visible=visible)
         with self._folder:
-            self._fields = Fields(self._stage, options, prefix)
+            self._fields = Fields(self._context, options, prefix)
 
 
 def _name(solver: str, preset: str | None) -> str:
-    """A solver's name in the menu, with its preset."""
+    """Return a solver's entry in the menu, with its preset."""
     return solver if preset is None else f'{solver}: {preset}'
 
 
 def _parts(name: str) -> tuple[str, str | None]:
-    """The solver and the preset of a name in the menu."""
+    """Return the solver and the preset of an entry in the menu."""
     solver, _, preset = name.partition(': ')
     return solver, preset or None
 
 
 def _names(solver: str) -> list[str]:
-    """The names of a solver in the menu: alone, and with each preset."""
+    """Return a solver's entries in the menu: alone, and with each preset."""
     presets = SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ()
     return [_name(solver, preset) for preset in (None, *presets)]

@@ -15,7 +15,7 @@ from ik_core.display import steady, steady_length
 from ..arm import Moment, TipState
 from ..drawing.colours import BLUE, LOST, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
-from .stage import Notices
+from .page_context import Notices
 
 PERIOD = 0.1
 """[s] Numbers that change more often can't be read."""

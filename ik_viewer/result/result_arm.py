@@ -106,9 +106,9 @@ class ResultArm:
         """The parameters of the tracker that follows goals."""
         return self._arm.settings
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the frame of the path, or the state of the tracker once the path is left."""
-        moment, now = self._arm.look(), time.monotonic()
+        moment, now = self._arm.read(), time.monotonic()
         passed, self._seen = now - self._seen, now
         if moment is None or (not self._on_path and moment.time > self._left):
             return moment

@@ -13,8 +13,8 @@ from ..arm import Moment
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import GREEN, SKY
 from ..drawing.drawn_robot import INSIDE, DrawnRobot
+from ..page.page_context import PageContext
 from ..page.panel import Panel
-from ..page.stage import Stage
 from ..play.paths import segments
 from ..play.playhead import SPEEDS
 from .result_arm import Result, ResultArm
@@ -34,8 +34,8 @@ class ResultPanel(Panel):
 
     title = 'Result'
 
-    def __init__(self, stage: Stage, moment: Moment, arm: ResultArm) -> None:
-        super().__init__(stage, moment)
+    def __init__(self, context: PageContext, moment: Moment, arm: ResultArm) -> None:
+        super().__init__(context, moment)
         self._arm = arm
         self._links = [tip.link for tip in moment.tips]
         self._shown: Result | None = None
@@ -59,19 +59,19 @@ class ResultPanel(Panel):
 
     def remove(self) -> None:
         """Take it off the page."""
-        self._stage.server.scene.remove_by_name(NAME)
+        self._context.server.scene.remove_by_name(NAME)
         super().remove()
 
     def _draw(self, result: Result) -> None:
         """Draw the ghosts and paths of a result, and make its controls again."""
-        scene, robot = self._stage.server.scene, self._stage.robot
+        scene, robot = self._context.server.scene, self._context.robot
         scene.remove_by_name(NAME)
         scene.add_frame(NAME, show_axes=False)
-        shapes, _ = shapes_of(self._stage.description)
+        shapes, _ = shapes_of(self._context.description)
         drawn = result.ghosts[:MOST_GHOSTS]
         if len(drawn) < len(result.ghosts):
             text = f'{len(result.ghosts)} ghosts: the first {MOST_GHOSTS} are drawn'
-            self._stage.notices.say(text)
+            self._context.notices.say(text)
         self._ghosts = [
             DrawnRobot(
                 scene, f'{NAME}/ghost_{i}', robot, shapes, colour=SKY, opacity=OPACITY,

@@ -27,8 +27,8 @@ from benchmark.pictures.browser import (
 )
 from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import PARTS, open_page
+from ik_viewer.page.page_context import body_origins
 from ik_viewer.page.scene import Scene
-from ik_viewer.page.stage import body_origins
 
 if not any(map(shutil.which, NAMES)):
     pytest.skip('Chromium is not installed', allow_module_level=True)
@@ -42,8 +42,8 @@ ADDRESS = '127.0.0.1'
 class Switch:
     """A part of the page, which tests switch the robot off by."""
 
-    def __init__(self, stage, _):
-        self.choice = stage.choice
+    def __init__(self, context, _):
+        self.selection = context.selection
 
     def show(self, moment):
         """Nothing."""
@@ -85,12 +85,12 @@ class Shown:
     @property
     def moment(self):
         """Return the arm's state."""
-        return self.arm.look()
+        return self.arm.read()
 
     @property
-    def choice(self):
+    def selection(self):
         """Return the selection on the page, which includes whether the robot is shown."""
-        return self.page.part(Switch).choice
+        return self.page.part(Switch).selection
 
     @property
     def gizmo(self):
@@ -133,9 +133,9 @@ class Shown:
         """Return a mask (height, width) of the pixels that the robot changes, and their colours
         (..., 3)."""
         with_robot = self.pixels()
-        self.choice.robot = False
+        self.selection.robot = False
         without = self.pixels()
-        self.choice.robot = True
+        self.selection.robot = True
         return np.abs(with_robot - without).max(axis=2) > SEEN, with_robot
 
     def places(self):
@@ -147,7 +147,7 @@ class Shown:
 
     def _is_shown(self):
         """Return whether the robot is shown, or hidden, as was chosen."""
-        return self.page.part(Scene).figure.visible == self.choice.robot
+        return self.page.part(Scene).figure.visible == self.selection.robot
 
     def hand(self):
         """The mouse, at the gizmo of the first tip."""

@@ -19,7 +19,7 @@ class Watched:
     @property
     def moment(self):
         """Return the arm's state."""
-        return self.arm.look()
+        return self.arm.read()
 
     @property
     def tips(self):

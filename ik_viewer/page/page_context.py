@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stage: where the parts of a page are shown, and which arm they are about."""
+"""The context of the parts of a page: its arm, robot, server, notices and requests."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Requests:
 
 
 @dataclass
-class Choice:
+class Selection:
     """The selections of a user that concern all parts: the tip, and what is shown."""
 
     tip: int = 0
@@ -105,7 +105,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class PageContext:
     """A robot on the page.
 
     size [m] : how far the robot reaches, about; what is drawn beside it is in proportion
@@ -122,7 +122,7 @@ class Stage:
     tabs: Any
     size: float
     open_tabs: OpenTabs
-    choice: Choice = field(default_factory=Choice)
+    selection: Selection = field(default_factory=Selection)
     endings: list[Callable[[], None]] = field(default_factory=list)
 
     @property
