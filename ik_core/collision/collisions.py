@@ -34,6 +34,7 @@ from .packing import (
 )
 from .pairs import LinkPair, Margins, limits_of_proofs, link_pairs
 from .piece import Piece, all_pieces
+from .reaches import Approach, Approaches, approaches_of
 from .records import CAPSULES, CYLINDER
 from .rows import distances_at, free_rows, gradients_of_rows
 from .shapes import bound_of, piece_of_shape
@@ -139,6 +140,7 @@ class Collisions:
         self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
         self._lock = Lock()
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
+        self._known_approaches: dict[Any, Approach] = {}
         self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
@@ -370,6 +372,16 @@ class Collisions:
             known = base, model, workspace(self.robot, model)
             self._parts[key] = known
         return known[1:]
+
+    def approaches(self, is_outside: bool) -> tuple[Record, Approaches]:
+        """The record with all pairs, and how fast the joints move the pieces of each pair.
+
+        is_outside : as in `moved_model`
+        """
+        every = np.arange(1 + len(self.robot.tree))
+        with self._lock:
+            model = self._records('moved', every, is_outside)[0]
+            return model, approaches_of(self.robot, model, self._known_approaches)
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
         """The largest distance [m] of pieces on marked bodies from the origin of a link.
