@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...collision.collisions import Collisions
-from ...collision.motions import MOTION, WIDTH, motion_is_free, set_floors
+from ...collision.motions import MOTION, ROUNDING, motion_is_free, set_floors
+from ...collision.records import WIDTH
 from ...maths.rotations import Array
 from ...robot.robot import Robot
 from . import joint_table as t
@@ -36,6 +40,7 @@ class Clearance:
         }
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
+        self._count = 0
         self.restart(q)
 
     @property
@@ -44,11 +49,26 @@ class Clearance:
         return self.collisions.robot
 
     def restart(self, q: Array) -> None:
-        """Begin at rest at q (n,): pairs that are nearer than their margins keep their distance."""
+        """Begin at rest at q (n,): pairs nearer than their margins keep their distances."""
         self._blocking = -1, False
         for is_outside in (False, True):
             check = self._check(is_outside)
             check.below = set_floors(*check.addresses, np.ascontiguousarray(q), False)
+
+    def begin(self, joints: Array, stop: Array, period: float) -> None:
+        """Begin in motion: pairs may come as near as they do on the present stop.
+
+        joints, stop, period : as in `shows`
+        """
+        self.restart(joints[t.Q])
+        for is_outside in (False, True):
+            check, tries = self._check(is_outside), Counter[int]()
+            self._write(joints, stop, period)
+            while (found := check.find(self._count, period)) >= 0:
+                floor, tries[found] = check.motion['floor'], tries[found] + 1
+                nearest = min(float(floor[found]), float(check.motion['distance']))
+                floor[found] = nearest - ROUNDING * 2.0 ** tries[found]
+                check.below += tries[found] == 1  # or more: those of `restart` count, too
 
     def shows(self, before: Array, after: Array, period: float) -> bool:
         """Return whether the step and the stop after it are shown to be free.
@@ -57,20 +77,21 @@ class Clearance:
             of its stop
         period [s] : of the step
         """
-        arrays = self._arrays
-        ticks, q, dq = arrays['ticks'], arrays['q'], arrays['dq']
-        count = stop_knots(after, period, ticks[1:], q[1:], dq[1:])
-        ticks[1 : 1 + count] += 1
-        q[0], dq[0] = before[t.Q] - 0.5 * period * before[t.MEAN], before[t.MEAN]
-        is_outside = bool(self.collisions.are_outside(np.stack([before[t.Q], q[count]])).any())
+        is_outside = self._write(before, after, period)
         check = self._check(is_outside)
         if check.below:
-            check.below = set_floors(*check.addresses, q[0], True)
-        check.motion['count'], check.motion['period'] = 1 + count, period
-        model, state, motion = check.addresses
-        found = int(motion_is_free(model, state, check.fine.address, motion))
+            check.below = set_floors(*check.addresses, self._arrays['q'][0], True)
+        found = check.find(self._count, period)
         self._blocking = found, is_outside
         return found < 0
+
+    def _write(self, before: Array, after: Array, period: float) -> bool:
+        """Write the knots of a step and its stop; return whether a joint is outside its limits."""
+        ticks, q, dq = self._arrays['ticks'], self._arrays['q'], self._arrays['dq']
+        self._count = 1 + stop_knots(after, period, ticks[1:], q[1:], dq[1:])
+        ticks[1 : self._count] += 1
+        q[0], dq[0] = before[t.Q] - 0.5 * period * before[t.MEAN], before[t.MEAN]
+        return bool(self.collisions.are_outside(q[: self._count]).any())
 
     @property
     def blocking(self) -> tuple[str, str, float] | None:
@@ -109,3 +130,9 @@ class _Check:
         self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
         self.motion['most_checks'] = MOST_CHECKS
         self.addresses = self.model.address, self.state.address, self.motion.address
+
+    def find(self, count: int, period: float) -> int:
+        """Return the index of a pair that `count` knots are not shown to keep apart; -1: none."""
+        self.motion['count'], self.motion['period'] = count, period
+        model, state, motion = self.addresses
+        return int(motion_is_free(model, state, self.fine.address, motion))

@@ -9,6 +9,13 @@ A joint takes a step only if the fastest stop after that step ends inside the po
 not, it begins the stop that was possible after the previous step. So no limit is ever broken to
 keep another one.
 
+With a `Clearance` there is one kept stop of all joints, shown to be free of collisions when its
+step was taken. A step is taken if the stop after it is shown to be free, too, and that becomes the
+kept one; if not, the kept stop continues, within the limits of the moment when it was kept. Each
+way to move is such a proposal: `follow` towards a target, and `brake` as hard as the limits allow.
+Changed limits are part of the proposal, so in motion they hold from the first step on that is
+shown with them, and at the latest at rest.
+
 Joints without a jerk limit move by the rule of `second_order`: dq is the velocity of the last
 period, q(k) = q(k-1) + period dq(k). Joints with one move by `third_order`: q, dq and ddq are
 samples of a motion whose jerk is piecewise constant, the fastest one to its target.
@@ -42,6 +49,7 @@ from ...kernels.signatures import Array2
 from ...maths.argument_types import VectorLike
 from ...maths.rotations import Array
 from . import joint_table as t
+from .clearance import Clearance
 from .limit_changes import adopt
 from .motion_limits import MotionLimits
 from .second_order import second_order_step
@@ -100,6 +108,8 @@ class Governor:
         # Accelerations (n,) of the announced stop, None before it is; and at the last begin_tick.
         self._announced: Array | None = None
         self._announced_before: Array | None = None
+        self._clearance: Clearance | None = None
+        self._is_kept = False  # whether the kept stop continued in the last step
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[t.Q], shown[t.DQ], shown[t.DDQ]
@@ -209,6 +219,25 @@ class Governor:
         self._joints[t.Q :] = 0.0
         self._joints[t.Q] = position
         self._before[:] = self._joints
+        self._is_kept = False
+        if self._clearance is not None:
+            self._clearance.restart(position)
+
+    @property
+    def clearance(self) -> Clearance | None:
+        """Show the stop of each step to be free of collisions with this; None: not checked."""
+        return self._clearance
+
+    @clearance.setter
+    def clearance(self, clearance: Clearance | None) -> None:
+        self._clearance, self._is_kept = clearance, False
+        if clearance is not None:
+            clearance.begin(self._joints, self._announced_joints(), self.period)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the last step was the kept stop's, since what was proposed was not shown free."""
+        return self._is_kept
 
     def follow(
         self,
@@ -226,6 +255,7 @@ class Governor:
 
         A joint brakes if its velocity, or its target after clamping, is not finite.
         """
+        kept = self._kept()
         self._begin_step()
         self._goal[:] = target
         if velocity is not None:
@@ -235,8 +265,9 @@ class Governor:
                 joints = np.ascontiguousarray(self._joints[:, part])
                 advance(joints, together, self.period)
                 self._joints[:, part] = joints
-            return
-        advance(self._joints, synchronized, self.period)
+        else:
+            advance(self._joints, synchronized, self.period)
+        self._keep_or_go_back(kept)
 
     def brake(self, *, announced: bool = False) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay.
@@ -244,6 +275,7 @@ class Governor:
         announced : follow the stop of `stop_knots`, within the limits of the moment when it was
             announced; limits that were asked for since then wait
         """
+        kept = None if announced else self._kept()
         accelerations = self._announced_accelerations() if announced else None
         self._begin_step(adopting=not announced)
         most = self._joints[t.ACCELERATION].copy()
@@ -253,6 +285,24 @@ class Governor:
         self._act.fill(t.BRAKE)
         advance(self._joints, False, self.period)
         self._joints[t.ACCELERATION] = most
+        self._keep_or_go_back(kept)
+
+    def _kept(self) -> tuple[Array, Array, bool] | None:
+        """Return the state with the kept stop; None without a clearance."""
+        if self._clearance is None:
+            return None
+        return self._joints.copy(), self._announced_accelerations(), self._adopted
+
+    def _keep_or_go_back(self, kept: tuple[Array, Array, bool] | None) -> None:
+        """Keep the step and its stop if that is shown to be free; else continue the kept stop."""
+        self._is_kept = False
+        if kept is None or self._clearance is None:
+            return
+        if self._clearance.shows(kept[0], self._announced_joints(), self.period):
+            return
+        self._joints[:], self._announced, self._adopted = kept
+        self.brake(announced=True)
+        self._is_kept = True
 
     def begin_tick(self) -> None:
         """Keep the state that `undo_tick` restores."""
