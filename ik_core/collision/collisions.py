@@ -157,6 +157,19 @@ class Collisions:
             f'{len(self._model["pairs"]):,} pairs of pieces>'
         )
 
+    def with_world(self, world: World) -> Collisions:
+        """Return collisions of the same pieces, pairs and margins with a copy of another world.
+
+        Raises InvalidOption and FrameNotFound if the world has names that do not fit the robot.
+        """
+        other = Collisions.__new__(Collisions)
+        with self._lock:
+            vars(other).update(vars(self), _lock=Lock(), _parts={}, world=world.copy())
+            other._known_approaches = dict(self._known_approaches)
+        other._version = -1
+        other._update()
+        return other
+
     # --- checks and distances --------------------------------------------------------------------
 
     @overload

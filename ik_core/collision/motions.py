@@ -3,16 +3,16 @@
 
 A motion is a cubic spline of the joints: positions and velocities in knots, which lie at whole
 ticks. Between two ticks a and b, let S be the sum of R_j times the path length of joint j, which
-moves the pieces relative to each other by at most R_j per position (`reaches`). Let n be the normal
-of the nearest points at a, fixed to the body of the pair's cut, and g <= d the gap of the pieces
-along it. If the joints move by steps s, g changes by a linear term and at most F G, where F is the
-sum of the rotations |s_j| and G the sum of R_j |s_j|. Four bounds of the distance d(t) decide:
+moves the pieces relative to each other by at most R_j per position (`reaches`). Let n be the
+normal of the nearest points at a, fixed to the body of the pair's cut, and g <= d the gap of the
+pieces along it. If the joints move by steps s, g changes by a linear term and at most F G, where F
+is the sum of the rotations |s_j| and G the sum of R_j |s_j|. Four bounds of the distance d(t):
 
     one end   d(t) >= d(a) - S
     both      d(t) >= (d(a) + d(b) - S) / 2
     chord     d(t) >= min(g(a), g(b)) - F G / 4 - E: between the ends of a chord a function leaves
-              the line between them by an eighth of its second derivative, and the spline leaves the
-              chord by steps e with sum of R_j |e_j| <= E, as its control points do
+              the line between them by an eighth of its second derivative, and the spline leaves
+              the chord by steps e with sum of R_j |e_j| <= E, as its control points do
     start     d(t) >= min over control points v of (g(v) - 2 F G) if also d(a) is that large: shows
               that pieces move apart, however near they are
 
@@ -48,10 +48,13 @@ from .records import (
     state_lanes,
     state_numbers,
 )
-from .rows import distance_of, frame_of_lane, set_over_plane
+from .rows import add_slopes, distance_of, distances_at, frame_of_lane, set_over_plane
 
 SAMPLES = 8  # ticks of the first check, a multiple of WIDTH
 DEEPEST = 64  # intervals that wait
+MOST_ROWS = 16  # near pairs that shorten or bend a step
+SPARE = 1e-3  # [m] beyond their margins, where steps towards near pairs end
+SWEEPS = 50  # over the near pairs, to bend a step
 ROUNDING = 1e-9  # [m] of a distance that a pair inside its margin keeps
 # what an interval is: shown; too near at one of its ends; neither
 SHOWN, NEAR, OPEN = range(3)
@@ -80,6 +83,10 @@ MOTION = Layout(
     open=(INT, 'pair_rows'),  # pairs with such samples
     stack=(INT, DEEPEST, 2),  # intervals that wait, from tick to tick
     vertices=(FLOAT, 4, 'joints'),  # control points of an interval
+    rows=(FLOAT, MOST_ROWS, 'joints'),  # derivatives of near pairs' distances
+    room=(FLOAT, MOST_ROWS),  # [m] how much nearer these pairs may come
+    force=(FLOAT, MOST_ROWS),  # with which they bend a step
+    nearest=(INT,),  # the pair that shortens or bends the last step by most; -1: none
     checks=(INT,),  # intervals checked so far
     most_checks=(INT,),
     distance=(FLOAT,),  # [m] of the pair that is not shown, at an end of the last interval
@@ -418,7 +425,7 @@ def _off_chord(motion: Record, reach: Array, a: int, b: int) -> float:
 
 @kernel
 def _place(model: Record, lanes: Record, state: Record, motion: Record, vertex: int) -> int:
-    """Place the bodies at a control point; return its lane. With lanes all four are placed once."""
+    """Place the bodies at a control point, with lanes at all four at once; return its lane."""
     if WIDTH == 1:
         for j in range(motion.vertices.shape[1]):
             state.q[j, 0] = motion.vertices[vertex, j]
@@ -467,3 +474,114 @@ def _gap(
     apart = minus((other[9], other[10], other[11]), (own[9], own[10], own[11]))
     gap = dot(along, minus(b, a)) + dot(along, apart)
     return gap - thickness_of(model, i) - thickness_of(model, j)
+
+
+# --- steps near obstacles ------------------------------------------------------------------------
+
+
+@kernel(entry='ik_collision_aim')
+def aim(
+    model_address: int,
+    state_address: int,
+    motion_address: int,
+    q: Array1,
+    target: Array1,
+    is_straight: bool,
+    aimed: Array1,
+) -> int:
+    """Write a target to `aimed` (n,) from q (n,) that brings no near pair within its margin.
+
+    Distances are linear in the joints here. Pairs count that are within twice the way of the last
+    motion that was checked, so that joints have time to brake.
+
+    is_straight : shorten the step to the target; else bend it, to the nearest step that is free
+
+    Returns the pair that matters most, -1 if the target is free.
+    """
+    model, state = model_numbers(model_address), state_numbers(state_address)
+    motion = motion_numbers(motion_address)
+    motion.nearest = -1
+    for j in range(q.shape[0]):
+        aimed[j] = target[j]
+    count = _find_rows(model, model_address, state, state_address, motion, q)
+    if count == 0:
+        return -1
+    if is_straight:
+        return _shorten(state, motion, q, target, aimed, count)
+    return _bend_step(state, motion, q, aimed, count)
+
+
+@kernel
+def _find_rows(
+    model: Record,
+    model_address: int,
+    state: Record,
+    state_address: int,
+    motion: Record,
+    q: Array,
+) -> int:
+    """Write rows and room of the near pairs at q (n,); return their number."""
+    way, margin, last = 0.0, 0.0, max(motion.count - 1, 0)
+    for p in range(motion.reach.shape[0]):
+        along = 0.0
+        for j in range(q.shape[0]):
+            along += motion.reach[p, j] * motion.length[last, j]
+        way = max(way, along)
+    for k in range(model.margin.shape[0]):
+        margin = max(margin, model.margin[k])
+    within = margin + 5.0 * SPARE + 2.0 * way
+    count = min(distances_at(model_address, state_address, q, within, False), MOST_ROWS)
+    for r in range(count):
+        for j in range(q.shape[0]):
+            motion.rows[r, j] = 0.0
+        add_slopes(model, state, r, motion.rows[r])
+        distance = state.distances[r, 0]
+        motion.room[r] = max(distance - model.margin[state.found[r]] - SPARE, 0.0)
+        motion.force[r] = 0.0
+    return count
+
+
+@kernel
+def _shorten(
+    state: Record, motion: Record, q: Array, target: Array, aimed: Array, count: int
+) -> int:
+    """Shorten the step from q to the target so that all near pairs have room; see `aim`."""
+    share, nearest = 1.0, -1
+    for r in range(count):
+        closing = 0.0
+        for j in range(q.shape[0]):
+            closing -= motion.rows[r, j] * (target[j] - q[j])
+        if closing * share > motion.room[r]:
+            share, nearest = motion.room[r] / closing, state.found[r]
+    if nearest >= 0:
+        for j in range(q.shape[0]):
+            aimed[j] = q[j] + share * (target[j] - q[j])
+    motion.nearest = nearest
+    return nearest
+
+
+@kernel
+def _bend_step(state: Record, motion: Record, q: Array, aimed: Array, count: int) -> int:
+    """Move the target to the nearest one for which all near pairs have room [Hildreth1957]."""
+    for _ in range(SWEEPS):
+        change = 0.0
+        for r in range(count):
+            gap, square = motion.room[r], 0.0
+            for j in range(q.shape[0]):
+                gap += motion.rows[r, j] * (aimed[j] - q[j])
+                square += motion.rows[r, j] ** 2
+            if square == 0.0:
+                continue
+            push = max(-gap / square, -motion.force[r])
+            motion.force[r] += push
+            for j in range(q.shape[0]):
+                aimed[j] += push * motion.rows[r, j]
+            change = max(change, abs(push) * math.sqrt(square))
+        if change < ROUNDING:
+            break
+    strongest, nearest = 0.0, -1
+    for r in range(count):
+        if motion.force[r] > strongest:
+            strongest, nearest = motion.force[r], state.found[r]
+    motion.nearest = nearest
+    return nearest

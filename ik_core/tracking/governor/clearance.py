@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...collision.collisions import Collisions
-from ...collision.motions import MOTION, ROUNDING, motion_is_free, set_floors
+from ...collision.motions import MOTION, ROUNDING, aim, motion_is_free, set_floors
 from ...collision.records import WIDTH
 from ...maths.rotations import Array
 from ...robot.robot import Robot
@@ -43,6 +42,24 @@ class Clearance:
         self._count = 0
         self.restart(q)
 
+    def copy(self) -> Clearance:
+        """Return another one in the same state."""
+        return Clearance.resume(self.collisions, self.floors)
+
+    @classmethod
+    def resume(cls, collisions: Collisions, floors: tuple[Array, Array]) -> Clearance:
+        """Return a clearance that continues from the `floors` of another one."""
+        other = cls(collisions, collisions.robot.middle_configuration)
+        for is_outside, floor in zip((False, True), floors, strict=True):
+            other._check(is_outside).set_floor(floor)
+        return other
+
+    @property
+    def floors(self) -> tuple[Array, Array]:
+        """The distances [m] that pairs keep: inside the joints' limits, and with one outside."""
+        inside, outside = (self._check(one).motion['floor'].copy() for one in (False, True))
+        return inside, outside
+
     @property
     def robot(self) -> Robot:
         """The robot whose joints move."""
@@ -68,7 +85,7 @@ class Clearance:
                 floor, tries[found] = check.motion['floor'], tries[found] + 1
                 nearest = min(float(floor[found]), float(check.motion['distance']))
                 floor[found] = nearest - ROUNDING * 2.0 ** tries[found]
-                check.below += tries[found] == 1  # or more: those of `restart` count, too
+            check.set_floor(check.motion['floor'])
 
     def shows(self, before: Array, after: Array, period: float) -> bool:
         """Return whether the step and the stop after it are shown to be free.
@@ -85,6 +102,16 @@ class Clearance:
         self._blocking = found, is_outside
         return found < 0
 
+    def aim(self, q: Array, target: Array, *, straight: bool) -> Array | None:
+        """Return a target (n,) near which the joints may go; None if `target` is one.
+
+        straight : shorten the step from q (n,) to the target; else bend it along near obstacles
+        """
+        outside = self.collisions.are_outside(q[np.newaxis])
+        check, aimed = self._check(bool(outside.any())), np.empty_like(q)
+        found = aim(*check.addresses, q, target, straight, aimed)
+        return None if found < 0 else aimed
+
     def _write(self, before: Array, after: Array, period: float) -> bool:
         """Write the knots of a step and its stop; return whether a joint is outside its limits."""
         ticks, q, dq = self._arrays['ticks'], self._arrays['q'], self._arrays['dq']
@@ -94,14 +121,16 @@ class Clearance:
         return bool(self.collisions.are_outside(q[: self._count]).any())
 
     @property
-    def blocking(self) -> tuple[str, str, float] | None:
-        """The pair that the last step was not shown to keep apart: names, and a distance [m]."""
+    def obstacle(self) -> tuple[str, str] | None:
+        """The pair of links or obstacles that kept the joints from their last target."""
         index, is_outside = self._blocking
+        check = self._check(is_outside)
+        index = index if index >= 0 else int(check.motion['nearest'])
         if index < 0:
             return None
-        check, names = self._check(is_outside), self.collisions.piece_names
+        names = self.collisions.piece_names
         i, j = check.model['pairs'][index, :2].tolist()
-        return names[i], names[j], float(check.motion['distance'])
+        return names[i], names[j]
 
     def _check(self, is_outside: bool) -> _Check:
         if is_outside not in self._checks:
@@ -130,6 +159,11 @@ class _Check:
         self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
         self.motion['most_checks'] = MOST_CHECKS
         self.addresses = self.model.address, self.state.address, self.motion.address
+
+    def set_floor(self, floor: Array) -> None:
+        """Set the distances (P,) that the pairs keep."""
+        self.motion['floor'] = floor
+        self.below = int((floor < self.model['margin']).sum())
 
     def find(self, count: int, period: float) -> int:
         """Return the index of a pair that `count` knots are not shown to keep apart; -1: none."""

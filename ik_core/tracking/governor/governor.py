@@ -109,7 +109,6 @@ class Governor:
         self._announced: Array | None = None
         self._announced_before: Array | None = None
         self._clearance: Clearance | None = None
-        self._is_kept = False  # whether the kept stop continued in the last step
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[t.Q], shown[t.DQ], shown[t.DDQ]
@@ -148,24 +147,44 @@ class Governor:
         """Copy all that steps and instructions change, for `load`."""
         asked = self._limits, self._asked, self._adopted, self._scale_rows
         announced = self._announced, self._announced_before
-        return self._joints.copy(), self._before.copy(), *announced, *asked
+        return self._joints.copy(), self._before.copy(), *announced, *asked, self._clearance
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Take back all changes since `save`."""
         self._joints[:], self._before[:] = saved[:2]
         self._announced, self._announced_before = saved[2:4]
-        self._limits, self._asked, self._adopted, self._scale_rows = saved[4:]
+        self._limits, self._asked, self._adopted, self._scale_rows = saved[4:8]
+        self._clearance = saved[8]
 
     def copy(self) -> Governor:
         """Return another governor in the same state."""
-        return Governor.resume(self._limits, self.period, self._joints)
+        announced = None if self._announced is None else self._announced.copy()
+        clearance = None if self._clearance is None else self._clearance.copy()
+        return Governor.resume(self._limits, self.period, self._joints, announced, clearance)
 
     @classmethod
-    def resume(cls, limits: MotionLimits, period: float, state: Array) -> Governor:
-        """Return a governor that continues from the `state` of another with the same limits."""
+    def resume(
+        cls,
+        limits: MotionLimits,
+        period: float,
+        state: Array,
+        announced: Array | None = None,
+        clearance: Clearance | None = None,
+    ) -> Governor:
+        """Return a governor that continues from the `state` of another with the same limits.
+
+        announced (n,), clearance : those of the other governor; it has the clearance from now on
+        """
         governor = cls(limits, period, state[t.Q])
         governor._joints[:] = governor._before[:] = state
+        governor._announced = governor._announced_before = announced
+        governor._clearance = clearance
         return governor
+
+    @property
+    def announced(self) -> Array | None:
+        """The accelerations (n,) of the announced stop; None before it is announced."""
+        return self._announced
 
     @property
     def limits(self) -> MotionLimits:
@@ -219,7 +238,6 @@ class Governor:
         self._joints[t.Q :] = 0.0
         self._joints[t.Q] = position
         self._before[:] = self._joints
-        self._is_kept = False
         if self._clearance is not None:
             self._clearance.restart(position)
 
@@ -230,14 +248,14 @@ class Governor:
 
     @clearance.setter
     def clearance(self, clearance: Clearance | None) -> None:
-        self._clearance, self._is_kept = clearance, False
+        self._clearance = clearance
         if clearance is not None:
             clearance.begin(self._joints, self._announced_joints(), self.period)
 
     @property
-    def is_held(self) -> bool:
-        """Whether the last step was the kept stop's, since what was proposed was not shown free."""
-        return self._is_kept
+    def obstacle(self) -> tuple[str, str] | None:
+        """The pair of links or obstacles that keeps the joints from their target, by names."""
+        return None if self._clearance is None else self._clearance.obstacle
 
     def follow(
         self,
@@ -245,6 +263,8 @@ class Governor:
         velocity: float | VectorLike | None = None,
         synchronized: bool = False,
         independent: NDArray[np.bool_] | None = None,
+        *,
+        straight: bool = False,
     ) -> None:
         """Move one period towards the target (n,), clamped to the limits.
 
@@ -252,10 +272,16 @@ class Governor:
             it stays without lag. By default the joints come to rest at the target
         synchronized : the joints arrive together, from rest on a straight line in joint space
         independent (n,) : mask of joints that no other waits for, and that wait for none
+        straight : with a clearance, obstacles end the step to the target; they bend it otherwise,
+            unless it is synchronized
 
         A joint brakes if its velocity, or its target after clamping, is not finite.
         """
         kept = self._kept()
+        if self._clearance is not None:
+            goal = np.asarray(target, float)
+            aimed = self._clearance.aim(self._q.copy(), goal, straight=straight or synchronized)
+            target, velocity = (goal, velocity) if aimed is None else (aimed, None)
         self._begin_step()
         self._goal[:] = target
         if velocity is not None:
@@ -295,14 +321,12 @@ class Governor:
 
     def _keep_or_go_back(self, kept: tuple[Array, Array, bool] | None) -> None:
         """Keep the step and its stop if that is shown to be free; else continue the kept stop."""
-        self._is_kept = False
         if kept is None or self._clearance is None:
             return
         if self._clearance.shows(kept[0], self._announced_joints(), self.period):
             return
         self._joints[:], self._announced, self._adopted = kept
         self.brake(announced=True)
-        self._is_kept = True
 
     def begin_tick(self) -> None:
         """Keep the state that `undo_tick` restores."""

@@ -112,10 +112,12 @@ class JointMotion:
             point, speed = self.slow_in_out.advance(ahead, governor.limits, governor.period)
             if independent is not None:
                 point = np.where(independent, solution, point)
-            governor.follow(point, speed, False)
+            governor.follow(point, speed, False, straight=True)
         else:
             self.slow_in_out = None
-            self.governor.follow(solution, velocity, self.synchronized, independent)
+            self.governor.follow(
+                solution, velocity, self.synchronized, independent, straight=bool(shares)
+            )
         if self.synchronized:
             left = np.abs(solution - self.q)
             left = left if independent is None else left[~independent]
