@@ -84,7 +84,7 @@ MOTION = Layout(
     stack=(INT, DEEPEST, 2),  # intervals that wait, from tick to tick
     vertices=(FLOAT, 4, 'joints'),  # control points of an interval
     rows=(FLOAT, MOST_ROWS, 'joints'),  # derivatives of near pairs' distances
-    room=(FLOAT, MOST_ROWS),  # [m] how much nearer these pairs may come
+    room=(FLOAT, MOST_ROWS),  # [m] how much nearer these pairs may come; < 0: farther away
     force=(FLOAT, MOST_ROWS),  # with which they bend a step
     nearest=(INT,),  # the pair that shortens or bends the last step by most; -1: none
     checks=(INT,),  # intervals checked so far
@@ -536,7 +536,7 @@ def _find_rows(
             motion.rows[r, j] = 0.0
         add_slopes(model, state, r, motion.rows[r])
         distance = state.distances[r, 0]
-        motion.room[r] = max(distance - model.margin[state.found[r]] - SPARE, 0.0)
+        motion.room[r] = max(distance - model.margin[state.found[r]] - SPARE, -SPARE)
         motion.force[r] = 0.0
     return count
 
@@ -551,8 +551,9 @@ def _shorten(
         closing = 0.0
         for j in range(q.shape[0]):
             closing -= motion.rows[r, j] * (target[j] - q[j])
-        if closing * share > motion.room[r]:
-            share, nearest = motion.room[r] / closing, state.found[r]
+        room = max(motion.room[r], 0.0)
+        if closing * share > room:
+            share, nearest = room / closing, state.found[r]
     if nearest >= 0:
         for j in range(q.shape[0]):
             aimed[j] = q[j] + share * (target[j] - q[j])

@@ -281,7 +281,8 @@ class Governor:
         if self._clearance is not None:
             goal = np.asarray(target, float)
             aimed = self._clearance.aim(self._q.copy(), goal, straight=straight or synchronized)
-            target, velocity = (goal, velocity) if aimed is None else (aimed, None)
+            if aimed is not None:
+                target, velocity, synchronized = aimed, None, synchronized or not straight
         self._begin_step()
         self._goal[:] = target
         if velocity is not None:

@@ -121,7 +121,8 @@ class JointMotion:
         if self.synchronized:
             left = np.abs(solution - self.q)
             left = left if independent is None else left[~independent]
-            self.synchronized = bool(left.max() > self.near)
+            stopped = self.governor.obstacle is not None and self.governor.at_rest
+            self.synchronized = bool(left.max() > self.near) and not stopped  # then along it
         if velocity is None:
             self._let_go()
             for tip, share in shares.items():  # tips so slow that the solution does not move yet
