@@ -32,13 +32,14 @@ import math
 
 from ..kernels.jit import inline_kernel, kernel
 from ..kernels.records import FLOAT, INT, LANE, Layout
-from ..kernels.signatures import Array1
+from ..kernels.signatures import Array1, Array2
 from ..maths.rotations import Array, from_axes, in_axes
 from ..maths.vectors import Vector, dot, minus, norm, times
 from .bounds import bound_pair, bound_pairs, place_bodies, place_pieces
 from .gjk import FAR, support, thickness_of
 from .records import (
     FIRST,
+    GROUP,
     PLANE,
     SECOND,
     WIDTH,
@@ -52,7 +53,12 @@ from .rows import add_slopes, distance_of, distances_at, frame_of_lane, set_over
 
 SAMPLES = 8  # ticks of the first check, a multiple of WIDTH
 DEEPEST = 64  # intervals that wait
-MOST_ROWS = 16  # near pairs that shorten or bend a step
+NEW_ROWS = 8  # nearest pairs that shorten or bend a step
+MOST_ROWS = 16  # these, and earlier nearest points of the same pairs
+ALL_ROWS = MOST_ROWS + NEW_ROWS
+NEAR_ROOM = 5e-3  # [m] Points that may come nearer by less are near, whatever the speed.
+STALE = 0.1  # [rad or m] An earlier row is dropped once a joint has moved by this.
+SIMILAR = 0.9999  # squared cosine of the angle from which on two rows are of the same points
 SPARE = 1e-3  # [m] beyond their margins, where steps towards near pairs end
 SWEEPS = 50  # over the near pairs, to bend a step
 ROUNDING = 1e-9  # [m] of a distance that a pair inside its margin keeps
@@ -83,10 +89,16 @@ MOTION = Layout(
     open=(INT, 'pair_rows'),  # pairs with such samples
     stack=(INT, DEEPEST, 2),  # intervals that wait, from tick to tick
     vertices=(FLOAT, 4, 'joints'),  # control points of an interval
-    rows=(FLOAT, MOST_ROWS, 'joints'),  # derivatives of near pairs' distances
-    room=(FLOAT, MOST_ROWS),  # [m] how much nearer these pairs may come; < 0: farther away
-    force=(FLOAT, MOST_ROWS),  # with which they bend a step
-    nearest=(INT,),  # the pair that shortens or bends the last step by most; -1: none
+    near=(INT,),  # how many rows there are, each of the nearest points of a pair
+    rows=(FLOAT, ALL_ROWS, 'joints'),  # derivatives of their distances
+    room=(FLOAT, ALL_ROWS),  # [m] how much nearer they may come; < 0: farther away
+    pair=(INT, ALL_ROWS),
+    at=(FLOAT, ALL_ROWS, 'joints'),  # the joints' positions of the derivatives
+    room_there=(FLOAT, ALL_ROWS),
+    bent=(FLOAT, MOST_ROWS, 'joints'),  # the step that a row pushes to
+    square=(FLOAT, MOST_ROWS),  # how much farther apart that is [m]
+    force=(FLOAT, MOST_ROWS),  # how much of it is taken
+    nearest=(INT,),  # the pair that shortens the last step most; -1: none
     checks=(INT,),  # intervals checked so far
     most_checks=(INT,),
     distance=(FLOAT,),  # [m] of the pair that is not shown, at an end of the last interval
@@ -479,36 +491,76 @@ def _gap(
 # --- steps near obstacles ------------------------------------------------------------------------
 
 
-@kernel(entry='ik_collision_aim')
-def aim(
+@kernel(entry='ik_collision_shorten_step')
+def shorten_step(
     model_address: int,
     state_address: int,
     motion_address: int,
     q: Array1,
     target: Array1,
-    is_straight: bool,
     aimed: Array1,
 ) -> int:
-    """Write a target to `aimed` (n,) from q (n,) that brings no near pair within its margin.
+    """Write the end of the longest step from q (n,) to a target for which near pairs have room.
 
     Distances are linear in the joints here. Pairs count that are within twice the way of the last
     motion that was checked, so that joints have time to brake.
 
-    is_straight : shorten the step to the target; else bend it, to the nearest step that is free
-
-    Returns the pair that matters most, -1 if the target is free.
+    Returns the pair that shortens the step most; -1 if none does, or the target is not finite.
     """
     model, state = model_numbers(model_address), state_numbers(state_address)
     motion = motion_numbers(motion_address)
     motion.nearest = -1
     for j in range(q.shape[0]):
+        if not math.isfinite(target[j]):
+            return -1
         aimed[j] = target[j]
     count = _find_rows(model, model_address, state, state_address, motion, q)
-    if count == 0:
-        return -1
-    if is_straight:
-        return _shorten(state, motion, q, target, aimed, count)
-    return _bend_step(state, motion, q, aimed, count)
+    share = 1.0
+    for r in range(count):
+        closing, room = 0.0, max(motion.room[r], 0.0)
+        for j in range(q.shape[0]):
+            closing -= motion.rows[r, j] * (target[j] - q[j])
+        if closing * share > room:
+            share, motion.nearest = room / closing, motion.pair[r]
+    if motion.nearest >= 0:
+        for j in range(q.shape[0]):
+            aimed[j] = q[j] + share * (target[j] - q[j])
+    return motion.nearest
+
+
+@kernel(entry='ik_collision_bend_step')
+def bend_step(motion_address: int, q: Array1, metric: Array2, aimed: Array1) -> None:
+    """Move `aimed` (n,) to the nearest point for which near pairs have room [Hildreth1957].
+
+    The near pairs are those of the last `shorten_step`.
+
+    metric (n, n) : inverse of the matrix M in which distances sqrt(x M x) are measured
+    """
+    motion = motion_numbers(motion_address)
+    n, count = q.shape[0], motion.near
+    for r in range(count):
+        square = 0.0
+        for j in range(n):
+            motion.bent[r, j] = 0.0
+            for m in range(n):
+                motion.bent[r, j] += metric[j, m] * motion.rows[r, m]
+            square += motion.rows[r, j] * motion.bent[r, j]
+        motion.force[r], motion.square[r] = 0.0, square
+    for _ in range(SWEEPS):
+        change = 0.0
+        for r in range(count):
+            if motion.square[r] == 0.0:
+                continue
+            gap = motion.room[r]
+            for j in range(n):
+                gap += motion.rows[r, j] * (aimed[j] - q[j])
+            push = max(-gap / motion.square[r], -motion.force[r])
+            motion.force[r] += push
+            for j in range(n):
+                aimed[j] += push * motion.bent[r, j]
+            change = max(change, abs(push) * motion.square[r])
+        if change < ROUNDING:
+            break
 
 
 @kernel
@@ -520,7 +572,11 @@ def _find_rows(
     motion: Record,
     q: Array,
 ) -> int:
-    """Write rows and room of the near pairs at q (n,); return their number."""
+    """Write rows and room of the near pairs at q (n,); return their number.
+
+    Earlier rows stay while they tell of other points than the nearest ones of now: a face that
+    lies along another one is near with all its corners, and the nearest one changes all the time.
+    """
     way, margin, last = 0.0, 0.0, max(motion.count - 1, 0)
     for p in range(motion.reach.shape[0]):
         along = 0.0
@@ -529,60 +585,57 @@ def _find_rows(
         way = max(way, along)
     for k in range(model.margin.shape[0]):
         margin = max(margin, model.margin[k])
-    within = margin + 5.0 * SPARE + 2.0 * way
-    count = min(distances_at(model_address, state_address, q, within, False), MOST_ROWS)
-    for r in range(count):
+    within = margin + NEAR_ROOM + SPARE + 2.0 * way
+    found = min(distances_at(model_address, state_address, q, within, False), NEW_ROWS)
+    for new in range(found):
+        r, k = MOST_ROWS + new, state.found[new]
         for j in range(q.shape[0]):
-            motion.rows[r, j] = 0.0
-        add_slopes(model, state, r, motion.rows[r])
-        distance = state.distances[r, 0]
-        motion.room[r] = max(distance - model.margin[state.found[r]] - SPARE, -SPARE)
-        motion.force[r] = 0.0
+            motion.rows[r, j], motion.at[r, j] = 0.0, q[j]
+        add_slopes(model, state, new, motion.rows[r])
+        motion.room[r] = max(state.distances[new, 0] - model.margin[k] - SPARE, -SPARE)
+        motion.pair[r], motion.room_there[r] = k, motion.room[r]
+    count = 0
+    for r in range(motion.near):
+        if count + found < MOST_ROWS and _still_holds(model, motion, r, q, found):
+            _copy_row(motion, r, count)
+            count += 1
+    for new in range(found):
+        _copy_row(motion, MOST_ROWS + new, count)
+        count += 1
+    motion.near = count
     return count
 
 
 @kernel
-def _shorten(
-    state: Record, motion: Record, q: Array, target: Array, aimed: Array, count: int
-) -> int:
-    """Shorten the step from q to the target so that all near pairs have room; see `aim`."""
-    share, nearest = 1.0, -1
-    for r in range(count):
-        closing = 0.0
+def _still_holds(model: Record, motion: Record, r: int, q: Array, found: int) -> bool:
+    """Return whether row r still tells of other near points than the `found` new rows.
+
+    Sets its room at q (n,).
+    """
+    room, is_near, square = motion.room_there[r], False, 0.0
+    for j in range(q.shape[0]):
+        step = q[j] - motion.at[r, j]
+        if abs(step) > STALE:
+            return False
+        room += motion.rows[r, j] * step
+        square += motion.rows[r, j] ** 2
+    for new in range(MOST_ROWS, MOST_ROWS + found):
+        if model.pairs[motion.pair[new], GROUP] != model.pairs[motion.pair[r], GROUP]:
+            continue
+        is_near, along, other = True, 0.0, 0.0
         for j in range(q.shape[0]):
-            closing -= motion.rows[r, j] * (target[j] - q[j])
-        room = max(motion.room[r], 0.0)
-        if closing * share > room:
-            share, nearest = room / closing, state.found[r]
-    if nearest >= 0:
-        for j in range(q.shape[0]):
-            aimed[j] = q[j] + share * (target[j] - q[j])
-    motion.nearest = nearest
-    return nearest
+            along += motion.rows[r, j] * motion.rows[new, j]
+            other += motion.rows[new, j] ** 2
+        if along > 0.0 and along**2 > SIMILAR * square * other:
+            return False
+    motion.room[r] = max(room, -SPARE)
+    return is_near and room < NEAR_ROOM
 
 
 @kernel
-def _bend_step(state: Record, motion: Record, q: Array, aimed: Array, count: int) -> int:
-    """Move the target to the nearest one for which all near pairs have room [Hildreth1957]."""
-    for _ in range(SWEEPS):
-        change = 0.0
-        for r in range(count):
-            gap, square = motion.room[r], 0.0
-            for j in range(q.shape[0]):
-                gap += motion.rows[r, j] * (aimed[j] - q[j])
-                square += motion.rows[r, j] ** 2
-            if square == 0.0:
-                continue
-            push = max(-gap / square, -motion.force[r])
-            motion.force[r] += push
-            for j in range(q.shape[0]):
-                aimed[j] += push * motion.rows[r, j]
-            change = max(change, abs(push) * math.sqrt(square))
-        if change < ROUNDING:
-            break
-    strongest, nearest = 0.0, -1
-    for r in range(count):
-        if motion.force[r] > strongest:
-            strongest, nearest = motion.force[r], state.found[r]
-    motion.nearest = nearest
-    return nearest
+def _copy_row(motion: Record, source: int, target: int) -> None:
+    """Copy a row with all that belongs to it."""
+    motion.room[target], motion.pair[target] = motion.room[source], motion.pair[source]
+    motion.room_there[target] = motion.room_there[source]
+    for j in range(motion.rows.shape[1]):
+        motion.rows[target, j], motion.at[target, j] = motion.rows[source, j], motion.at[source, j]

@@ -333,7 +333,8 @@ class SkipTick(Instruction):
         elif state.step_following.active:
             follow(state, state.now, in_time=False)
         else:
-            state.motion.follow(state.solver.solution, None, {}, state.independent)
+            motion, solution = state.motion, state.solver.solution
+            motion.follow(solution, None, {}, state.independent, state.detour)
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from .goals.joint_goals import JointGoal, auxiliary_joints
 from .goals.monitor import GoalMonitor, packed_goals
 from .goals.tips import Tip
 from .governor.clearance import Clearance
-from .governor.governor import Governor
+from .governor.governor import Detour, Governor
 from .governor.joint_motion import JointMotion
 from .governor.motion_limits import MotionLimits
 from .solution.goal_solver import GoalSolver
@@ -342,6 +342,14 @@ class TrackerState:
     def limits(self) -> MotionLimits:
         """The limits of the motion that were asked for."""
         return self.governor.limits
+
+    @property
+    def detour(self) -> Detour | None:
+        """Steps along obstacles, for tips that neither move on a line nor jog; else None."""
+        return None if self.step_following.active or not self.is_following else self._detour
+
+    def _detour(self, q: Array, target: Array) -> tuple[Array, Array]:
+        return self.monitor.detour(q, self.targets(), target)
 
     @property
     def is_stopped_by_obstacle(self) -> bool:

@@ -83,7 +83,7 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     velocity, shares = solve(state, now, moving, in_time), {}
     if state.step_following.active:
         shares = {tip.index: tip.state.share for tip in moving}
-    state.motion.follow(state.solver.solution, velocity, shares, state.independent)
+    state.motion.follow(state.solver.solution, velocity, shares, state.independent, state.detour)
 
 
 def accept_goals(state: TrackerState) -> None:

@@ -8,7 +8,14 @@ from collections import Counter
 import numpy as np
 
 from ...collision.collisions import Collisions
-from ...collision.motions import MOTION, ROUNDING, aim, motion_is_free, set_floors
+from ...collision.motions import (
+    MOTION,
+    ROUNDING,
+    bend_step,
+    motion_is_free,
+    set_floors,
+    shorten_step,
+)
 from ...collision.records import WIDTH
 from ...maths.rotations import Array
 from ...robot.robot import Robot
@@ -40,6 +47,7 @@ class Clearance:
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
         self._count = 0
+        self._near = self._check(False)
         self.restart(q)
 
     def copy(self) -> Clearance:
@@ -102,15 +110,26 @@ class Clearance:
         self._blocking = found, is_outside
         return found < 0
 
-    def aim(self, q: Array, target: Array, *, straight: bool) -> Array | None:
-        """Return a target (n,) near which the joints may go; None if `target` is one.
+    def shorten(self, q: Array, target: Array) -> Array | None:
+        """Return the end of a shorter step from q (n,), if obstacles are in the way of a target.
 
-        straight : shorten the step from q (n,) to the target; else bend it along near obstacles
+        None if the target (n,) is free, as far as near pairs tell.
         """
         outside = self.collisions.are_outside(q[np.newaxis])
-        check, aimed = self._check(bool(outside.any())), np.empty_like(q)
-        found = aim(*check.addresses, q, target, straight, aimed)
+        self._near, aimed = self._check(bool(outside.any())), np.empty_like(q)
+        found = shorten_step(*self._near.addresses, q, target, aimed)
         return None if found < 0 else aimed
+
+    def bend(self, q: Array, target: Array, metric: Array) -> Array:
+        """Return the point (n,) nearest to a target that near pairs leave free.
+
+        metric (n, n) : the inverse of the matrix M of distances sqrt(x M x)
+
+        The near pairs are those of the last `shorten`.
+        """
+        aimed = target.copy()
+        bend_step(self._near.addresses[2], q, metric, aimed)
+        return aimed
 
     def _write(self, before: Array, after: Array, period: float) -> bool:
         """Write the knots of a step and its stop; return whether a joint is outside its limits."""

@@ -38,6 +38,7 @@ Limits that change in motion (`limit_changes`):
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ from .speed_scale import BRAKING, scale_bounds
 from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
+
+Detour = Callable[[Array, Array], tuple[Array, Array]]
+"""For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
+M in which a point near it is the nearest one, by sqrt(x M x)."""
 
 
 @kernel(entry='ik_governor_advance')
@@ -264,7 +269,7 @@ class Governor:
         synchronized: bool = False,
         independent: NDArray[np.bool_] | None = None,
         *,
-        straight: bool = False,
+        detour: Detour | None = None,
     ) -> None:
         """Move one period towards the target (n,), clamped to the limits.
 
@@ -272,17 +277,19 @@ class Governor:
             it stays without lag. By default the joints come to rest at the target
         synchronized : the joints arrive together, from rest on a straight line in joint space
         independent (n,) : mask of joints that no other waits for, and that wait for none
-        straight : with a clearance, obstacles end the step to the target; they bend it otherwise,
-            unless it is synchronized
+        detour : how to bend a step that obstacles are in the way of, unless it is synchronized;
+            by default it is shortened
 
         A joint brakes if its velocity, or its target after clamping, is not finite.
         """
         kept = self._kept()
         if self._clearance is not None:
             goal = np.asarray(target, float)
-            aimed = self._clearance.aim(self._q.copy(), goal, straight=straight or synchronized)
-            if aimed is not None:
-                target, velocity, synchronized = aimed, None, synchronized or not straight
+            q = self._q.copy()
+            aimed = self._clearance.shorten(q, goal)
+            if aimed is not None and detour is not None and not synchronized:
+                aimed, synchronized = self._clearance.bend(q, *detour(q, goal)), True
+            target, velocity = (goal, velocity) if aimed is None else (aimed, None)
         self._begin_step()
         self._goal[:] = target
         if velocity is not None:

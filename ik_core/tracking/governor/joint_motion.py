@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...maths.rotations import Array
-from .governor import Governor
+from .governor import Detour, Governor
 from .slow_in_out import SlowInOut
 from .speed_scale import CREEP, SpeedScale
 
@@ -95,12 +95,13 @@ class JointMotion:
         velocity: Array | None,
         shares: Mapping[int, float],
         independent: NDArray[np.bool_] | None = None,
+        detour: Detour | None = None,
     ) -> None:
         """Move one period towards the solution (n,).
 
         velocity (n,) : of a solution that moves by itself, with tips or to the rest posture
         shares : fraction of its full speed, for each tip (its index) on a line or a jog
-        independent (n,) : mask of joints that others do not wait for; see `Governor.follow`
+        independent (n,), detour : see `Governor.follow`
         """
         if velocity is None and self.synchronized and self.speed_profile == 'linear':
             if self.slow_in_out is None:
@@ -112,12 +113,10 @@ class JointMotion:
             point, speed = self.slow_in_out.advance(ahead, governor.limits, governor.period)
             if independent is not None:
                 point = np.where(independent, solution, point)
-            governor.follow(point, speed, False, straight=True)
+            governor.follow(point, speed, False)
         else:
             self.slow_in_out = None
-            self.governor.follow(
-                solution, velocity, self.synchronized, independent, straight=bool(shares)
-            )
+            self.governor.follow(solution, velocity, self.synchronized, independent, detour=detour)
         if self.synchronized:
             left = np.abs(solution - self.q)
             left = left if independent is None else left[~independent]
