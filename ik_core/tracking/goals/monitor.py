@@ -95,17 +95,17 @@ class GoalMonitor:
 
         Where obstacles keep the joints at q (n,) from a target (n,), the goals' errors count, not
         those of the joints: steps x are measured by M = J^T J + STIFFNESS, J of the residuals r,
-        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least.
+        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least. Joints that
+        move no goal go to their targets.
         """
         self._update(q, targets)
         goals, jacobian = self._goals, self._goals.jacobian()
         variables = goals.variables
         metric = jacobian.T @ jacobian + STIFFNESS * np.eye(variables.size)
-        inverse = np.eye(q.size) / STIFFNESS
-        inverse[np.ix_(variables, variables)] = np.linalg.inv(metric)
-        pull = STIFFNESS * (target - q)
-        pull[variables] -= jacobian.T @ goals.residual
-        step = inverse @ pull
+        inverse, step = np.zeros((q.size, q.size)), target - q
+        inverse[np.ix_(variables, variables)] = own = np.linalg.inv(metric)
+        pull = STIFFNESS * step[variables] - jacobian.T @ goals.residual
+        step[variables] = own @ pull
         return q + step / max(1.0, float(np.abs(step).max()) / LINEAR), inverse
 
     def _rows(self) -> Array:
