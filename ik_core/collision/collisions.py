@@ -99,6 +99,7 @@ class Collisions:
     geometry, folders : as in `pieces_of`
     pieces : the robot's pieces, instead of those of its description
     boxes : effort of the proofs that pairs never meet: the most boxes of joint positions per pair
+    pairs : the verdicts on pairs of links, instead of finding them
 
     `pairs` has the verdict on each pair of links, see `LinkPair`. Pairs are left out if they
     provably never come nearer than the margin inside the robot's limits, if they always touch, or
@@ -114,13 +115,14 @@ class Collisions:
         self,
         robot: Robot,
         world: World | None = None,
-        margin: float | Mapping[tuple[str, str], float] = 0.01,
+        margin: float | Mapping[tuple[str, str], float] | Margins = 0.01,
         srdf: str | PathLike[str] | None = None,
         *,
         geometry: Geometry = 'collision',
         folders: Sequence[str | PathLike[str]] = (),
         pieces: Sequence[Piece] | None = None,
         boxes: int | None = None,
+        pairs: Sequence[LinkPair] | None = None,
     ) -> None:
         check_robot(robot)
         if geometry not in get_args(Geometry):
@@ -135,9 +137,14 @@ class Collisions:
                 f'robot {robot.name!r} has no collision geometry: its links need <collision> '
                 "elements, or geometry='visual' takes what is drawn"
             )
-        self.margins = Margins(margin)
+        self.margins = margin if isinstance(margin, Margins) else Margins(margin)
         self.margins.check(robot.link_names)
-        self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
+        self.warnings: tuple[str, ...]
+        if pairs is None:
+            pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
+        else:
+            self.warnings = ()
+        self.pairs = tuple(pairs)
         self._lock = Lock()
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
         self._known_approaches: dict[Any, Approach] = {}

@@ -95,8 +95,8 @@ class GoalMonitor:
 
         Where obstacles keep the joints at q (n,) from a target (n,), the goals' errors count, not
         those of the joints: steps x are measured by M = J^T J + STIFFNESS, J of the residuals r,
-        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least. Joints that
-        move no goal go to their targets.
+        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least. Joints
+        that move no goal go to their targets.
         """
         self._update(q, targets)
         goals, jacobian = self._goals, self._goals.jacobian()

@@ -321,6 +321,10 @@ class Governor:
         self._joints[t.ACCELERATION] = most
         self._keep_or_go_back(kept)
 
+    def give_up(self) -> None:
+        """Continue the kept stop, which no check has to allow; without a clearance, brake."""
+        self.brake(announced=self._clearance is not None)
+
     def _kept(self) -> tuple[Array, Array, bool] | None:
         """Return the state with the kept stop; None without a clearance."""
         if self._clearance is None:
