@@ -167,7 +167,7 @@ def _reaches(
     for k, is_up in zip(joints, upwards, strict=True):
         own, slides = transform_of(robot.geometry[k, :12]), robot.tree[k, KIND] == PRISMATIC
         if not is_up:
-            solid = solid.moved(np.linalg.inv(own))
+            solid = solid.moved(np.asarray(np.linalg.inv(own), float))
         found.append(1.0 if slides else solid.radius)
         if slides:
             low, high = _slides(robot, k)

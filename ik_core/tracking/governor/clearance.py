@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...collision.collisions import Collisions
 from ...collision.motions import (
@@ -39,11 +41,7 @@ class Clearance:
         self.collisions = collisions
         n = collisions.robot.n
         knots = 2 + MAX_KNOTS * n
-        self._arrays = {
-            'ticks': np.zeros(knots, np.int64),
-            'q': np.zeros((knots, n)),
-            'dq': np.zeros((knots, n)),
-        }
+        self._ticks, self._q, self._dq = np.zeros(knots, np.int64), *np.zeros((2, knots, n))
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
         self._count = 0
@@ -105,7 +103,7 @@ class Clearance:
         is_outside = self._write(before, after, period)
         check = self._check(is_outside)
         if check.below:
-            check.below = set_floors(*check.addresses, self._arrays['q'][0], True)
+            check.below = set_floors(*check.addresses, self._q[0], True)
         found = check.find(self._count, period)
         self._blocking = found, is_outside
         return found < 0
@@ -133,7 +131,7 @@ class Clearance:
 
     def _write(self, before: Array, after: Array, period: float) -> bool:
         """Write the knots of a step and its stop; return whether a joint is outside its limits."""
-        ticks, q, dq = self._arrays['ticks'], self._arrays['q'], self._arrays['dq']
+        ticks, q, dq = self._ticks, self._q, self._dq
         self._count = 1 + stop_knots(after, period, ticks[1:], q[1:], dq[1:])
         ticks[1 : self._count] += 1
         q[0], dq[0] = before[t.Q] - 0.5 * period * before[t.MEAN], before[t.MEAN]
@@ -153,7 +151,8 @@ class Clearance:
 
     def _check(self, is_outside: bool) -> _Check:
         if is_outside not in self._checks:
-            self._checks[is_outside] = _Check(self.collisions, is_outside, self._arrays)
+            knots = {'ticks': self._ticks, 'q': self._q, 'dq': self._dq}
+            self._checks[is_outside] = _Check(self.collisions, is_outside, knots)
         return self._checks[is_outside]
 
 
@@ -161,7 +160,7 @@ class _Check:
     """The records of the kernels: for joints inside their limits, or with one outside."""
 
     def __init__(
-        self, collisions: Collisions, is_outside: bool, arrays: dict[str, np.ndarray]
+        self, collisions: Collisions, is_outside: bool, knots: dict[str, NDArray[Any]]
     ) -> None:
         self.below = 0
         self.model, approaches = collisions.approaches(is_outside)
@@ -171,9 +170,9 @@ class _Check:
             'pair_rows': len(self.model['pairs']),
             'paths': max(1, len(approaches.reach)),
             'joints': collisions.robot.n,
-            'knots': len(arrays['ticks']),
+            'knots': len(knots['ticks']),
         }
-        self.motion = MOTION.make(sizes, WIDTH, arrays)
+        self.motion = MOTION.make(sizes, WIDTH, knots)
         self.motion['path'], self.motion['cut'] = approaches.path, approaches.cut
         self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
         self.motion['most_checks'] = MOST_CHECKS
