@@ -13,8 +13,8 @@ is the sum of the rotations |s_j| and G the sum of R_j |s_j|. Four bounds of the
     chord     d(t) >= min(g(a), g(b)) - F G / 4 - E: between the ends of a chord a function leaves
               the line between them by an eighth of its second derivative, and the spline leaves
               the chord by steps e with sum of R_j |e_j| <= E, as its control points do
-    start     d(t) >= min over control points v of (g(v) - 2 F G) if also d(a) is that large: shows
-              that pieces move apart, however near they are
+    start     d(t) >= the least of d(a) and, over control points v, g(v) - F(v) (G(v) + max G):
+              shows that pieces move apart, however near they are
 
 First all pairs at once, at `SAMPLES` ticks in lanes, by spheres and capsules and the second bound.
 What that leaves is halved until it is shown, at ticks only: commands at the ticks between half
@@ -73,6 +73,7 @@ MOTION = Layout(
     path=(INT, 'pair_rows'),  # row of `reach` and `turn`
     cut=(INT, 'pair_rows'),  # row of `frames`
     floor=(FLOAT, 'pair_rows'),  # [m] distance that a pair keeps: its margin, or less
+    level=(FLOAT, 'pair_rows'),  # [m] distance measured last, at most the margin
     reach=(FLOAT, 'paths', 'joints'),  # [m/rad or m/m]
     turn=(FLOAT, 'paths', 'joints'),  # [rad/rad]
     count=(INT,),  # knots
@@ -134,15 +135,13 @@ def motion_is_free(
     return -1
 
 
-@kernel(entry='ik_collision_set_floors')
-def set_floors(
-    model_address: int, state_address: int, motion_address: int, q: Array1, raises: bool
-) -> int:
-    """Set the floors of all pairs for joints at rest at q (n,): the margin, or the distance.
+@kernel(entry='ik_collision_measure_pairs')
+def measure_pairs(
+    model_address: int, state_address: int, motion_address: int, q: Array1, again: bool
+) -> None:
+    """Write the distance of each pair at q (n,) to `level`, its margin if it is farther apart.
 
-    raises : only raise those below their margins, to the distance at q
-
-    Returns how many pairs are below their margins.
+    again : keep smaller ones that are there already
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
@@ -150,25 +149,14 @@ def set_floors(
     for j in range(q.shape[0]):
         for lane in range(WIDTH):
             state.q[j, lane] = q[j]
+    if not again:
+        for k in range(motion.level.shape[0]):
+            motion.level[k] = model.margin[k]
     place_pieces(model, lanes)
-    count, below = bound_pairs(model, lanes, -FAR), 0
-    for k in range(motion.floor.shape[0]):
-        if not raises or motion.floor[k] < model.margin[k]:
-            motion.failed[k] = 0  # is used as a mark: 0 for a pair that is far enough
-        else:
-            motion.failed[k] = 2
-    for c in range(count):
-        if motion.failed[state.near[c]] == 0:
-            motion.failed[state.near[c]] = 1
-    for k in range(motion.floor.shape[0]):
-        if motion.failed[k] == 0:
-            motion.floor[k] = model.margin[k]
-        elif motion.failed[k] == 1:
-            distance = distance_of(model, corners, state, lanes, k, 0, model.margin[k])
-            floor = min(distance - ROUNDING, model.margin[k])
-            motion.floor[k] = max(floor, motion.floor[k]) if raises else floor
-            below += int(motion.floor[k] < model.margin[k])
-    return below
+    for c in range(bound_pairs(model, lanes, -FAR)):
+        k = state.near[c]
+        distance = distance_of(model, corners, state, lanes, k, 0, motion.level[k])
+        motion.level[k] = min(motion.level[k], distance)
 
 
 # --- the motion ----------------------------------------------------------------------------------
@@ -351,14 +339,20 @@ def _check(model_address: int, fine_address: int, motion: Record, k: int, a: int
         return SHOWN
     normal = _normal_of(model, state, motion, k, lane)
     gap = _gap(model, corners, state, lanes, motion, k, END, normal)
-    bend = _bend(motion, reach, turn, END, END)
-    if min(start, gap) - 0.25 * bend >= floor:
-        if min(start, gap) - 0.25 * bend - _off_chord(motion, reach, a, b) >= floor:
-            return SHOWN
-    elif is_cubic and gap >= floor and start - 0.25 * bend < floor:
-        least = min(gap, _gap(model, corners, state, lanes, motion, k, AFTER, normal))
-        least = min(least, _gap(model, corners, state, lanes, motion, k, BEFORE, normal))
-        if least - 2.0 * _bend(motion, reach, turn, AFTER, END) >= floor:
+    turned, moved = _steps_to(motion, reach, turn, END)
+    left = min(start, gap) - 0.25 * turned * moved - floor
+    if left >= 0.0 and left >= _off_chord(motion, reach, a, b):
+        return SHOWN
+    if is_cubic and gap >= floor:
+        farthest = max(moved, _steps_to(motion, reach, turn, AFTER)[1])
+        farthest = max(farthest, _steps_to(motion, reach, turn, BEFORE)[1])
+        least = gap - turned * (moved + farthest)
+        for v in range(AFTER, END):
+            if least >= floor:
+                turned, moved = _steps_to(motion, reach, turn, v)
+                gap = _gap(model, corners, state, lanes, motion, k, v, normal)
+                least = min(least, gap - turned * (moved + farthest))
+        if least >= floor:
             return SHOWN
     lane = _place(model, lanes, state, motion, END)
     end = distance_of(model, corners, state, lanes, k, lane, 2.0 * floor + way - start)
@@ -394,17 +388,14 @@ def _set_vertices(motion: Record, reach: Array, a: int, b: int) -> tuple[bool, f
 
 
 @kernel
-def _bend(motion: Record, reach: Array, turn: Array, first: int, last: int) -> float:
-    """Return F G for the steps from the start to some control points [m]."""
+def _steps_to(motion: Record, reach: Array, turn: Array, v: int) -> tuple[float, float]:
+    """Return F and G of the steps from the start of an interval to a control point [rad, m]."""
     turned = moved = 0.0
-    for v in range(first, last + 1):
-        angle = way = 0.0
-        for j in range(reach.shape[0]):
-            step = abs(motion.vertices[v, j] - motion.vertices[START, j])
-            angle += turn[j] * step
-            way += reach[j] * step
-        turned, moved = max(turned, angle), max(moved, way)
-    return turned * moved
+    for j in range(reach.shape[0]):
+        step = abs(motion.vertices[v, j] - motion.vertices[START, j])
+        turned += turn[j] * step
+        moved += reach[j] * step
+    return turned, moved
 
 
 @kernel

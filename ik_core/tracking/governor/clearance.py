@@ -14,16 +14,17 @@ from ...collision.motions import (
     MOTION,
     ROUNDING,
     bend_step,
+    measure_pairs,
     motion_is_free,
-    set_floors,
     shorten_step,
 )
 from ...collision.records import WIDTH
 from ...maths.rotations import Array
 from ...robot.robot import Robot
 from . import joint_table as t
-from .stop_spline import MAX_KNOTS, stop_knots
+from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
+ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
 MOST_CHECKS = 200  # intervals of a motion; what is not shown by then is not taken
 
 
@@ -44,7 +45,7 @@ class Clearance:
         self._ticks, self._q, self._dq = np.zeros(knots, np.int64), *np.zeros((2, knots, n))
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
-        self._count = 0
+        self._count, self._rest = 0, np.zeros(n)
         self._near = self._check(False)
         self.restart(q)
 
@@ -76,7 +77,8 @@ class Clearance:
         self._blocking = -1, False
         for is_outside in (False, True):
             check = self._check(is_outside)
-            check.below = set_floors(*check.addresses, np.ascontiguousarray(q), False)
+            level = check.measure(q)
+            check.set_floor(np.where(level < check.model['margin'], level - ROUNDING, level))
 
     def begin(self, joints: Array, stop: Array, period: float) -> None:
         """Begin in motion: pairs may come as near as they do on the present stop.
@@ -96,14 +98,17 @@ class Clearance:
     def shows(self, before: Array, after: Array, period: float) -> bool:
         """Return whether the step and the stop after it are shown to be free.
 
-        before, after : tables of the joints as in `joint_table`, the latter with the accelerations
-            of its stop
+        before, after : tables of the joints as in `joint_table`, with the accelerations of the
+            kept stop and of the stop after the step
         period [s] : of the step
         """
         is_outside = self._write(before, after, period)
         check = self._check(is_outside)
         if check.below:
-            check.below = set_floors(*check.addresses, self._q[0], True)
+            # The kept stop may still lead nearer than now: its end counts, too.
+            stop_point(before, period, self._rest)
+            level = check.measure(self._q[0], self._rest) - ROUNDING
+            check.set_floor(np.maximum(check.motion['floor'], level))
         found = check.find(self._count, period)
         self._blocking = found, is_outside
         return found < 0
@@ -127,7 +132,7 @@ class Clearance:
         """
         aimed = target.copy()
         bend_step(self._near.addresses[2], q, metric, aimed)
-        return aimed
+        return q if np.abs(aimed - q).max() < ARRIVED else aimed
 
     def _write(self, before: Array, after: Array, period: float) -> bool:
         """Write the knots of a step and its stop; return whether a joint is outside its limits."""
@@ -177,6 +182,12 @@ class _Check:
         self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
         self.motion['most_checks'] = MOST_CHECKS
         self.addresses = self.model.address, self.state.address, self.motion.address
+
+    def measure(self, *places: Array) -> Array:
+        """Return the least distance (P,) [m] of each pair at places (n,), at most its margin."""
+        for k, q in enumerate(places):
+            measure_pairs(*self.addresses, np.ascontiguousarray(q), k > 0)
+        return self.motion['level']
 
     def set_floor(self, floor: Array) -> None:
         """Set the distances (P,) that the pairs keep."""

@@ -335,7 +335,9 @@ class Governor:
         """Keep the step and its stop if that is shown to be free; else continue the kept stop."""
         if kept is None or self._clearance is None:
             return
-        if self._clearance.shows(kept[0], self._announced_joints(), self.period):
+        before = kept[0].copy()
+        before[t.ACCELERATION] = kept[1]
+        if self._clearance.shows(before, self._announced_joints(), self.period):
             return
         self._joints[:], self._announced, self._adopted = kept
         self.brake(announced=True)
