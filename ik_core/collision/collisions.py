@@ -148,6 +148,7 @@ class Collisions:
         self._lock = Lock()
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
         self._known_approaches: dict[Any, Approach] = {}
+        self._approaches: dict[bool, tuple[IntArray, list[str], Approaches]] = {}
         self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
@@ -173,7 +174,9 @@ class Collisions:
         with self._lock:
             vars(other).update(vars(self), _lock=Lock(), _parts={}, world=world.copy())
             other._known_approaches = dict(self._known_approaches)
-        other._version = -1
+            other._approaches = dict(self._approaches)
+        other._state = workspace(self.robot, self._model)
+        other._version = other.world.version + 1  # it compares the obstacles with those of before
         other._update()
         return other
 
@@ -401,7 +404,13 @@ class Collisions:
         every = np.arange(1 + len(self.robot.tree))
         with self._lock:
             model = self._records('moved', every, is_outside)[0]
-            return model, approaches_of(self.robot, model, self._known_approaches)
+            known = self._approaches.get(is_outside)
+            # An obstacle that only moved changes nothing: it has no joints.
+            if known is None or not _has_pairs(known[0], known[1], model, self._names):
+                found = approaches_of(self.robot, model, self._known_approaches)
+                known = model['pairs'], self._names, found
+                self._approaches[is_outside] = known
+            return model, known[2]
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
         """The largest distance [m] of pieces on marked bodies from the origin of a link.
@@ -541,6 +550,13 @@ class Collisions:
 
 def _addresses(records: tuple[Record, Record]) -> tuple[int, int]:
     return records[0].address, records[1].address
+
+
+def _has_pairs(
+    pairs: IntArray, names: list[str], model: Record, model_names: list[str]
+) -> bool:
+    """Return whether a record has these pairs, of pieces with these names."""
+    return names == model_names and np.array_equal(pairs, model['pairs'])
 
 
 def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:

@@ -139,6 +139,8 @@ class TrackerState:
     def snapshot(self) -> Snapshot:
         """Return the state as plain values; a running solve begins again."""
         solver, options = self.solver.choice
+        if self.governor.clearance is not None:
+            self.governor.clearance.forget()
         arguments = {
             'limits': self.limits,
             'solver': solver,

@@ -72,6 +72,11 @@ class Clearance:
         """The robot whose joints move."""
         return self.collisions.robot
 
+    def forget(self) -> None:
+        """Forget which pairs were near, as a copy does."""
+        for check in self._checks.values():
+            check.motion['near'] = check.motion['count'] = 0
+
     def restart(self, q: Array) -> None:
         """Begin at rest at q (n,): pairs nearer than their margins keep their distances."""
         self._blocking = -1, False
