@@ -42,7 +42,7 @@ MARGIN, CLOSE, NEAR = 0.01, 0.03, 0.05  # [m]
 POINTS = 20  # judged between two commands, and of a stop
 ROUNDING = 1e-9  # [m]
 COAL_EACH = 10  # coal takes 1 ms for all pairs of a panda
-TIPS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0', 'iiwa14': 'tool0'}
+TIPS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0', 'iiwa14': 'iiwa_link_ee'}
 START = {'panda': [0.0, -0.4, 0.0, -2.2, 0.0, 1.9, 0.78, 0.04]}
 COLUMNS = (
     'robot', 'scene', 'pairs', 'ticks', 'near', 'reached', 'breaches', 'nearest_mm', 'judge',

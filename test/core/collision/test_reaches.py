@@ -58,7 +58,7 @@ def test_no_joint_moves_a_piece_by_more_than_its_reach(collisions):
                 assert speed <= found.reach[path, j] + 1e-6
                 largest[path, j] = max(largest[path, j], speed)
     moves = found.reach > 0.0
-    assert (largest[moves] > 0.0).mean() > 0.99  # a joint that moves nothing has no reach
+    assert (largest[moves] > 1e-9).mean() > 0.9  # but not cylinders around their own axis
     assert np.median(largest[moves] / found.reach[moves]) > 0.5  # and few reach much less far
 
 
