@@ -552,9 +552,7 @@ def _addresses(records: tuple[Record, Record]) -> tuple[int, int]:
     return records[0].address, records[1].address
 
 
-def _has_pairs(
-    pairs: IntArray, names: list[str], model: Record, model_names: list[str]
-) -> bool:
+def _has_pairs(pairs: IntArray, names: list[str], model: Record, model_names: list[str]) -> bool:
     """Return whether a record has these pairs, of pieces with these names."""
     return names == model_names and np.array_equal(pairs, model['pairs'])
 

@@ -49,7 +49,7 @@ from .records import (
     state_lanes,
     state_numbers,
 )
-from .rows import add_slopes, distance_of, distances_at, frame_of_lane, set_over_plane
+from .rows import add_slopes, distance_of, frame_of_lane, put_distance, set_over_plane
 
 SAMPLES = 8  # ticks of the first check, a multiple of WIDTH
 DEEPEST = 64  # intervals that wait
@@ -69,7 +69,7 @@ START, AFTER, BEFORE, END = range(4)
 
 MOTION = Layout(
     'collision_motion',
-    ('pair_rows', 'paths', 'joints', 'knots'),
+    ('pair_rows', 'open_rows', 'paths', 'joints', 'knots'),
     path=(INT, 'pair_rows'),  # row of `reach` and `turn`
     cut=(INT, 'pair_rows'),  # row of `frames`
     floor=(FLOAT, 'pair_rows'),  # [m] distance that a pair keeps: its margin, or less
@@ -87,7 +87,7 @@ MOTION = Layout(
     wide=(LANE, 'joints'),  # those of a group of samples
     slack=(LANE, 'paths'),  # [m] what they take from the distance of a pair
     failed=(INT, 'pair_rows'),  # samples at which a pair's bound is too small, as bits
-    open=(INT, 'pair_rows'),  # pairs with such samples
+    open=(INT, 'open_rows'),  # pairs with such samples; the nearest pairs
     stack=(INT, DEEPEST, 2),  # intervals that wait, from tick to tick
     vertices=(FLOAT, 4, 'joints'),  # control points of an interval
     near=(INT,),  # how many rows there are, each of the nearest points of a pair
@@ -97,6 +97,7 @@ MOTION = Layout(
     at=(FLOAT, ALL_ROWS, 'joints'),  # the joints' positions of the derivatives
     room_there=(FLOAT, ALL_ROWS),
     bent=(FLOAT, MOST_ROWS, 'joints'),  # the step that a row pushes to
+    way=(FLOAT, 'paths'),  # [m] how near pairs count, beyond their margins
     square=(FLOAT, MOST_ROWS),  # how much farther apart that is [m]
     force=(FLOAT, MOST_ROWS),  # how much of it is taken
     nearest=(INT,),  # the pair that shortens the last step most; -1: none
@@ -568,16 +569,7 @@ def _find_rows(
     Earlier rows stay while they tell of other points than the nearest ones of now: a face that
     lies along another one is near with all its corners, and the nearest one changes all the time.
     """
-    way, margin, last = 0.0, 0.0, max(motion.count - 1, 0)
-    for p in range(motion.reach.shape[0]):
-        along = 0.0
-        for j in range(q.shape[0]):
-            along += motion.reach[p, j] * motion.length[last, j]
-        way = max(way, along)
-    for k in range(model.margin.shape[0]):
-        margin = max(margin, model.margin[k])
-    within = margin + NEAR_ROOM + SPARE + 2.0 * way
-    found = min(distances_at(model_address, state_address, q, within, False), NEW_ROWS)
+    found = _nearest_pairs(model, model_address, state, state_address, motion, q)
     for new in range(found):
         r, k = MOST_ROWS + new, state.found[new]
         for j in range(q.shape[0]):
@@ -594,6 +586,76 @@ def _find_rows(
         _copy_row(motion, MOST_ROWS + new, count)
         count += 1
     motion.near = count
+    return count
+
+
+@kernel
+def _nearest_pairs(
+    model: Record,
+    model_address: int,
+    state: Record,
+    state_address: int,
+    motion: Record,
+    q: Array,
+) -> int:
+    """Find the pairs of links with the least bounds that the joints may reach; return how many.
+
+    Their distances go to `state`, as those of `distances_at`.
+    """
+    corners, lanes, last = model_lanes(model_address), state_lanes(state_address), 0
+    if motion.count > 0:
+        last = motion.count - 1
+    for j in range(q.shape[0]):
+        for lane in range(WIDTH):
+            state.q[j, lane] = q[j]
+    place_pieces(model, lanes)
+    for p in range(motion.reach.shape[0]):
+        motion.way[p] = NEAR_ROOM + SPARE
+        for j in range(q.shape[0]):
+            motion.way[p] += 2.0 * motion.reach[p, j] * motion.length[last, j]
+    count = 0
+    for k in range(model.margin.shape[0]):
+        if bound_pair(model, lanes, k, model.margin[k] + motion.way[motion.path[k]]) != 0:
+            count = _insert_pair(model, state, motion, k, count)
+    found = 0
+    for c in range(count):
+        k = motion.open[c]
+        reach = model.margin[k] + motion.way[motion.path[k]]
+        distance = distance_of(model, corners, state, lanes, k, 0, reach)
+        if distance <= reach:
+            state.found[found] = k
+            put_distance(model, state, k, found, distance)
+            found += 1
+    return found
+
+
+@kernel
+def _insert_pair(model: Record, state: Record, motion: Record, k: int, count: int) -> int:
+    """Insert pair k into the nearest ones in `open`, one for each pair of links."""
+    room, group = state.bound[k, 0] - model.margin[k], model.pairs[k, GROUP]
+    place = count
+    for c in range(count):
+        other = motion.open[c]
+        if model.pairs[other, GROUP] == group:
+            if state.bound[other, 0] - model.margin[other] <= room:
+                return count
+            place = c
+            break
+    if place == count:
+        if count < NEW_ROWS:
+            count += 1
+        else:
+            place = count - 1
+            other = motion.open[place]
+            if state.bound[other, 0] - model.margin[other] <= room:
+                return count
+    while place > 0:
+        other = motion.open[place - 1]
+        if state.bound[other, 0] - model.margin[other] <= room:
+            break
+        motion.open[place] = other
+        place -= 1
+    motion.open[place] = k
     return count
 
 

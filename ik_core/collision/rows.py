@@ -233,7 +233,7 @@ def _nearest_pairs(
                 index, count = count, count + 1
                 state.result_index[group] = index
             state.found[index] = k
-            _put_distance(model, state, k, index, distance)
+            put_distance(model, state, k, index, distance)
     return count
 
 
@@ -263,7 +263,7 @@ def distance_of(
 
 
 @kernel
-def _put_distance(model: Record, state: Record, k: int, index: int, distance: float) -> None:
+def put_distance(model: Record, state: Record, k: int, index: int, distance: float) -> None:
     """Write a row of `distances` for pair k, in the root's frame: distance, points, normal.
 
     The points are on the surfaces; `witness` has those of the cores, which the thickness is

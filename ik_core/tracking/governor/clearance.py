@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...collision.collisions import Collisions
 from ...collision.motions import (
     MOTION,
+    NEW_ROWS,
     ROUNDING,
     bend_step,
     measure_pairs,
@@ -25,7 +26,7 @@ from . import joint_table as t
 from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
 ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
-MOST_CHECKS = 200  # intervals of a motion; what is not shown by then is not taken
+MOST_CHECKS = 60  # intervals of a motion; what is not shown by then is not taken
 
 
 class Clearance:
@@ -178,6 +179,7 @@ class _Check:
         self.fine = collisions.workspace_of(self.model)
         sizes = {
             'pair_rows': len(self.model['pairs']),
+            'open_rows': max(len(self.model['pairs']), NEW_ROWS),
             'paths': max(1, len(approaches.reach)),
             'joints': collisions.robot.n,
             'knots': len(knots['ticks']),
