@@ -36,7 +36,7 @@ from .pairs import LinkPair, Margins, limits_of_proofs, link_pairs
 from .piece import Piece, all_pieces
 from .reaches import Approach, Approaches, approaches_of
 from .records import CAPSULES, CYLINDER
-from .rows import distances_at, free_rows, gradients_of_rows
+from .rows import distances_at, free_rows, gradients_of_rows, is_any_outside
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
@@ -226,6 +226,10 @@ class Collisions:
         """Mask (N, n) of joints outside the limits within which the verdicts are proved."""
         outside: NDArray[np.bool_] = (rows < self._lower) | (rows > self._upper)
         return outside
+
+    def is_outside(self, rows: Array) -> bool:
+        """Return whether any joint is, in rows (N, n) in C order: the quick way for one tick."""
+        return bool(is_any_outside(rows, self._lower, self._upper))
 
     def distance(self, q: VectorLike) -> PairDistance:
         """Return the distance of the nearest pair at q (n,).

@@ -45,6 +45,16 @@ def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolAr
             free[row + lane] = found >> lane & 1 == 1
 
 
+@kernel(entry='ik_collision_is_any_outside')
+def is_any_outside(rows: Array2, lower: Array1, upper: Array1) -> bool:
+    """Return whether a joint is outside its limits (n,) in any of the rows (N, n)."""
+    for row in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[row, j] < lower[j] or rows[row, j] > upper[j]:
+                return True
+    return False
+
+
 @kernel
 def is_free(model_address: int, state_address: int, q: Array) -> bool:
     """Return whether all pairs are farther apart than their margins at q (n,)."""

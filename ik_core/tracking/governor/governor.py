@@ -55,7 +55,7 @@ from .limit_changes import adopt
 from .motion_limits import MotionLimits
 from .second_order import second_order_step
 from .speed_scale import BRAKING, scale_bounds
-from .stop_spline import MAX_KNOTS, stop_knots, stop_point
+from .stop_spline import MAX_KNOTS, announced_accelerations, stop_knots, stop_point
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
 
@@ -408,20 +408,8 @@ class Governor:
     def _announced_accelerations(self) -> Array:
         """Return the accelerations (n,) of the announced stop, which keeps them to its end."""
         if self._announced is None:
-            joints = self._joints
-            most, q, dq = joints[t.ACCELERATION].copy(), joints[t.Q], joints[t.DQ]
-            speeds = np.abs(dq)
-            waits = np.isinf(joints[t.JERK]) & (dq == joints[t.MEAN])
-            waits &= (speeds > 0.0) & (speeds <= joints[t.VELOCITY])
-            if waits.any():
-                rate = float((most[waits] / speeds[waits]).min())  # [1/s] of the slowest to stop
-                shed = min(rate * self.period, 1.0)  # fraction of its speed, in each period
-                count = math.floor(1.0 / shed)
-                seconds = self.period * (count - 0.5 * shed * count * (count + 1))
-                end = q + dq * seconds  # where a stop at this rate ends
-                waits &= (joints[t.LOWER] <= end) & (end <= joints[t.UPPER])
-                most[waits] = rate * speeds[waits]
-            self._announced = most
+            self._announced = np.empty_like(self._goal)
+            announced_accelerations(self._joints, self.period, self._announced)
         return self._announced
 
     def _begin_step(self, *, adopting: bool = True) -> None:
