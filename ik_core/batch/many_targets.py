@@ -415,7 +415,7 @@ class ManySolves:
             result = batch[i]
             problem.packed.load_frozen(result.q)
             problem.packed.set_targets(list(frames_of(target)))
-            result.cost = problem.cost_at(result.q[problem.variables])
+            result.cost = problem.evaluator.cost_at(result.q[problem.variables])
             yield result
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:

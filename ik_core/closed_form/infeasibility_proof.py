@@ -405,7 +405,7 @@ class InfeasibilityProof:
     def _is_answer(self, q: Array) -> bool:
         return self._problem.is_solved(
             *self._problem.errors(q)
-        ) and self._problem.avoidance.is_free(q)
+        ) and self._problem.avoidance.may_answer(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
         """Bound on the motion [m] of one link's pieces relative to the other link, from where they

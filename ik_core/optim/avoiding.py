@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..collision.records import model_numbers, state_numbers
-from ..collision.rows import add_slopes, deepest, distances_at
-from ..collision.rows import is_free as is_free_at
+from ..collision.rows import add_slopes, deepest, distances_at, is_collision_free
 from ..kernels.jit import kernel, substitute, with_kernels
 from ..kernels.records import FLOAT, INT, Layout
 from ..maths.rotations import Array
@@ -128,7 +127,7 @@ def is_free(search: Record, x: Array) -> bool:
             return False
     if avoided.model == 0:
         return True
-    return is_free_at(avoided.model, avoided.state, search.problem.row)
+    return is_collision_free(avoided.model, avoided.state, search.problem.row)
 
 
 @kernel

@@ -68,7 +68,7 @@ class GoalEqualities(ABC):
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
         """Return |s|^2 at variables x; `begins` as for `secondary_at`."""
-        residual, _ = self.problem.secondary_at(x, begins)
+        residual, _ = self.problem.evaluator.secondary_at(x, begins)
         return float(residual @ residual)
 
     def _keep(self) -> None:

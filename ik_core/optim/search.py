@@ -101,7 +101,7 @@ class Search(ABC):
     def __init__(self, problem: IkProblem, q0: VectorLike | None, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
-        self.q0 = problem.load(q0)
+        self.q0 = problem.evaluator.load(q0)
         self.status: IkStatus | None = None
         self.solve_time = 0.0
 
@@ -163,7 +163,7 @@ class Search(ABC):
     @property
     def cost(self) -> float:
         """The cost at the current point [m^2]."""
-        return self.problem.cost_at(self.x)
+        return self.problem.evaluator.cost_at(self.x)
 
     def stay_on_branch(self) -> None:  # noqa: B027 (a descent stays on its branch)
         """Stay on the branch of the start, for goals that move slowly; before the first `run`."""
@@ -187,7 +187,7 @@ class Search(ABC):
         problem = self.problem
         inside = problem.limits.project(x)
         x = problem.limits.nearest_turn(inside, self.x0)
-        cost = problem.cost_at(x)
+        cost = problem.evaluator.cost_at(x)
         position, orientation = problem.packed.errors.T.copy()
         status = self.status or self.limited_by
         is_reached = problem.is_solved(position, orientation)
@@ -196,7 +196,7 @@ class Search(ABC):
         status = problem.explained(STATUSES.get(code, status), position, orientation)
         q = self.q0.copy()
         q[problem.variables] = x
-        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.is_free(q):
+        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.may_answer(q):
             status = IkStatus.COLLISION
         return IkResult(
             q,

@@ -67,7 +67,7 @@ class MethodWorkspace(SearchRecords, Workspace):
         fill_options(self.own, self._options)
 
     def load(self, q0: VectorLike | None) -> Array:
-        q = self.problem.load(q0)
+        q = self.problem.evaluator.load(q0)
         self.start_at(q)
         self.search['start'] = q[self.problem.columns]
         self._prepare(self)

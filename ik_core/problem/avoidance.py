@@ -58,7 +58,7 @@ class Avoidance:
         """Return whether there is anything to avoid."""
         return self.collisions is not None or self.valid is not None or bool(self.cones)
 
-    def are_free(self, q: Array) -> NDArray[np.bool_]:
+    def which_may_answer(self, q: Array) -> NDArray[np.bool_]:
         """Return which configurations (N, n) are free of collisions, inside cones and valid."""
         free = np.ones(len(q), bool)
         if self.collisions is not None:
@@ -69,9 +69,9 @@ class Avoidance:
             free[free] = [bool(self.valid(one.copy())) for one in q[free]]
         return free
 
-    def is_free(self, q: Array) -> bool:
+    def may_answer(self, q: Array) -> bool:
         """Return whether a configuration (n,) is free of collisions, inside cones and valid."""
-        return bool(self.are_free(q[np.newaxis])[0])
+        return bool(self.which_may_answer(q[np.newaxis])[0])
 
     # --- why not ---------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class GoalMultipliers(GoalEqualities):
 
     def next_iterate(self) -> Evaluation:
         """Minimise once, and update the multipliers."""
-        start = self.problem.task_rows.at(self.current.x).copy()
+        start = self.problem.evaluator.q_at(self.current.x).copy()
         found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
         self.evaluations += found.total_evaluations
         at = self.evaluate(found.q[self.problem.variables])

@@ -133,7 +133,7 @@ class ClosedFormSolver(Solver):
         if form is None or not workspace.is_plain:
             return None
         started = self.clock()
-        start, errors = problem.load_numbers(q0), np.empty((2, 1))
+        start, errors = problem.evaluator.load_numbers(q0), np.empty((2, 1))
         if (
             workspace.check_start(start, errors)[0] != RUNNING
         ):  # it reaches the goal, or is not finite
@@ -448,7 +448,7 @@ class _Choice:
         """Return the first of the solutions (k, n) that is free, or None."""
         if not self._problem.avoids or not len(found):
             return found[0] if len(found) else None
-        free = self._problem.avoidance.are_free(found)
+        free = self._problem.avoidance.which_may_answer(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
 
@@ -464,5 +464,5 @@ def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]
-    free = np.split(problem.avoidance.are_free(np.concatenate(many)), ends)
+    free = np.split(problem.avoidance.which_may_answer(np.concatenate(many)), ends)
     return [found[which] for found, which in zip(many, free, strict=True)]

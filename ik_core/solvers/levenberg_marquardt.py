@@ -112,7 +112,7 @@ class LevenbergMarquardt(LoopSolver):
             found: IkResult = solver._solve_whole(alike_of(problem), q0)
             if found.status is REACHED:
                 problem.packed.load(found.q)
-                found.cost = problem.cost_at(found.q[problem.variables])
+                found.cost = problem.evaluator.cost_at(found.q[problem.variables])
                 found.solve_time = self.clock() - started
                 return found
             known[stage] = found

@@ -154,7 +154,7 @@ class Pseudoinverse(JacobianMethod):
         v = (work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, bool(search['iterations'] == 1)
         x, scale = workspace.own['here'], workspace.own['scale']
-        residual, jacobian = problem.secondary_at(x, begins)
+        residual, jacobian = problem.evaluator.secondary_at(x, begins)
         if self.options.null_space == 'extended':
             slope = scale * (jacobian.T @ residual)
             search['dx'] += extended_step(problem, x, scale, v, search['dx'], slope)
@@ -179,7 +179,7 @@ def extended_step(
     multipliers = safe.least_squares((problem.at(x).jacobian * scale).T, slope, 1e-9)
 
     def lagrangian_gradient(at: Array) -> Array:
-        residual, jacobian = problem.secondary_at(at)
+        residual, jacobian = problem.evaluator.secondary_at(at)
         pull = jacobian.T @ residual - problem.at(at).jacobian.T @ multipliers
         result: Array = scale * pull
         return result

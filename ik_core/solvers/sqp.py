@@ -88,7 +88,7 @@ class ConstrainedPrograms(GoalEqualities):
     def __init__(self, problem: IkProblem, x: Array, options: QuasiNewtonOptions) -> None:
         super().__init__(problem, x)
         self.options = options
-        _, jacobian = problem.secondary_at(x)
+        _, jacobian = problem.evaluator.secondary_at(x)
         self.hessian = 2.0 * (jacobian.T @ jacobian + options.epsilon * np.eye(len(x)))
         self.penalty = 0.0  # nu
 
@@ -112,7 +112,7 @@ class ConstrainedPrograms(GoalEqualities):
 
     def gradient(self, at: Evaluation) -> Array:
         """Return the gradient 2 Js's (n,) of the secondary cost."""
-        residual, jacobian = self.problem.secondary_at(at.x)
+        residual, jacobian = self.problem.evaluator.secondary_at(at.x)
         result: Array = 2.0 * (jacobian.T @ residual)
         return result
 

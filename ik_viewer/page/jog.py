@@ -15,6 +15,7 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
+from .panel import Panel
 from .stage import Stage, tip_poses
 
 HOLD_RATE = 20.0
@@ -25,27 +26,24 @@ KEYS = {'\u2212x': 'J', '+x': 'L', '\u2212y': 'K', '+y': 'I', '\u2212z': 'U', '+
 BASE, TIP = 'of the robot', 'of the tip'
 
 
-class Jog:
-    """A `Part`: the tab with the pad."""
+class Jog(Panel):
+    """The tab with the pad."""
+
+    title = 'Jog'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
-        gui = stage.server.gui
-        self._tab = stage.add_tab('Jog')
+        super().__init__(stage, moment)
+        gui = self._gui
         with self._tab:
             self._axes = gui.add_dropdown('Axes', (BASE, TIP))
             self._add_hold(gui)
             self._add_steps(gui)
 
-    def show(self, moment: Moment) -> None:
-        """Keep the moment: steps go on from it."""
-        self._moment = moment
-
     def remove(self) -> None:
         """Take it off the page."""
         for key in self._keys:
             key.remove()
-        self._tab.remove()
+        super().remove()
 
     def _add_hold(self, gui: Any) -> None:
         with gui.add_folder('Hold to move'):

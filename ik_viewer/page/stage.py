@@ -15,9 +15,9 @@ from ik_core import Robot
 from ik_core.maths.rotations import Array
 
 from ..arm import Arm, Description, Moment, error_text
-from .browser import OpenTabs, mark_of
+from .browser import OpenTabs
 
-Callback = Callable[[Any], None]
+Callback = Callable[[Any], object]
 AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
@@ -129,13 +129,6 @@ class Stage:
     def robot(self) -> Robot:
         """The robot that is shown."""
         return self.description.robot
-
-    def add_tab(self, title: str) -> Any:
-        """Add a tab, a container for widgets, which `open_tabs` knows by its title."""
-        tab = self.tabs.add_tab(title)
-        with tab:
-            self.server.gui.add_html(mark_of(title))
-        return tab
 
     def guarded(self, callback: Callback) -> AsyncCallback:
         """See Requests."""

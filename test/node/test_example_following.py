@@ -135,9 +135,9 @@ def test_the_guide_finds_the_least_of_equation_1(panda, shown):
     weight = beta * ik.tasks.total_link_length(panda, TIP) ** 2
 
     def cost(x):
-        return problem.cost_at(x) + weight * np.sum((x - rest[:7]) ** 2)
+        return problem.evaluator.cost_at(x) + weight * np.sum((x - rest[:7]) ** 2)
 
-    problem.load(q)
+    problem.evaluator.load(q)
     rng = np.random.default_rng(0)
     for _ in range(50):
         assert cost(q[:7]) <= cost(q[:7] + rng.normal(scale=1e-3, size=7))

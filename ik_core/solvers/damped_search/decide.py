@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import rules
 from ...closed_form.nearest import nearest_solutions
-from ...collision.rows import deepest, is_free
+from ...collision.rows import deepest, is_collision_free
 from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import clamp
 from ...maths.lanes import HAS_LANES
@@ -311,7 +311,9 @@ def may_answer(problem: Record, searches: Record, lanes: Record, i: int, x: Arra
     own check accepts it."""
     row = lanes.row
     _set_row(problem, searches, lanes, i, x)
-    if problem.collisions != 0 and not is_free(problem.collisions, lanes.collisions, row):
+    if problem.collisions != 0 and not is_collision_free(
+        problem.collisions, lanes.collisions, row
+    ):
         return False
     if problem.valid != 0:
         copy_to(row, problem.row)
@@ -336,7 +338,7 @@ def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> boo
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
     _set_row(problem, searches, lanes, lanes.search[w], x)
-    if is_free(problem.settled, lanes.settled, lanes.row):
+    if is_collision_free(problem.settled, lanes.settled, lanes.row):
         return False
     return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 

@@ -202,7 +202,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     def _read(self, q0: VectorLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
-        q = self.problem.load(q0)
+        q = self.problem.evaluator.load(q0)
         if len(self.packed.frozen):
             self.searches['angles'][0] = self.packed.frozen_values(q)
         self.load_tasks(q)
@@ -211,14 +211,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def _check(self, status: int, q: VectorLike | None = None) -> None:
         """Raise the error of a task, or one about the start."""
         if status == NOT_FINITE:
-            self.problem.load(q)
+            self.problem.evaluator.load(q)
         if status == layouts.FAILED:
             self.fail()
 
     def solve(self, q0: VectorLike | None, clock: Clock) -> IkResult:
         """Solve to the end, without a budget."""
         started, is_plain, problem = clock(), self.is_plain, self.problem
-        q = problem.load_numbers(q0) if is_plain else self._read(q0)
+        q = problem.evaluator.load_numbers(q0) if is_plain else self._read(q0)
         address = self._address or self._prepare()  # after a read, which may make other records
         if self._tolerances is not problem.tolerances:
             self.note_tolerances()

@@ -34,7 +34,7 @@ def solutions(arm: ClosedForm, target: Array, q0: Array, values: Array) -> Array
 
 def proof(problem: ik.IkProblem, arm: ClosedForm, q: Array) -> InfeasibilityProof:
     """The finished proof for the problem's goal."""
-    problem.load(q)
+    problem.evaluator.load(q)
     cover = InfeasibilityProof(problem, arm, q)
     while not cover.is_over:
         cover.refine()

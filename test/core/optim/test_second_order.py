@@ -164,7 +164,7 @@ def test_the_farthest_orientation_is_no_closest_one(solver, goal):
         if result.status is IkStatus.CLOSEST:
             x = asked.start(result.q)[1]
             near = [x + h * np.array(d) for h in (-1e-3, 1e-3) for d in ((1, 0), (0, 1), (1, -1))]
-            assert min(map(asked.cost_at, near)) >= result.cost * (1.0 - 1e-8)
+            assert min(map(asked.evaluator.cost_at, near)) >= result.cost * (1.0 - 1e-8)
 
 
 @pytest.mark.parametrize('solver', list(ik.SOLVERS))
