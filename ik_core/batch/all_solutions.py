@@ -41,7 +41,7 @@ from ..maths.rotations import Array
 from ..options import whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..solvers import Solver, make_solver
 from ..solvers.names import AllSolutionsOptions
 from .many_targets import ManySolves, scattered_starts
@@ -229,7 +229,7 @@ def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
 def _in_closed_form(
     problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
-    """Find the solutions by a closed form; None if there is none without redundant joints."""
+    """Find the solutions by a closed form. None if the only forms have redundant joints."""
     form = _form_of(problem, q0)
     if form is None:
         return None
@@ -333,7 +333,7 @@ class _Found:
         turning = self.problem.limits.turns
         for i, point in enumerate(self.points):
             gap = q[:, self.problem.variables] - point
-            gap[:, turning] -= TURN * np.round(gap[:, turning] / TURN)
+            gap[:, turning] -= FULL_TURN * np.round(gap[:, turning] / FULL_TURN)
             known = (np.abs(gap) <= self.radii[i]).all(1)
             self.counts[i] += int(known.sum())
             q = q[~known]
@@ -392,13 +392,13 @@ def _with_turns(
     copies, sources = [q[:0]], [singular[:0]]
     for one, flag in zip(q, singular, strict=True):
         x = np.where(turning, one[moving], 0.0)
-        first, last = np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+        first, last = np.ceil((lower - x) / FULL_TURN), np.floor((upper - x) / FULL_TURN)
         if len(q) * np.prod(last - first + 1.0) > MOST_TURNS:
             raise UnsupportedProblem(f'there are more than {MOST_TURNS} copies by whole turns')
         ranges = [np.arange(a, b + 1.0) for a, b in zip(first, last, strict=True)]
         whole = np.stack(np.meshgrid(*ranges, indexing='ij'), -1).reshape(-1, len(moving))
         turned = np.tile(one, (len(whole), 1))
-        turned[:, moving] += TURN * whole
+        turned[:, moving] += FULL_TURN * whole
         copies.append(turned)
         sources.append(np.repeat(flag, len(whole)))
     return np.concatenate(copies), np.concatenate(sources)

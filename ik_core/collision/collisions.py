@@ -310,10 +310,11 @@ class Collisions:
         return [pair for pair in pairs if pair.distance <= pair.margin]
 
     def unmoved(self, rows: Array, groups: IntArray) -> tuple[list[PairDistance], int]:
-        """Return the first colliding configuration of rows (N, n) for pairs within one group.
+        """Return the collisions within groups of bodies in the first of rows (N, n) that has any,
+        and its index.
 
-        Returns those pairs of bodies of the same group that are not farther apart than their
-        margins, the deepest first, and the index of the row; ([], N) if there is none.
+        These are the pairs of bodies of the same group that are not farther apart than their
+        margins, the deepest first; ([], N) if there are none.
         """
         is_outside = bool(self.are_outside(rows).any())
         with self._lock:

@@ -500,10 +500,11 @@ def _corners(
 def _bound_along(
     model: Record, corners: Record, path: Record, wide: Record, i: int, j: int, n: Vector
 ) -> tuple[float, int]:
-    """A lower bound of the distance of two pieces in a box, from the gap along n, and its cut.
+    """Return a lower bound of the distance of two pieces in a box, from the gap along n, and its
+    cut.
 
-    The cut with the largest bound is chosen: joints before it move the first link, the others the
-    second link.
+    A cut divides the path: joints before it move the first link, the others the second link. The
+    cut with the largest bound is chosen.
     """
     joints = path.body.shape[0]
     for k in range(joints):

@@ -154,7 +154,7 @@ def set_over_plane(
 
 @kernel
 def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
-    """Return how much nearer than its margin the worst pair is at q (n,) [m]; -FAR if none is.
+    """Return the largest violation of a margin at q (n,) [m]; -FAR without pairs in reach.
 
     reach : the largest margin [m]
     """

@@ -22,8 +22,7 @@ from ..problem import Evaluation, IkProblem
 
 MAX_ITERATIONS = 50
 
-LEAST_MOVE = 1e-7
-"""An iterate that moves no joint by more [rad or m] is the last one."""
+LEAST_MOVE = 1e-7  # The search ends at an iterate that moves no joint by more [rad or m]
 
 
 class GoalEqualities(ABC):

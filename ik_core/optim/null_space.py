@@ -10,7 +10,7 @@ Jacobian Js,
 ([Liegeois1977]; [Buss2009] Eq. 7 with the Gauss-Newton step in place of a gradient). Gauss-Newton
 steps on the goals correct the error that the curvature of the goals' manifold adds. A step counts
 only if the goals stay within their tolerances and the secondary cost falls; otherwise it is
-halved. Joints at a limit that the motion would cross are held.
+halved. Joints at a limit that the motion would cross are clamped.
 
 With several levels of secondary tasks ([BaerlocherBoulic1998]) each has a descent of its own. The
 residuals of the levels before it, less their values at the ends of their descents, are further
@@ -37,8 +37,7 @@ from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
 OPTIONS = SearchOptions()
-HELD_COST = 1e-16
-"""Largest cost of reached goals and held tasks together that counts as 0."""
+HELD_COST = 1e-16  # Largest cost of reached goals and held tasks together that counts as 0
 
 
 class Descent(Protocol):

@@ -19,12 +19,12 @@ from ..tasks.base import JointTask
 from ..tasks.packing import PackedGoals
 from .layouts import JACOBIAN, PROBLEM, SEARCH
 
+# The fields of PROBLEM about closed forms, for problems without one.
 NO_PLAN: dict[str, NDArray[Any]] = {
     'plan': np.empty(0, np.int64),
     'guess_numbers': np.empty((0, 12)),
     'restart_numbers': np.empty((0, 12)),
 }
-"""The fields of PROBLEM about a closed form, if there is none."""
 
 
 class ProblemRecords:
@@ -244,7 +244,7 @@ class SortedTasks(NamedTuple):
 
 
 def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
-    """Sort tasks that are no goals, keeping their order."""
+    """Sort tasks other than goals, keeping their order."""
     found = SortedTasks([], [], [])
     for task in tasks:
         if isinstance(task, JointTask) and not task.couples_joints:

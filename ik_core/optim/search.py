@@ -36,13 +36,11 @@ STATUSES = {
     rules.COLLIDED: IkStatus.COLLISION,
 }
 CODES = {status: code for code, status in STATUSES.items()}
+# The codes that kernels use for the statuses of ended searches.
 CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST
-"""The codes in kernels of the statuses of ended searches."""
 
-MOST_STEPS = 1024
-"""Most iterations in a call of a kernel: more would save no time."""
-WORK_AT_ONCE = 20_000_000
-"""Most multiplications in a call of a kernel, roughly."""
+MOST_STEPS = 1024  # Maximum number of iterations in a kernel call: longer calls would save no time
+WORK_AT_ONCE = 20_000_000  # Approximate maximum number of multiplications in a kernel call
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Search(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True if there is nothing left to do."""
         return self.status is not None
 
     def run(self, budget: Budget | None = None) -> bool:
@@ -271,7 +269,7 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """Whether it evaluates the beginning of an attempt next, which is no iteration."""
+        """True if an attempt's first point is evaluated next, which is no iteration."""
 
     def memory(self) -> Any:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which configurations may be used as answers of a problem, and why others may not."""
+"""Collisions and other conditions that answers of a problem must avoid, and notes on why."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Avoidance:
     def start_at(self, q: Array) -> tuple[bool, str]:
         """Return `is_outside` and `note_on_start` of a start q (n,).
 
-        Both are kept for the next start with the same values of the joints that are no variables.
+        Both are kept for the next start with the same values of the joints that are not variables.
         """
         if self.collisions is None:
             return False, ''

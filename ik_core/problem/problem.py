@@ -175,7 +175,7 @@ class IkProblem:
 
     def _pack_goals(self) -> None:
         """Pack the goals for kernels, and drop what was computed for others."""
-        for name in ('missed', 'weighed_alike'):
+        for name in ('missed', 'equally_weighted'):
             vars(self).pop(name, None)
         self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
 
@@ -246,7 +246,7 @@ class IkProblem:
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
-    def weighed_alike(self) -> IkProblem | None:
+    def equally_weighted(self) -> IkProblem | None:
         """A copy of the problem, targets included, in which orientations weigh as much as
         positions.
 
@@ -254,7 +254,7 @@ class IkProblem:
         """
         if self.other_tasks or not any(goal.puts_position_first for goal in self.goals):
             return None
-        return self._with(goals=tuple(goal.weighed_alike() for goal in self.goals), levels=())
+        return self._with(goals=tuple(goal.equally_weighted() for goal in self.goals), levels=())
 
     @property
     def points(self) -> Array:

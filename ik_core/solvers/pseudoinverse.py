@@ -65,13 +65,11 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-SECONDARY_DAMPING = 1e-3
-"""Damping of phi, for motions that the null space can hardly make."""
-DIFFERENCE = 1e-5
-"""[rad or m] Step of the central differences for the extended Jacobian's rows."""
+SECONDARY_DAMPING = 1e-3  # Damping of phi, for motions that the null space can hardly make
+DIFFERENCE = 1e-5  # [rad or m] Step of the central differences for the extended Jacobian's rows
 SMALLEST = 1e-300
+# Curvatures of the secondary cost count as at least this fraction of the largest.
 LEAST_CURVATURE = 1e-6
-"""Curvatures of the secondary cost count as at least this fraction of the largest."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class Pseudoinverse(JacobianMethod):
     step: ClassVar = staticmethod(method_step(name, update))
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Also set the callback that adds the secondary tasks' step to each step."""
+        """Prepare the start, and a callback for the secondary tasks' part of each step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))

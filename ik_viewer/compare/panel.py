@@ -221,7 +221,7 @@ class Compare(Panel):
 
 
 def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
-    """Whether the same is asked of the same links."""
+    """Return whether the same is asked of the same links."""
     return len(goals) == len(others) and all(
         a.link == b.link and a.kind is b.kind and np.abs(a.target - b.target).max() < 1e-9
         for a, b in zip(goals, others, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tab of a linkage: its rods and joints, and how its method moves them."""
+"""The tab of a linkage: its rods, its joints, and the settings of its motion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LinkagePanel(Panel):
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Show the settings of the motion, and apply a design that has settled."""
+        """Display the settings of the motion, and apply a changed design once its sliders rest."""
         now = time.monotonic()
         self._show_slow(now)
         if now >= self._due:
@@ -104,7 +104,7 @@ class LinkagePanel(Panel):
             self._on_change(slider, partial(self._set, option))
 
     def _on(self, widget: Any, design_of: Callable[[Any], Design]) -> None:
-        """Let a widget change the design that is wanted."""
+        """Make a widget change the requested design."""
 
         def note() -> None:
             self._wanted = design_of(widget.value)
@@ -113,7 +113,7 @@ class LinkagePanel(Panel):
         self._on_change(widget, note)
 
     def _chosen_rod(self) -> int | None:
-        """Index of the rod in the menu, or of the last one where there are fewer; None: all."""
+        """Return the index of the selected rod, at most the last one's; None for all."""
         chosen = self._rod.value
         return None if chosen == ALL else min(int(chosen), self._wanted.rods) - 1
 
@@ -131,7 +131,7 @@ class LinkagePanel(Panel):
             self._stage.arm.set_settings({name: slider.value / scale})
 
     def _show_slow(self, now: float) -> None:
-        """Follow the options of the chosen solver, but not while somebody moves a slider."""
+        """Display the options of the selected solver, unless a user moves a slider."""
         settings = self._stage.arm.settings
         for option, (slider, scale) in self._slow.items():
             setting = settings.get(f'{settings["solver"].value}.{option}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panel of goals: which parts count, how to go there, pause, home and reset."""
+"""The panel of goals: the kind of the goals, and buttons for pause, home and reset."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Goals(Panel):
         self._on_change(self._kind, self._choose_kind)
 
     def show(self, moment: Moment) -> None:
-        """Show what counts, and what the arm is at."""
+        """Display the selected tip, the kind of its goal, and whether the arm is paused."""
         self.gizmos.show(moment)
         self._typed.show(moment)
         self._tip.value = self._links[self._stage.choice.tip]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jog pad: the chosen tip by steps, or for as long as a button is held.
+"""The jog pad: it moves the selected tip by steps, or while a button is pressed.
 
-Keys step it, too. viser has arrows and W A S D Q E for the camera, so these are others.
+Keys make steps, too. They differ from viser's keys for the camera, the arrows and W A S D Q E.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Jog(Panel):
         self._step(first, event.target.value)
 
     def _step(self, first: int, name: str) -> None:
-        """Give the tip a goal one step on from its last one, or from where it is."""
+        """Set the tip's goal a step further than its last goal, or than its pose without one."""
         vector = np.zeros(3)
         vector['xyz'.index(name[1])] = 1.0 if name[0] == '+' else -1.0
         vector = self._turn() @ vector
@@ -104,12 +104,12 @@ class Jog(Panel):
         return tip_poses(self._stage.robot, self._moment)[tip] if goal is None else goal.copy()
 
     def _turn(self) -> Array:
-        """The axes (3, 3) that the directions are in, in the root link's frame."""
+        """Return the axes (3, 3) of the directions, in the root link's frame."""
         return np.eye(3) if self._axes.value == BASE else self._goal()[:3, :3]
 
 
 def turn_about(axis: Array, angle: float) -> Array:
-    """The rotation (3, 3) by an angle [rad] about a unit vector (3,), by Rodrigues' formula."""
+    """Return the rotation (3, 3) by an angle [rad] about a unit vector (3,) (Rodrigues)."""
     x, y, z = axis.tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ik_core.display import fixed
 from ik_core.maths.rotations import Array
-from ik_core.robot.limits import TURN
+from ik_core.robot.limits import FULL_TURN
 
 from ..arm import Moment, Setting
 from ..drawing.colours import BLUE, ORANGE, hex_of
@@ -75,7 +75,7 @@ class Slider:
     def _shown(self, q: Array) -> float:
         angle = float(q[self._joint])
         if self._turns:
-            angle -= TURN * round(angle / TURN)
+            angle -= FULL_TURN * round(angle / FULL_TURN)
         return round(min(max(self._scale * angle, self._low), self._high), 3)
 
     def _move(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All other settings, in folders by what they are about."""
+"""All settings that no other tab shows, in folders by topic."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class Settings(Panel):
                     self._fields.append(Fields(stage, settings, prefix))
 
     def show(self, moment: Moment) -> None:
-        """Show the values as they are."""
+        """Display the present values."""
         for fields in self._fields:
             fields.show()
 
 
 def groups(settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
-    """The settings by the prefix of their names.
+    """Return the settings by the prefix of their names, without those of other tabs, and without
+    those that can't be changed here.
 
     Without those that other tabs show, and those that can't be changed here.
     """

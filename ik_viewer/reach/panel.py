@@ -89,8 +89,8 @@ class ReachMap(Panel):
     def _begin(self) -> None:
         self._give_up()
         tip, robot = self._moment.tips[self._stage.choice.tip], self._stage.robot
-        held = [robot.joint_names[i] for i in robot.root_joints]
-        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=held)
+        frozen = [robot.joint_names[i] for i in robot.root_joints]
+        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=frozen)
         q0 = np.clip(self._moment.q, robot.lower, robot.upper)
         self._mapper = Mapper(problem, q0, FINENESS[self._fineness.value])
         self._progress.value, self._progress.visible = 0.0, True

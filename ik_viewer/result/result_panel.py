@@ -45,7 +45,7 @@ class ResultPanel(Panel):
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Draw another result, or show which frame of the path is displayed."""
+        """Draw another result, or display the number of the frame."""
         if self._arm.result is not self._shown:
             self._shown = self._arm.result
             self._draw(self._shown)
@@ -63,7 +63,7 @@ class ResultPanel(Panel):
         super().remove()
 
     def _draw(self, result: Result) -> None:
-        """Draw the ghosts and paths of a result, and make its controls anew."""
+        """Draw the ghosts and paths of a result, and make its controls again."""
         scene, robot = self._stage.server.scene, self._stage.robot
         scene.remove_by_name(NAME)
         scene.add_frame(NAME, show_axes=False)

@@ -70,7 +70,8 @@ def follow_circle(model):
 
 
 def elbow_errors(panda, shown, found):
-    """How far [m] the elbow is from where the example has it, in the second half of the way."""
+    """Return the distances [m] of the elbow from the example's in the last two thirds of the
+    path."""
     elbows = [
         panda.forward_kinematics(q, ELBOW)[:3, 3]
         - panda.forward_kinematics(shown.nearest([position(phase)]), ELBOW)[:3, 3]

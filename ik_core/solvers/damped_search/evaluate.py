@@ -33,27 +33,27 @@ from .second_order import exact_step
 
 
 @kernel
-def evaluate(problem: Record, lanes: Record, numbers: Record) -> None:
+def evaluate(problem: Record, lanes: Record, scalars: Record) -> None:
     """Make the next point of every lane, and the model there.
 
-    lanes, numbers : the same record, lanes side by side and lane by lane
+    lanes, scalars : the same record, lanes side by side and lane by lane
     """
     here, there = lanes.here, 1 - lanes.here
     fresh = lanes.fresh > 0.0
     stepping = bits(lanes.fresh == 0.0)
     if stepping != 0:
-        if lanes.nonstandard_steps < numbers.phase.shape[0]:
+        if lanes.nonstandard_steps < scalars.phase.shape[0]:
             _damped_step(problem, lanes, here, stepping)
         if lanes.nonstandard_steps > 0:
-            for w in range(numbers.phase.shape[0]):
-                if numbers.exact[w] > 0 and numbers.fresh[w] == 0.0:
-                    exact_step(problem, numbers, w)
+            for w in range(scalars.phase.shape[0]):
+                if scalars.exact[w] > 0 and scalars.fresh[w] == 0.0:
+                    exact_step(problem, scalars, w)
     lanes.largest = _take_step(problem.bounds, lanes.dx, fresh, lanes.x[here], lanes.x[there])
     before = lanes.cost[here]
     if problem.pose > 0:
         _evaluate_pose(problem, lanes, there, before, fresh)
     else:
-        _evaluate_goals(problem, lanes, numbers, there)
+        _evaluate_goals(problem, lanes, scalars, there)
     lanes.factor = damping_factor(before - lanes.cost[there], lanes.decrease)
 
 
@@ -69,8 +69,8 @@ def _damped_step(problem: Record, lanes: Record, here: int, stepping: int) -> No
         lanes.x[here],
         problem.bounds,
         dx,
-        lanes.held,
-        lanes.loose,
+        lanes.clamped,
+        lanes.free_columns,
         lanes.normal,
         lanes.rhs,
         stepping,
@@ -142,15 +142,15 @@ def _pose_jacobian(problem: Record, lanes: Record, there: int, tip: Frame) -> No
 
 
 @kernel
-def _evaluate_goals(problem: Record, lanes: Record, numbers: Record, there: int) -> None:
+def _evaluate_goals(problem: Record, lanes: Record, scalars: Record, there: int) -> None:
     """Fill residual, cost and model for goals of any kind."""
     x, residual, columns = lanes.x[there], lanes.residual[there], lanes.columns[there]
     if problem.tasks != 0:
-        _ask_in_lanes(problem, numbers, RESIDUAL)
+        _ask_in_lanes(problem, scalars, RESIDUAL)
     lanes.cost[there] = miss(problem, lanes, x, residual)
     goal_jacobian(packed_of(problem, lanes), 1, columns)
     if problem.tasks != 0:
-        _ask_in_lanes(problem, numbers, JACOBIAN)
+        _ask_in_lanes(problem, scalars, JACOBIAN)
     slopes(problem, x, residual, columns, lanes.gradient[there], lanes.squares[there])
 
 

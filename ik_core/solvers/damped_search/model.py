@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model at a point: residual, Jacobian, gradient; for goals and joint tasks of all kinds.
 
-For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.
+For one point and for lanes of them: a `point` is a record `LANES` or `POINT`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .layouts import Record
 
 
 @inline_kernel
-def set_frames(problem: Record, place: Record, x: Array) -> None:
+def set_frames(problem: Record, point: Record, x: Array) -> None:
     """Fill the frames of all bodies at x."""
     tree, geometry = problem.tree, problem.geometry
-    angle, cosine, sine = place.angle, place.cosine, place.sine
-    set_angles(tree, geometry, place.offset, x, angle, cosine, sine)
-    place_bodies(tree, geometry, angle, cosine, sine, place.frames)
+    angle, cosine, sine = point.angle, point.cosine, point.sine
+    set_angles(tree, geometry, point.offset, x, angle, cosine, sine)
+    place_bodies(tree, geometry, angle, cosine, sine, point.frames)
 
 
 @inline_kernel
-def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
+def miss(problem: Record, point: Record, x: Array, residual: Array) -> Number:
     """Place all bodies at x, fill the goals' rows of the residual; return the cost of all rows."""
-    set_frames(problem, place, x)
-    cost = goal_residuals(packed_of(problem, place), residual)
+    set_frames(problem, point, x)
+    cost = goal_residuals(packed_of(problem, point), residual)
     if problem.weighed > 0:
         cost = cost + joint_cost(problem, x)
     return cost
