@@ -44,12 +44,8 @@ def _offline(options: argparse.Namespace) -> int:
 
     failed = False
     print(f'seeds from {options.seed} on', flush=True)
-    lives = (
-        (govern, options.offline),
-        (track, options.offline // 50),
-        (avoid, options.offline // 50),
-    )
-    for live, ticks in lives:
+    some = options.offline // 50
+    for live, ticks in ((govern, options.offline), (track, some), (avoid, some)):
         began = time.monotonic()
         tally = campaign(live, options.seed, ticks)
         told = ', '.join(f'{name} {n}' for name, n in sorted(tally.told.items()))
