@@ -160,6 +160,34 @@ def measure_pairs(
         motion.level[k] = min(motion.level[k], distance)
 
 
+@kernel(entry='ik_collision_measure_motion')
+def measure_motion(model_address: int, state_address: int, motion_address: int) -> None:
+    """Write the least distance of each pair at the ticks of the motion to `level`.
+
+    It is the margin of a pair that is farther apart.
+    """
+    model, corners = model_numbers(model_address), model_lanes(model_address)
+    state, lanes = state_numbers(state_address), state_lanes(state_address)
+    motion = motion_numbers(motion_address)
+    for k in range(motion.level.shape[0]):
+        motion.level[k] = model.margin[k]
+    last = motion.ticks[motion.count - 1]
+    for first in range(0, last + 1, WIDTH):
+        for lane in range(WIDTH):
+            tick = min(first + lane, last)
+            knot = _knot_before(motion, tick)
+            for j in range(motion.q.shape[1]):
+                state.q[j, lane] = _position(motion, knot, tick, j)[0]
+        place_pieces(model, lanes)
+        for c in range(bound_pairs(model, lanes, -FAR)):
+            k = state.near[c]
+            for lane in range(WIDTH):
+                if state.lanes[c] >> lane & 1 == 1:
+                    level = motion.level[k]
+                    distance = distance_of(model, corners, state, lanes, k, lane, level)
+                    motion.level[k] = min(level, distance)
+
+
 # --- the motion ----------------------------------------------------------------------------------
 
 

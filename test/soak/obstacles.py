@@ -23,6 +23,7 @@ from .offline import TRACKER_TICKS, Injected, Tracked
 
 POINTS = np.linspace(0.25, 1.0, 4)[:, np.newaxis]  # fractions of a step at which it is judged
 ROUNDING = 2e-6  # [m] with which the kept stop at a change of the world is known
+DEPTH = 1e-3  # [m] Depths of cylinders are known to a hundredth of the radius.
 MARGIN = 0.01
 
 
@@ -105,14 +106,14 @@ class Avoiding(Tracked):
         super()._tick()
         q = self.tracker.q
         self.moved += bool((q != self.last).any())
-        self.near += self.judge.distance(q).distance < 0.03
+        near = self.judge.distances(q, 0.03)
+        self.near += any(pair.first in self.world or pair.second in self.world for pair in near)
         for place in self.last + POINTS * (q - self.last):
             for pair in self.judge.colliding(place):
                 floor = self.floors.get(frozenset((pair.first, pair.second)), pair.margin)
-                lacks = min(floor, pair.margin) - pair.distance
-                self.verdict.take(
-                    'distance', np.array([[lacks]]), np.array([[ROUNDING]]), self.checker.tick
-                )
+                lacks = np.array([[min(floor, pair.margin) - pair.distance]])
+                allowed = np.array([[ROUNDING if pair.distance > 0.0 else DEPTH]])
+                self.verdict.take('distance', lacks, allowed, self.checker.tick)
         self.last = q
 
     def _brake(self) -> None:

@@ -15,6 +15,7 @@ from ...collision.motions import (
     NEW_ROWS,
     ROUNDING,
     bend_step,
+    measure_motion,
     measure_pairs,
     motion_is_free,
     shorten_step,
@@ -26,13 +27,15 @@ from . import joint_table as t
 from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
 ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
-MOST_CHECKS = 60  # intervals of a motion; what is not shown by then is not taken
+# Intervals of a motion that are checked: a step that is not shown by then is not taken.
+MOST_CHECKS = 60
+MANY_CHECKS = 10_000  # where it is a stop that is taken in any case
 
 
 class Clearance:
     """The distances that the joints' motion keeps, from one step and its stop to the next.
 
-    collisions : the pairs to check, and the world; only `update` reads its changes
+    collisions : the pairs to check, and the world, which no longer changes
     q (n,) : where the joints rest
 
     Each pair keeps its margin. One that is nearer than its margin keeps the largest distance that
@@ -44,6 +47,7 @@ class Clearance:
         n = collisions.robot.n
         knots = 2 + MAX_KNOTS * n
         self._ticks, self._q, self._dq = np.zeros(knots, np.int64), *np.zeros((2, knots, n))
+        self._floors = np.zeros(len(collisions.approaches(True)[0]['pairs']))
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
         self._count, self._rest = 0, np.zeros(n)
@@ -55,18 +59,16 @@ class Clearance:
         return Clearance.resume(self.collisions, self.floors)
 
     @classmethod
-    def resume(cls, collisions: Collisions, floors: tuple[Array, Array]) -> Clearance:
+    def resume(cls, collisions: Collisions, floors: Array) -> Clearance:
         """Return a clearance that continues from the `floors` of another one."""
         other = cls(collisions, collisions.robot.middle_configuration)
-        for is_outside, floor in zip((False, True), floors, strict=True):
-            other._check(is_outside).set_floor(floor)
+        other._floors[:] = floors
         return other
 
     @property
-    def floors(self) -> tuple[Array, Array]:
-        """The distances [m] that pairs keep: inside the joints' limits, and with one outside."""
-        inside, outside = (self._check(one).motion['floor'].copy() for one in (False, True))
-        return inside, outside
+    def floors(self) -> Array:
+        """A copy of the distances (P,) [m] that pairs keep, also those outside the limits."""
+        return self._floors.copy()
 
     @property
     def robot(self) -> Robot:
@@ -81,10 +83,9 @@ class Clearance:
     def restart(self, q: Array) -> None:
         """Begin at rest at q (n,): pairs nearer than their margins keep their distances."""
         self._blocking = -1, False
-        for is_outside in (False, True):
-            check = self._check(is_outside)
-            level = check.measure(q)
-            check.set_floor(np.where(level < check.model['margin'], level - ROUNDING, level))
+        check = self._check(True)  # its pairs are those of the other, and more
+        level = check.measure(q)
+        self._floors[:] = np.where(level < check.margins, level - ROUNDING, level)
 
     def begin(self, joints: Array, stop: Array, period: float) -> None:
         """Begin in motion: pairs may come as near as they do on the present stop.
@@ -92,14 +93,16 @@ class Clearance:
         joints, stop, period : as in `shows`
         """
         self.restart(joints[t.Q])
-        for is_outside in (False, True):
-            check, tries = self._check(is_outside), Counter[int]()
-            self._write(joints, stop, period)
-            while (found := check.find(self._count, period)) >= 0:
-                floor, tries[found] = check.motion['floor'], tries[found] + 1
-                nearest = min(float(floor[found]), float(check.motion['distance']))
-                floor[found] = nearest - ROUNDING * 2.0 ** tries[found]
-            check.set_floor(check.motion['floor'])
+        check, tries = self._check(True), Counter[int]()
+        self._write(joints, stop, period)
+        if check.find(self._count, period, MANY_CHECKS) < 0:
+            return
+        measure_motion(*check.addresses)
+        near = check.motion['level'] < self._floors
+        self._floors[near] = check.motion['level'][near] - ROUNDING
+        while (found := check.find(self._count, period, MANY_CHECKS)) >= 0:
+            tries[found] += 1  # it is nearer between the ticks
+            self._floors[found] -= ROUNDING * 2.0 ** tries[found]
 
     def shows(self, before: Array, after: Array, period: float) -> bool:
         """Return whether the step and the stop after it are shown to be free.
@@ -110,11 +113,12 @@ class Clearance:
         """
         is_outside = self._write(before, after, period)
         check = self._check(is_outside)
-        if check.below:
+        floors = self._floors[: check.margins.size]
+        if (floors < check.margins).any():
             # The kept stop may still lead nearer than now: its end counts, too.
             stop_point(before, period, self._rest)
-            level = check.measure(self._q[0], self._rest) - ROUNDING
-            check.set_floor(np.maximum(check.motion['floor'], level))
+            level = check.measure(self._q[0], self._rest)
+            np.maximum(floors, np.where(level < check.margins, level - ROUNDING, level), floors)
         found = check.find(self._count, period)
         self._blocking = found, is_outside
         return found < 0
@@ -162,8 +166,8 @@ class Clearance:
 
     def _check(self, is_outside: bool) -> _Check:
         if is_outside not in self._checks:
-            knots = {'ticks': self._ticks, 'q': self._q, 'dq': self._dq}
-            self._checks[is_outside] = _Check(self.collisions, is_outside, knots)
+            shared = {'ticks': self._ticks, 'q': self._q, 'dq': self._dq, 'floor': self._floors}
+            self._checks[is_outside] = _Check(self.collisions, is_outside, shared)
         return self._checks[is_outside]
 
 
@@ -171,9 +175,8 @@ class _Check:
     """The records of the kernels: for joints inside their limits, or with one outside."""
 
     def __init__(
-        self, collisions: Collisions, is_outside: bool, knots: dict[str, NDArray[Any]]
+        self, collisions: Collisions, is_outside: bool, shared: dict[str, NDArray[Any]]
     ) -> None:
-        self.below = 0
         self.model, approaches = collisions.approaches(is_outside)
         self.state = collisions.workspace_of(self.model)
         self.fine = collisions.workspace_of(self.model)
@@ -182,12 +185,13 @@ class _Check:
             'open_rows': max(len(self.model['pairs']), NEW_ROWS),
             'paths': max(1, len(approaches.reach)),
             'joints': collisions.robot.n,
-            'knots': len(knots['ticks']),
+            'knots': len(shared['ticks']),
         }
-        self.motion = MOTION.make(sizes, WIDTH, knots)
+        self.margins = self.model['margin']
+        shared = {**shared, 'floor': shared['floor'][: self.margins.size]}
+        self.motion = MOTION.make(sizes, WIDTH, shared)
         self.motion['path'], self.motion['cut'] = approaches.path, approaches.cut
         self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
-        self.motion['most_checks'] = MOST_CHECKS
         self.addresses = self.model.address, self.state.address, self.motion.address
 
     def measure(self, *places: Array) -> Array:
@@ -196,13 +200,9 @@ class _Check:
             measure_pairs(*self.addresses, np.ascontiguousarray(q), k > 0)
         return self.motion['level']
 
-    def set_floor(self, floor: Array) -> None:
-        """Set the distances (P,) that the pairs keep."""
-        self.motion['floor'] = floor
-        self.below = int((floor < self.model['margin']).sum())
-
-    def find(self, count: int, period: float) -> int:
+    def find(self, count: int, period: float, most_checks: int = MOST_CHECKS) -> int:
         """Return the index of a pair that `count` knots are not shown to keep apart; -1: none."""
         self.motion['count'], self.motion['period'] = count, period
+        self.motion['most_checks'] = most_checks
         model, state, motion = self.addresses
         return int(motion_is_free(model, state, self.fine.address, motion))
