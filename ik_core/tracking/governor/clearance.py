@@ -118,7 +118,8 @@ class Clearance:
             # The kept stop may still lead nearer than now: its end counts, too.
             stop_point(before, period, self._rest)
             level = check.measure(self._q[0], self._rest)
-            np.maximum(floors, np.where(level < check.margins, level - ROUNDING, level), floors)
+            level = np.where(level < check.margins, level - ROUNDING, level)
+            np.maximum(floors, level, out=floors)
         found = check.find(self._count, period)
         self._blocking = found, is_outside
         return found < 0
