@@ -35,7 +35,7 @@ from ..kernels.records import FLOAT, INT, LANE, Layout
 from ..kernels.signatures import Array1, Array2
 from ..maths.rotations import Array, from_axes, in_axes
 from ..maths.vectors import Vector, dot, minus, norm, times
-from .bounds import bound_pair, bound_pairs, place_bodies, place_pieces
+from .bounds import bound_pair, bound_pairs, place_frames, place_pieces
 from .gjk import FAR, support, thickness_of
 from .records import (
     FIRST,
@@ -433,13 +433,13 @@ def _place(model: Record, lanes: Record, state: Record, motion: Record, vertex: 
     if WIDTH == 1:
         for j in range(motion.vertices.shape[1]):
             state.q[j, 0] = motion.vertices[vertex, j]
-        place_bodies(model, lanes)
+        place_frames(model, lanes)
         return 0
     if vertex == START:
         for j in range(motion.vertices.shape[1]):
             for lane in range(WIDTH):
                 state.q[j, lane] = motion.vertices[lane & END, j]
-        place_bodies(model, lanes)
+        place_frames(model, lanes)
     return vertex
 
 

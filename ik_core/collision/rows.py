@@ -27,8 +27,8 @@ from .records import (
 )
 
 # [m] the largest gap between the bounds of a distance: on a surface of radius r it leaves an error
-# of sqrt(TOLERANCE / r) in the normal
-TOLERANCE = 1e-16
+# of sqrt(GAP_TOLERANCE / r) in the normal
+GAP_TOLERANCE = 1e-16
 
 
 @kernel(entry='ik_collision_free_rows')
@@ -45,8 +45,18 @@ def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolAr
             free[row + lane] = found >> lane & 1 == 1
 
 
+@kernel(entry='ik_collision_is_any_outside')
+def is_any_outside(rows: Array2, lower: Array1, upper: Array1) -> bool:
+    """Return whether a joint is outside its limits (n,) in any of the rows (N, n)."""
+    for row in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[row, j] < lower[j] or rows[row, j] > upper[j]:
+                return True
+    return False
+
+
 @kernel
-def is_free(model_address: int, state_address: int, q: Array) -> bool:
+def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
     """Return whether all pairs are farther apart than their margins at q (n,)."""
     state = state_numbers(state_address)
     for j in range(q.shape[0]):
@@ -91,7 +101,7 @@ def _apart(
         return height, height
     frame = relative_frame(state.frames, model.body[i], model.body[j], lane)
     set_direction(model, state, i, j, frame)
-    return between(model, corners, state, lanes, i, j, frame, margin, margin, TOLERANCE)
+    return between(model, corners, state, lanes, i, j, frame, margin, margin, GAP_TOLERANCE)
 
 
 @inline_kernel
@@ -144,7 +154,7 @@ def set_over_plane(
 
 @kernel
 def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
-    """Return how much nearer than its margin the worst pair is at q (n,) [m]; -FAR if none is.
+    """Return the largest violation of a margin at q (n,) [m]; -FAR without pairs in reach.
 
     reach : the largest margin [m]
     """
@@ -249,7 +259,7 @@ def distance_of(
     frame = relative_frame(state.frames, model.body[i], model.body[j], lane)
     set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
-    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
+    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, GAP_TOLERANCE)
     if upper <= -thick:  # the cores touch: `between` has no depth
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:

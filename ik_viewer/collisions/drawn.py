@@ -49,7 +49,7 @@ class Obstacle:
         _add_solid(scene, f'{path}/solid', world[name].shape, stage.size)
 
     def show(self, robot: Robot, q: Array) -> None:
-        """Carry it where its link is at q (n,), if it has one."""
+        """Move the obstacle with its link, which is at q (n,), if it is on a link."""
         if self._link is not None:
             pose = robot.forward_kinematics(q, self._link) @ self._world[self._name].pose
             self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])

@@ -18,6 +18,7 @@ from ik_core.maths.rotations import Array
 from ..arm import Moment
 from ..compare.start import goals_of
 from ..drawing.appearance import shapes_of
+from ..page.panel import Panel
 from ..page.stage import Stage
 from .drawn import NAME, Colliding, Lines, Obstacle
 from .loading import Loading
@@ -31,14 +32,16 @@ STILL = 1e-6
 KINDS = 'box', 'ball', 'cylinder', 'floor'
 
 
-class CollisionsPanel:
-    """A `Part`: obstacles, and the nearest of all pairs of links and obstacles.
+class CollisionsPanel(Panel):
+    """Obstacles, and the nearest of all pairs of links and obstacles.
 
     world : obstacles to begin with, which the panel moves; collisions are checked if it has any
     """
 
+    title = 'Collisions'
+
     def __init__(self, stage: Stage, moment: Moment, world: World | None = None) -> None:
-        self._stage, self._moment = stage, moment
+        super().__init__(stage, moment)
         self.world = World() if world is None else world
         self.collisions: Collisions | None = None
         self._loading: Loading | None = None
@@ -54,7 +57,7 @@ class CollisionsPanel:
 
     def show(self, moment: Moment) -> None:
         """Draw the nearest pairs, where anything has moved."""
-        self._moment = moment
+        super().show(moment)
         for obstacle in self._obstacles.values():
             obstacle.show(self._stage.robot, moment.q)
         self._take_loaded()
@@ -68,29 +71,27 @@ class CollisionsPanel:
     def remove(self) -> None:
         """Take it off the page."""
         self._stage.server.scene.remove_by_name(NAME)
-        self._tab.remove()
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Collisions') as self._tab:
+        gui = self._gui
+        with self._tab:
             self._check = gui.add_checkbox(
                 'Check collisions',
                 False,
                 hint='Links with one another and with obstacles; shown only, the arm is not held',
             )
             self._kind = gui.add_dropdown('Obstacle', KINDS)
-            add = gui.add_button('Add', icon='plus')
-            remove = gui.add_button('Remove the last', icon='minus')
-            self._free = gui.add_button(
+            self._button('Add', lambda: self.add(self._kind.value), icon='plus')
+            self._button('Remove the last', self.remove_last, icon='minus')
+            self._free = self._button(
                 'Move to a free solution',
+                self.move_to_free,
                 hint='To joint positions that reach the goals without a collision; the way there '
                 'is not checked',
             )
             self._report = gui.add_html('')
-        self._check.on_update(stage.by_user(lambda _: self._set_checking()))
-        add.on_click(stage.guarded(lambda _: self.add(self._kind.value)))
-        remove.on_click(stage.guarded(lambda _: self.remove_last()))
-        self._free.on_click(stage.guarded(lambda _: self.move_to_free()))
+        self._on_change(self._check, self._set_checking)
 
     def add(self, kind: str, pose: Array | None = None) -> None:
         """Add an obstacle and check collisions from now on.

@@ -17,6 +17,7 @@ from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.skeleton import skeleton
+from ..page.panel import Panel
 from ..page.stage import Stage
 from .animation import PACES, Animation
 from .comparison import Comparison
@@ -55,11 +56,13 @@ class Ghost:
         self._trace.draw()
 
 
-class Compare:
-    """A `Part`: solvers side by side, on the goals of the page or on the stretched arm."""
+class Compare(Panel):
+    """Solvers side by side, on the goals of the page or on the stretched arm."""
+
+    title = 'Compare'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+        super().__init__(stage, moment)
         self._animation = Animation()
         stage.endings.append(self._animation.close)
         self._ghosts: list[Ghost] = []
@@ -76,7 +79,7 @@ class Compare:
 
     def show(self, moment: Moment) -> None:
         """Draw the comparison, and begin another where the goal moved."""
-        self._moment = moment
+        super().show(moment)
         self._begin_again_if_the_goal_moved()
         self._stage.choice.robot = not self._ghosts or self._with_robot.value
         for ghost in self._ghosts:
@@ -92,19 +95,21 @@ class Compare:
         self._animation.close()
         self._clear_scene()
         self._stage.choice.robot = True
-        self._folder.remove()
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Compare') as self._folder:
-            stretched = gui.add_button(
+        gui = self._gui
+        with self._tab:
+            self._button(
                 'Stretched arm',
+                self._stretch,
                 icon='stretching',
                 hint='An arm stretched out, its goal along the arm towards the base: no joint '
                 'moves the tip in that direction, and simple methods are slow',
             )
-            here = gui.add_button(
+            self._button(
                 'From here to the goal',
+                self._from_here,
                 icon='player-play',
                 color='gray',
                 hint='All begin at the current joints of the robot',
@@ -113,11 +118,8 @@ class Compare:
             self._add_menus(gui)
             self._table = gui.add_html('')
             self._plots: list[Any] = []
-            self._clear = gui.add_button('Clear', icon='trash', color='gray')
-        stretched.on_click(stage.guarded(lambda _: self._stretch()))
-        here.on_click(stage.guarded(lambda _: self._from_here()))
-        self._pace.on_update(stage.guarded(lambda _: self._set_pace()))
-        self._clear.on_click(stage.guarded(lambda _: self._end()))
+            self._clear = self._button('Clear', self._end, icon='trash', color='gray')
+        self._pace.on_update(self._stage.guarded(lambda _: self._set_pace()))
 
     def _add_menus(self, gui: Any) -> None:
         with gui.add_folder('Methods and options', expand_by_default=False):
@@ -191,10 +193,10 @@ class Compare:
         turned = any(goal.kind.value != 'position' for goal in comparison.start.goals)
         titles = ['position error [mm] by update', 'orientation error [deg] by update']
         data = plotted([solve.curve for solve in comparison.solves])
-        with self._folder:
+        with self._tab:
             self._plots = [
                 add_plot(
-                    self._stage.server.gui,
+                    self._gui,
                     title,
                     [solve.method.name for solve in comparison.solves],
                     data,
@@ -219,7 +221,7 @@ class Compare:
 
 
 def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
-    """Whether the same is asked of the same links."""
+    """Return whether the same is asked of the same links."""
     return len(goals) == len(others) and all(
         a.link == b.link and a.kind is b.kind and np.abs(a.target - b.target).max() < 1e-9
         for a, b in zip(goals, others, strict=True)

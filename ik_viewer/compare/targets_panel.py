@@ -19,6 +19,7 @@ from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
+from ..page.panel import Panel
 from ..page.server import DISTANCE, VIEW, direction, look_at
 from ..page.stage import Stage
 from .animation import PACES, Animation
@@ -70,11 +71,13 @@ class Drawn:
             ball.position = target
 
 
-class MovingTargets:
-    """A `Part`: the tab *Targets*."""
+class MovingTargets(Panel):
+    """The tab *Targets*."""
+
+    title = 'Targets'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+        super().__init__(stage, moment)
         self._animation = Animation()
         stage.endings.append(self._animation.close)
         self._animation.updates = 1
@@ -96,7 +99,7 @@ class MovingTargets:
 
     def show(self, moment: Moment) -> None:
         """Draw the methods, and every PERIOD their numbers."""
-        self._moment = moment
+        super().show(moment)
         if not self._drawn:
             return
         self._stage.choice.robot = self._stage.choice.gizmos = False
@@ -111,13 +114,14 @@ class MovingTargets:
         """Remove the tab from the page."""
         self._end()
         self._animation.close()
-        self._folder.remove()
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Targets') as self._folder:
-            start = gui.add_button(
+        gui, stage = self._gui, self._stage
+        with self._tab:
+            self._button(
                 'Move the targets',
+                self._start,
                 icon='player-play',
                 hint='From the current joints; each method makes one update of the joints a step',
             )
@@ -132,11 +136,9 @@ class MovingTargets:
                 self._apart = gui.add_checkbox('Side by side', True)
                 self._menus = MethodMenus(gui, METHODS)
             self._table = gui.add_html('')
-            self._clear = gui.add_button('Clear', icon='trash', color='gray')
-        start.on_click(stage.guarded(lambda _: self._start()))
+            self._clear = self._button('Clear', self._end, icon='trash', color='gray')
         for widget in (self._size, self._damping, self._pace):
             widget.on_update(stage.guarded(lambda _: self._set_experiment()))
-        self._clear.on_click(stage.guarded(lambda _: self._end()))
 
     def _set_experiment(self) -> None:
         self._experiment.size = float(self._size.value)
@@ -166,10 +168,10 @@ class MovingTargets:
     def _add_plots(self, methods: Sequence[Method]) -> None:
         names = [method.name for method in methods]
         empty = tuple(np.full((len(names) + 1, 2), SMALLEST))
-        with self._folder:
+        with self._tab:
             self._plots = [
                 add_plot(
-                    self._stage.server.gui,
+                    self._gui,
                     f'{title}: error [mm] by update',
                     names,
                     empty,

@@ -18,6 +18,7 @@ from ..arm import Moment
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import ORANGE
 from ..drawing.drawn_robot import DrawnRobot
+from ..page.panel import Panel
 from ..page.stage import Stage
 from ..play.playhead import Playhead
 
@@ -27,11 +28,13 @@ RATE = 60.0
 OPACITY = 0.6
 
 
-class KeyFramesPanel:
-    """A `Part`: the poses that were kept, and a pale robot that plays the motion between them."""
+class KeyFramesPanel(Panel):
+    """The poses that were kept, and a pale robot that plays the motion between them."""
+
+    title = 'Key frames'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+        super().__init__(stage, moment)
         self.times: list[float] = []
         self.poses: list[Array] = []
         self._player: tuple[Motion, Playhead, DrawnRobot] | None = None
@@ -41,7 +44,8 @@ class KeyFramesPanel:
 
     def show(self, moment: Moment) -> None:
         """Note the pose, and show the frame of the motion that is due."""
-        self._moment, now = moment, time.monotonic()
+        super().show(moment)
+        now = time.monotonic()
         passed, self._shown = now - self._shown, now
         if self._player is not None:
             motion, playhead, drawn = self._player
@@ -56,7 +60,7 @@ class KeyFramesPanel:
     def remove(self) -> None:
         """Take it off the page."""
         self._stop()
-        self._tab.remove()
+        super().remove()
 
     def keep(self, times: Sequence[float] | Array, poses: Sequence[Array] | Array) -> None:
         """Keep these poses (k, n) at times (k,) [s], in the place of all others."""
@@ -73,8 +77,8 @@ class KeyFramesPanel:
         return KeyFrames(self._stage.robot, times, poses, tips=tips, closed=self._closed.value)
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Key frames') as self._tab:
+        gui, stage = self._gui, self._stage
+        with self._tab:
             self._text = gui.add_html('')
             self._seconds = gui.add_number(
                 'Seconds',
@@ -84,22 +88,18 @@ class KeyFramesPanel:
                 step=0.01,
                 hint='From the last pose',
             )
-            keep = gui.add_button('Keep this pose', icon='camera')
-            drop = gui.add_button('Drop the last', icon='trash')
+            self._button('Keep this pose', self._keep, icon='camera')
+            self._button('Drop the last', self._drop, icon='trash')
             self._closed = gui.add_checkbox('Cycle', False, hint='Return to the first pose')
             self._tips = gui.add_checkbox(
                 'Move the tips on their own curves', True, hint='Feet that stand do not slide'
             )
-            self._play_button = gui.add_button('Play', icon='player-play')
-            stop = gui.add_button('Stop', icon='player-stop')
+            self._play_button = self._button('Play', self._play, icon='player-play')
+            self._button('Stop', self._stop, icon='player-stop')
             self._save_button = gui.add_button('Save the motion', icon='download')
             poses = gui.add_button('Save the poses', icon='download')
             load = gui.add_upload_button('Load poses', icon='upload', mime_type='.csv')
         self._closed.on_update(stage.guarded(lambda _: self._describe()))
-        keep.on_click(stage.guarded(lambda _: self._keep()))
-        drop.on_click(stage.guarded(lambda _: self._drop()))
-        self._play_button.on_click(stage.guarded(lambda _: self._play()))
-        stop.on_click(stage.guarded(lambda _: self._stop()))
         self._save_button.on_click(stage.guarded(lambda event: self._send_motion(event.client)))
         poses.on_click(stage.guarded(lambda event: self._send_poses(event.client)))
         load.on_upload(stage.guarded(lambda event: self._load(event.target.value.content)))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One gizmo for each tip: dragged, it gives the tip's goal; else it stands where the goal is.
+"""A gizmo for each tip: dragging it sets the tip's goal; otherwise it shows the goal.
 
-Callbacks only note where a gizmo was dragged to; the next frame gives it to the arm. So a goal is
-given at most once a frame, the newest one, however many events a browser sends. A gizmo that is
-dragged is never moved from here, and for a moment after neither: what the arm tells of its goal
-is older than what the hand did.
+Callbacks only store the pose to which a gizmo was dragged; the next frame sends it to the arm. So
+at most one goal is sent per frame, the newest one, however many events a browser sends. A gizmo is
+not moved by the page while it is dragged, and for a moment after: the arm's report of its goal is
+older than the user's motion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Gizmos:
         self.each = [Gizmo(stage, i, tip, size) for i, tip in enumerate(moment.tips)]
 
     def show(self, moment: Moment) -> None:
-        """Give what was dragged to the arm, and follow the goals that come from elsewhere."""
+        """Send dragged goals to the arm, and show goals that come from elsewhere."""
         poses = tip_poses(self._stage.robot, moment)
         for gizmo, tip, pose in zip(self.each, moment.tips, poses, strict=True):
             gizmo.give()
@@ -45,7 +45,7 @@ class Gizmos:
             gizmo.follow(pose if tip.goal is None else tip.goal, tip.kind)
 
     def remove(self) -> None:
-        """Take them out of the scene."""
+        """Remove all gizmos from the scene."""
         for gizmo in self.each:
             gizmo.remove()
 
@@ -77,13 +77,13 @@ class Gizmo:
         self._node.disable_rotations = kind is GoalKind.POSITION
 
     def give(self) -> None:
-        """Give the arm the goal that it was dragged to, if it was."""
+        """Send the arm the goal to which the gizmo was dragged, if it was."""
         goal, self._dragged = self._dragged, None
         if goal is not None:
             self._stage.arm.set_goal(self._index, goal, self.kind)
 
     def follow(self, goal: Array, kind: GoalKind) -> None:
-        """Stand at a goal (4, 4), unless a hand is on it."""
+        """Move the gizmo to a goal (4, 4), unless a user drags it."""
         self._dragging &= self._stage.server.get_clients().keys()  # others were closed meanwhile
         if self._dragging or time.monotonic() - self._let_go < HOLD:
             return
@@ -97,7 +97,7 @@ class Gizmo:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """True if the gizmo is shown."""
         return bool(self._node.visible)
 
     @visible.setter
@@ -114,7 +114,7 @@ class Gizmo:
         return pose
 
     def remove(self) -> None:
-        """Take it out of the scene."""
+        """Remove the gizmo from the scene."""
         self._node.remove()
 
     def _on_update(self, event: Any) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jog pad: the chosen tip by steps, or for as long as a button is held.
+"""The jog pad: it moves the selected tip by steps, or while a button is pressed.
 
-Keys step it, too. viser has arrows and W A S D Q E for the camera, so these are others.
+Keys make steps, too. They differ from viser's keys for the camera, the arrows and W A S D Q E.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
+from .panel import Panel
 from .stage import Stage, tip_poses
 
 HOLD_RATE = 20.0
@@ -25,27 +26,24 @@ KEYS = {'\u2212x': 'J', '+x': 'L', '\u2212y': 'K', '+y': 'I', '\u2212z': 'U', '+
 BASE, TIP = 'of the robot', 'of the tip'
 
 
-class Jog:
-    """A `Part`: the tab with the pad."""
+class Jog(Panel):
+    """The tab with the pad."""
+
+    title = 'Jog'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
-        gui = stage.server.gui
-        self._tab = stage.add_tab('Jog')
+        super().__init__(stage, moment)
+        gui = self._gui
         with self._tab:
             self._axes = gui.add_dropdown('Axes', (BASE, TIP))
             self._add_hold(gui)
             self._add_steps(gui)
 
-    def show(self, moment: Moment) -> None:
-        """Keep the moment: steps go on from it."""
-        self._moment = moment
-
     def remove(self) -> None:
         """Take it off the page."""
         for key in self._keys:
             key.remove()
-        self._tab.remove()
+        super().remove()
 
     def _add_hold(self, gui: Any) -> None:
         with gui.add_folder('Hold to move'):
@@ -88,7 +86,7 @@ class Jog:
         self._step(first, event.target.value)
 
     def _step(self, first: int, name: str) -> None:
-        """Give the tip a goal one step on from its last one, or from where it is."""
+        """Set the tip's goal a step further than its last goal, or than its pose without one."""
         vector = np.zeros(3)
         vector['xyz'.index(name[1])] = 1.0 if name[0] == '+' else -1.0
         vector = self._turn() @ vector
@@ -106,12 +104,12 @@ class Jog:
         return tip_poses(self._stage.robot, self._moment)[tip] if goal is None else goal.copy()
 
     def _turn(self) -> Array:
-        """The axes (3, 3) that the directions are in, in the root link's frame."""
+        """Return the axes (3, 3) of the directions, in the root link's frame."""
         return np.eye(3) if self._axes.value == BASE else self._goal()[:3, :3]
 
 
 def turn_about(axis: Array, angle: float) -> Array:
-    """The rotation (3, 3) by an angle [rad] about a unit vector (3,), by Rodrigues' formula."""
+    """Return the rotation (3, 3) by an angle [rad] about a unit vector (3,) (Rodrigues)."""
     x, y, z = axis.tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)

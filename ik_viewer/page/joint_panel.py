@@ -11,17 +11,16 @@ import numpy as np
 
 from ik_core.display import fixed
 from ik_core.maths.rotations import Array
-from ik_core.robot.limits import TURN
+from ik_core.robot.limits import FULL_TURN
 
 from ..arm import Moment, Setting
 from ..drawing.colours import BLUE, ORANGE, hex_of
 from .fields import Fields
+from .panel import HOLD, Panel
 from .stage import Stage
 
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
-HOLD = 1.0
-"""[s] Time after a slider was moved until the arm knows of it."""
 NEAR = 0.02
 """Share of its range: nearer to a limit a joint's bar is orange."""
 
@@ -76,7 +75,7 @@ class Slider:
     def _shown(self, q: Array) -> float:
         angle = float(q[self._joint])
         if self._turns:
-            angle -= TURN * round(angle / TURN)
+            angle -= FULL_TURN * round(angle / FULL_TURN)
         return round(min(max(self._scale * angle, self._low), self._high), 3)
 
     def _move(self) -> None:
@@ -89,16 +88,18 @@ def end_text(value: float, symbol: str) -> str:
     return f'{fixed(value, 1)}{symbol}'.replace(f'.0{symbol}', symbol)
 
 
-class Joints:
-    """A `Part`: a table of all joints, sliders that move them, and one for the limits of one."""
+class Joints(Panel):
+    """A table of all joints, sliders that move them, and one for the limits of one."""
+
+    title = 'Joints'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._shown = stage, -np.inf
-        gui, names = stage.server.gui, stage.robot.joint_names
+        super().__init__(stage, moment)
+        self._shown = -np.inf
+        gui, names = self._gui, stage.robot.joint_names
         self._range: Range | None = None
         self._folder: Any = None
         self._fields: Fields | None = None
-        self._tab = stage.add_tab('Joints')
         with self._tab:
             self._table = gui.add_html('')
             with gui.add_folder('Move the joints'):
@@ -122,10 +123,6 @@ class Joints:
         if content != self._table.content:
             self._table.content = content
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
     def _has_limits(self, joint: str) -> bool:
         prefix = f'joint_limits.{joint}.'
         return any(name.startswith(prefix) for name in self._stage.arm.settings)
@@ -141,12 +138,10 @@ class Joints:
 
     def _show_limits(self) -> None:
         """Make the widgets for the limits of the joint that is chosen."""
-        joint, gui, self._range = self._joint.value, self._stage.server.gui, None
+        joint, self._range = self._joint.value, None
         limits = self._limits(joint)
-        if self._folder is not None:
-            self._folder.remove()
-        with self._tab:
-            self._folder = gui.add_folder(f'Limits of {joint}', visible=bool(limits))
+        title = f'Limits of {joint}'
+        self._folder = self._folder_in_place_of(self._folder, title, visible=bool(limits))
         with self._folder:
             if 'lower' in limits and 'upper' in limits:
                 self._add_range(joint, limits['lower'], limits['upper'])
@@ -166,7 +161,7 @@ class Joints:
         scale, unit, symbol = (np.degrees(1.0), 'deg', DEGREE) if turns else (1e3, 'mm', ' mm')
         low, high = (scale * ends).tolist()
         step, values = (high - low) / 500.0, (scale * lower.value, scale * upper.value)
-        slider = self._stage.server.gui.add_multi_slider(
+        slider = self._gui.add_multi_slider(
             f'range [{unit}]',
             low,
             high,
@@ -177,7 +172,7 @@ class Joints:
             hint=lower.doc,
         )
         self._range = Range(slider, (lower.name, upper.name), scale)
-        slider.on_update(self._stage.by_user(lambda _: self._set_range()))
+        self._on_change(slider, self._set_range)
 
     def _set_range(self) -> None:
         shown = self._range

@@ -15,6 +15,7 @@ from ..drawing.colours import SKY
 from ..drawing.drawn_robot import INSIDE, DrawnRobot
 from ..drawing.limits import Limits
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
+from .panel import Panel
 from .server import light
 from .stage import Stage, tip_poses
 
@@ -28,11 +29,13 @@ NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration
 """Codes of an arm that rests although a tip has not reached its goal."""
 
 
-class Scene:
-    """A `Part`: the robot, with a tab to choose what is drawn beside it."""
+class Scene(Panel):
+    """The robot, with a tab to choose what is drawn beside it."""
+
+    title = 'View'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
+        super().__init__(stage, moment)
         scene, robot, size = stage.server.scene, stage.robot, stage.size
         shapes, notices = shapes_of(stage.description)
         self.figure = DrawnRobot(scene, '/robot', robot, shapes)
@@ -77,7 +80,7 @@ class Scene:
         scene = self._stage.server.scene
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)
-        self._folder.remove()
+        super().remove()
 
     def _code(self, tip: TipState, code: str) -> str:
         """The status code of a tip: the arm's, or 'reached' if it alone is at its goal."""
@@ -90,8 +93,8 @@ class Scene:
         return 'reached' if near and turned else code
 
     def _add_toggles(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('View') as self._folder:
+        gui, stage = self._gui, self._stage
+        with self._tab:
             self.with_ghost = gui.add_checkbox(
                 'Ghost', True, hint='Joint positions found by the solver, before motion limits'
             )
@@ -108,12 +111,11 @@ class Scene:
                 'Joint frames', False, hint='The axis of a joint is blue'
             )
             shadows = gui.add_checkbox('Shadows', False, hint='Slow without a graphics card')
-            clear = gui.add_button('Clear traces')
+            self._button('Clear traces', self._clear_traces)
         self._with_axes.on_update(stage.guarded(lambda _: self._show_axes()))
         shadows.on_update(
             stage.guarded(lambda _: light(stage.server.scene, stage.description.up, shadows.value))
         )
-        clear.on_click(stage.guarded(lambda _: self._clear_traces()))
 
     def _show_ghost(self, moment: Moment) -> None:
         solution, now = moment.solution, time.monotonic()

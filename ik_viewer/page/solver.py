@@ -11,6 +11,7 @@ from ik_core import SOLVERS, solver_name
 from ..arm import Moment, Setting
 from ..presets import preset_of, preset_settings
 from .fields import Fields, hint_of
+from .panel import Panel
 from .stage import Stage
 
 PRESET = 'preset'
@@ -19,15 +20,16 @@ UPDATES = 'updates_per_tick'
 """The setting that decides whether a method's steps are the arm's, or only its answers."""
 
 
-class Solver:
-    """A `Part`: the choice of the solver or a preset, and the options of the chosen one."""
+class Solver(Panel):
+    """The choice of the solver or a preset, and the options of the chosen one."""
+
+    title = 'Solver'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
+        super().__init__(stage, moment)
         settings = stage.arm.settings
         self._shown: Mapping[str, Setting] | None = None
         self._chosen = ''
-        self._tab = stage.add_tab('Solver')
         with self._tab:
             self._choice = self._add_choice()
             self._updates = Fields(stage, [settings[UPDATES]] if UPDATES in settings else [])
@@ -45,17 +47,13 @@ class Solver:
         if self._fields is not None:
             self._fields.show()
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
     def _add_choice(self) -> Any:
         setting = self._stage.arm.settings.get('solver')
         if setting is None:
             return None
         names = [name for solver in setting.choices for name in _names(solver)]
-        choice = self._stage.server.gui.add_dropdown('solver', names, hint=hint_of(setting))
-        choice.on_update(self._stage.by_user(lambda _: self._choose(*_parts(choice.value))))
+        choice = self._gui.add_dropdown('solver', names, hint=hint_of(setting))
+        self._on_change(choice, lambda: self._choose(*_parts(choice.value)))
         return choice
 
     def _choose(self, solver: str, preset: str | None) -> None:
@@ -78,15 +76,13 @@ class Solver:
 
     def _show_options(self) -> None:
         """Make the widgets of the chosen solver's options, in place of those before."""
-        if self._folder is not None:
-            self._folder.remove()
         prefix = f'{self._chosen}.'
         settings = self._stage.arm.settings.values()
         options = [setting for setting in settings if setting.name.startswith(prefix)]
-        with self._tab:
-            self._folder = self._stage.server.gui.add_folder('Options', visible=bool(options))
-            with self._folder:
-                self._fields = Fields(self._stage, options, prefix)
+        visible = bool(options)
+        self._folder = self._folder_in_place_of(self._folder, 'Options', visible=visible)
+        with self._folder:
+            self._fields = Fields(self._stage, options, prefix)
 
 
 def _name(solver: str, preset: str | None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of the chosen tip's goal, to be read and typed: position and roll, pitch, yaw."""
+"""Number fields for the goal of the selected tip: position, and roll, pitch and yaw."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST = 1e4
 
 
 class TypedGoal:
-    """The goal of the chosen tip as six numbers, or the tip's pose where it has none.
+    """The goal of the selected tip as six numbers, or the tip's pose if it has no goal.
 
     The typed numbers become the goal of the tip whose numbers were displayed, once no key has
     been pressed for TYPING. Numbers that were not changed keep all their digits.
@@ -55,7 +55,7 @@ class TypedGoal:
             field.on_update(stage.by_user(lambda _: self._note()))
 
     def show(self, moment: Moment) -> None:
-        """Give the arm what was typed, or follow the goal."""
+        """Send typed numbers to the arm, or display the goal."""
         self._moment, now = moment, time.monotonic()
         if now >= self._due:
             self._due = np.inf
@@ -78,12 +78,12 @@ class TypedGoal:
         self._stage.arm.set_goal(self._tip, goal, kind)
 
     def _rounded(self) -> list[tuple[float, ...]]:
-        """The numbers as they are displayed."""
+        """Return the numbers as they are displayed."""
         halves = zip(self._exact.reshape(2, 3), DIGITS, strict=True)
         return [tuple((np.round(half, digits) + 0.0).tolist()) for half, digits in halves]
 
     def _numbers(self) -> tuple[Array, GoalKind]:
-        """The goal (6,) [m, deg], and its kind."""
+        """Return the goal (6,) [m, deg], and its kind."""
         tip = self._moment.tips[self._tip]
         goal: Any = tip.goal
         pose = tip_poses(self._stage.robot, self._moment)[self._tip] if goal is None else goal

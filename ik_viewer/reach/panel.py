@@ -12,21 +12,24 @@ from ik_core.display import length
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
+from ..page.panel import Panel
 from ..page.stage import Stage
 from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
-TITLE, NAME = 'Reach', '/reach'
+NAME = '/reach'
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
 """Points from the middle of what may be in reach to its end."""
 SIZE = 0.18
 """Size of a point, relative to the distance of points."""
 
 
-class ReachMap:
-    """A `Part`: what the chosen tip reaches, the more freely the brighter."""
+class ReachMap(Panel):
+    """A map of what the chosen tip reaches, the more freely the brighter."""
+
+    title = 'Reach'
 
     def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+        super().__init__(stage, moment)
         self._mapper: Mapper | None = None
         self._reach: Reach | None = None
         self._cloud: Any = None
@@ -37,7 +40,7 @@ class ReachMap:
 
     def show(self, moment: Moment) -> None:
         """Say how far a map is, and draw it once it is there."""
-        self._moment = moment
+        super().show(moment)
         self._follow_tab()
         mapper = self._mapper
         if mapper is None:
@@ -56,13 +59,14 @@ class ReachMap:
         """Take it off the page."""
         self._give_up()
         self._stage.server.scene.remove_by_name(NAME)
-        self._tab.remove()
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab(TITLE) as self._tab:
-            begin = gui.add_button(
+        gui, stage = self._gui, self._stage
+        with self._tab:
+            self._button(
                 'Map the reach of the tip',
+                self._begin,
                 icon='world',
                 hint='With any orientation; ignores the other tips',
             )
@@ -79,15 +83,14 @@ class ReachMap:
                 visible=False,
             )
             self._legend = gui.add_html('')
-        begin.on_click(stage.guarded(lambda _: self._begin()))
         self._shown.on_update(stage.guarded(lambda _: self._show_cloud()))
         self._cut.on_update(stage.guarded(lambda _: self._show_cloud()))
 
     def _begin(self) -> None:
         self._give_up()
         tip, robot = self._moment.tips[self._stage.choice.tip], self._stage.robot
-        held = [robot.joint_names[i] for i in robot.root_joints]
-        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=held)
+        frozen = [robot.joint_names[i] for i in robot.root_joints]
+        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=frozen)
         q0 = np.clip(self._moment.q, robot.lower, robot.upper)
         self._mapper = Mapper(problem, q0, FINENESS[self._fineness.value])
         self._progress.value, self._progress.visible = 0.0, True
@@ -127,7 +130,7 @@ class ReachMap:
 
     @property
     def _is_visible(self) -> bool:
-        return bool(self._shown.value) and self._stage.open_tabs.shows(TITLE)
+        return bool(self._shown.value) and self._stage.open_tabs.shows(self.title)
 
     def _follow_tab(self) -> None:
         """Hide the cloud while no browser shows the tab."""

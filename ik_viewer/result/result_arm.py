@@ -67,7 +67,7 @@ class ResultArm:
 
     @property
     def on_path(self) -> bool:
-        """Whether it is on the path, not following goals."""
+        """True if it is on the path, not following goals."""
         return self._on_path
 
     def play(self, playing: bool) -> None:

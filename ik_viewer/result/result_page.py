@@ -135,7 +135,7 @@ def show(
 def _path(
     robot: Robot, q: VectorLike | MatrixLike | Motion | None, period: float
 ) -> tuple[Array, float]:
-    """The path (frames, n) of what was given, and the time between frames [s]."""
+    """Convert the argument of `show` to a path (frames, n) and the time between frames [s]."""
     if isinstance(q, Motion):
         return q.positions_of(robot), q.period
     path = configurations(robot, q, 'q')
@@ -148,7 +148,7 @@ def _path(
 
 
 def _parts(arm: ResultArm) -> tuple[MakePart, ...]:
-    """The parts of a page, with the world of the result in the tab of collisions."""
+    """Return the makers of a page's parts; the collision tab gets the result's world."""
 
     def collisions(stage: Stage, moment: Moment) -> CollisionsPanel:
         return CollisionsPanel(stage, moment, arm.result.world)

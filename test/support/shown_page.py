@@ -77,24 +77,24 @@ class Shown:
         self.client = self._newest_client(before, self.tab)
 
     def _newest_client(self, before, tab):
-        """That of a tab, which has connected since."""
+        """Return the viser client of a tab that has connected since."""
         clients = self.page.server.get_clients
         self.until(lambda: set(clients()) - before, 'a browser', tab)
         return clients()[max(clients())]
 
     @property
     def moment(self):
-        """How the arm is."""
+        """Return the arm's state."""
         return self.arm.look()
 
     @property
     def choice(self):
-        """What is chosen on the page: among it whether the robot is shown."""
+        """Return the selection on the page, which includes whether the robot is shown."""
         return self.page.part(Switch).choice
 
     @property
     def gizmo(self):
-        """That of the first tip."""
+        """Return the first tip's gizmo."""
         return self.page.part(Goals).gizmos.each[0]
 
     def until(self, condition, what, tab=None):
@@ -121,7 +121,7 @@ class Shown:
         drawn(tab or self.tab, self.page.server)
 
     def pixels(self, tab=None):
-        """What the canvas shows (height, width, 3), once all that was sent is drawn."""
+        """Return the canvas (height, width, 3), once everything that was sent is drawn."""
         tab = tab or self.tab
         tab.bring_to_front()  # what is behind does not draw
         self.until(self._is_shown, 'the next frame')
@@ -130,7 +130,8 @@ class Shown:
         return np.asarray(Image.open(io.BytesIO(data)).convert('RGB')).astype(int)
 
     def robot_pixels(self):
-        """Which pixels the robot changes (height, width), and how they are with it (..., 3)."""
+        """Return a mask (height, width) of the pixels that the robot changes, and their colours
+        (..., 3)."""
         with_robot = self.pixels()
         self.choice.robot = False
         without = self.pixels()
@@ -145,7 +146,7 @@ class Shown:
         return pixels.round().astype(int).T[::-1]
 
     def _is_shown(self):
-        """Whether the robot is shown, or hidden, as was chosen."""
+        """Return whether the robot is shown, or hidden, as was chosen."""
         return self.page.part(Scene).figure.visible == self.choice.robot
 
     def hand(self):
@@ -154,7 +155,7 @@ class Shown:
         return Hand(self.tab, View(self.tab, self.client), self.gizmo)
 
     def error(self, goal):
-        """How far the first tip is from a goal (4, 4), by its joints [m]."""
+        """Return the distance of the first tip from a goal (4, 4), by its joints [m]."""
         robot, moment = self.arm.description.robot, self.moment
         tip = robot.forward_kinematics(moment.q, moment.tips[0].link)
         return np.linalg.norm(tip[:3, 3] - goal[:3, 3])

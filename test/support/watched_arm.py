@@ -18,7 +18,7 @@ class Watched:
 
     @property
     def moment(self):
-        """How it is now."""
+        """Return the arm's state."""
         return self.arm.look()
 
     @property

@@ -124,8 +124,8 @@ class Clearance:
 
         None if the target (n,) is free, as far as near pairs tell.
         """
-        outside = self.collisions.are_outside(q[np.newaxis])
-        self._near, aimed = self._check(bool(outside.any())), np.empty_like(q)
+        self._near = self._check(self.collisions.is_outside(q[np.newaxis]))
+        aimed = np.empty_like(q)
         found = shorten_step(*self._near.addresses, q, target, aimed)
         return None if found < 0 else aimed
 
@@ -146,7 +146,7 @@ class Clearance:
         self._count = 1 + stop_knots(after, period, ticks[1:], q[1:], dq[1:])
         ticks[1 : self._count] += 1
         q[0], dq[0] = before[t.Q] - 0.5 * period * before[t.MEAN], before[t.MEAN]
-        return bool(self.collisions.are_outside(q[: self._count]).any())
+        return self.collisions.is_outside(q[: self._count])
 
     @property
     def obstacle(self) -> tuple[str, str] | None:

@@ -55,7 +55,7 @@ from .limit_changes import adopt
 from .motion_limits import MotionLimits
 from .second_order import second_order_step
 from .speed_scale import BRAKING, scale_bounds
-from .stop_spline import MAX_KNOTS, stop_knots, stop_point
+from .stop_spline import MAX_KNOTS, announced_accelerations, stop_knots, stop_point
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
 
@@ -206,7 +206,7 @@ class Governor:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint has a velocity, or an acceleration that takes time to end."""
+        """True if no joint has a velocity, or an acceleration that takes time to end."""
         if self._dq.any():
             return False
         return not (self._ddq.any() and self._ddq[self._joints[t.JERK] < math.inf].any())
@@ -359,10 +359,11 @@ class Governor:
 
     @property
     def stopping_time(self) -> float:
-        """[s] Longest duration of a stop, by the limits in force and those that wait.
+        """Return the longest duration of a stop [s], under the limits in force and those that are
+        pending.
 
-        For each joint speed / acceleration + 2 acceleration / jerk: the acceleration of now runs
-        out, a deceleration builds up and ends again.
+        For each joint it is at most speed / acceleration + 2 acceleration / jerk: the present
+        acceleration ends, then a deceleration builds up and ends.
         """
         asked, now = self._limits, self.limits_in_force
         acceleration = np.minimum(asked.acceleration, now.acceleration)
@@ -408,20 +409,8 @@ class Governor:
     def _announced_accelerations(self) -> Array:
         """Return the accelerations (n,) of the announced stop, which keeps them to its end."""
         if self._announced is None:
-            joints = self._joints
-            most, q, dq = joints[t.ACCELERATION].copy(), joints[t.Q], joints[t.DQ]
-            speeds = np.abs(dq)
-            waits = np.isinf(joints[t.JERK]) & (dq == joints[t.MEAN])
-            waits &= (speeds > 0.0) & (speeds <= joints[t.VELOCITY])
-            if waits.any():
-                rate = float((most[waits] / speeds[waits]).min())  # [1/s] of the slowest to stop
-                shed = min(rate * self.period, 1.0)  # fraction of its speed, in each period
-                count = math.floor(1.0 / shed)
-                seconds = self.period * (count - 0.5 * shed * count * (count + 1))
-                end = q + dq * seconds  # where a stop at this rate ends
-                waits &= (joints[t.LOWER] <= end) & (end <= joints[t.UPPER])
-                most[waits] = rate * speeds[waits]
-            self._announced = most
+            self._announced = np.empty_like(self._goal)
+            announced_accelerations(self._joints, self.period, self._announced)
         return self._announced
 
     def _begin_step(self, *, adopting: bool = True) -> None:

@@ -55,7 +55,7 @@ def until(arm, condition, seconds=PATIENCE):
 
 
 def notices_of(arm):
-    """What it says next."""
+    """Return the next notices."""
     found = []
     until(arm, lambda _: found.extend(arm.take_notices()) or found)
     return found
@@ -182,7 +182,7 @@ def test_another_solver_solves_with_its_own_options(arm):
     goals = itertools.cycle([random_goal(13), goal])
 
     def takes_many(moment):
-        """Whether a goal took many iterations."""
+        """Return whether a goal took many iterations."""
         if moment.code in ('reached', 'closest') and moment.iterations <= 10 * few:
             arm.set_goal(0, next(goals), GoalKind.POSE)
             until(arm, lambda m: m.time > moment.time + 0.1)
