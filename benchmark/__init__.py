@@ -28,6 +28,7 @@ BENCHMARKS = {
     'closed_form_proof': 'solutions in closed form that others find not, and the other way',
     'few_joints': 'poses of four and five joints, position first and weighed alike, in turns',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
+    'avoiding': 'motion that keeps clear of the robot and of obstacles, and what that costs',
     'startup': 'time from the start of a process to its first answer of each kind',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',

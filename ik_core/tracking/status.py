@@ -20,6 +20,7 @@ class TrackStatus(Enum):
     TOO_FEW_JOINTS = 'too_few_joints'
     SEARCHING = 'searching'
     BLOCKED = 'blocked'
+    OBSTACLE = 'obstacle'
     STALE = 'stale'
     PAUSED = 'paused'
     STOPPED_SHORT = 'stopped_short'
@@ -40,6 +41,8 @@ _STATUS_TEXT = {
     'pose that is closest from here',
     TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
     TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
+    TrackStatus.OBSTACLE: 'stopped: the robot would hit itself or an obstacle; a way round is not '
+    'searched',
     TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',
     TrackStatus.PAUSED: 'paused: stopped, the goals are kept',
     TrackStatus.STOPPED_SHORT: 'not reached: the solver stopped before it found a closest pose',
