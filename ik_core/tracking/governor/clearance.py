@@ -29,7 +29,7 @@ from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
 # Intervals of a motion that are checked: a step that is not shown by then is not taken.
 MOST_CHECKS = 60
-MANY_CHECKS = 10_000  # where it is a stop that is taken in any case
+MANY_CHECKS = 300  # where it is a stop that is taken in any case
 
 
 class Clearance:
@@ -102,7 +102,7 @@ class Clearance:
         self._floors[near] = check.motion['level'][near] - ROUNDING
         while (found := check.find(self._count, period, MANY_CHECKS)) >= 0:
             tries[found] += 1  # it is nearer between the ticks
-            self._floors[found] -= ROUNDING * 2.0 ** tries[found]
+            self._floors[found] -= ROUNDING * 1e3 ** tries[found]
 
     def shows(self, before: Array, after: Array, period: float) -> bool:
         """Return whether the step and the stop after it are shown to be free.
