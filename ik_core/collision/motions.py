@@ -51,6 +51,7 @@ from .records import (
 )
 from .rows import add_slopes, distance_of, frame_of_lane, put_distance, set_over_plane
 
+PLACES = 32  # ticks at which a motion is measured, a multiple of WIDTH
 SAMPLES = 8  # ticks of the first check, a multiple of WIDTH
 DEEPEST = 64  # intervals that wait
 NEW_ROWS = 8  # nearest pairs that shorten or bend a step
@@ -162,7 +163,7 @@ def measure_pairs(
 
 @kernel(entry='ik_collision_measure_motion')
 def measure_motion(model_address: int, state_address: int, motion_address: int) -> None:
-    """Write the least distance of each pair at the ticks of the motion to `level`.
+    """Write the least distance of each pair at `PLACES` ticks of the motion to `level`.
 
     It is the margin of a pair that is farther apart.
     """
@@ -172,9 +173,9 @@ def measure_motion(model_address: int, state_address: int, motion_address: int) 
     for k in range(motion.level.shape[0]):
         motion.level[k] = model.margin[k]
     last = motion.ticks[motion.count - 1]
-    for first in range(0, last + 1, WIDTH):
+    for first in range(0, PLACES, WIDTH):
         for lane in range(WIDTH):
-            tick = min(first + lane, last)
+            tick = (first + lane) * last // (PLACES - 1)
             knot = _knot_before(motion, tick)
             for j in range(motion.q.shape[1]):
                 state.q[j, lane] = _position(motion, knot, tick, j)[0]

@@ -20,11 +20,11 @@ class TrackStatus(Enum):
     TOO_FEW_JOINTS = 'too_few_joints'
     SEARCHING = 'searching'
     BLOCKED = 'blocked'
-    OBSTACLE = 'obstacle'
     STALE = 'stale'
     PAUSED = 'paused'
     STOPPED_SHORT = 'stopped_short'
     OTHER_CONFIGURATION = 'other_configuration'
+    OBSTACLE = 'obstacle'  # at the end: recordings have a status by its place
 
     @property
     def text(self) -> str:
