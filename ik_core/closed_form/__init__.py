@@ -10,12 +10,20 @@ many poses, `refinement` leads near ones to solutions, `cached_form` keeps the f
 `nearest_branch` and `branch_search`, which follow `branches` as paths. A chain that nearly has
 formulas has an `idealised_chain` with some; `approximate_nearest` finds the nearest solution by
 them. `infeasibility_proof` proves that no value of the redundant joint has a free solution.
-`initial_guess` chooses where the default's searches begin, by the kernel `nearest`. All import
-`problem` and what is below, never solvers.
+`initial_guess` chooses where the default's searches begin, by the kernel `nearest`. `naming`
+names solutions. All import `problem` and what is below, never solvers.
 """
 
 from .batch import ManySolutions
 from .closed_form import ClosedForm, form
+from .naming import branch_names
 from .redundancy import best_solution, redundancy_intervals
 
-__all__ = ['ClosedForm', 'ManySolutions', 'best_solution', 'form', 'redundancy_intervals']
+__all__ = [
+    'ClosedForm',
+    'ManySolutions',
+    'best_solution',
+    'branch_names',
+    'form',
+    'redundancy_intervals',
+]
