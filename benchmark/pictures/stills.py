@@ -79,7 +79,7 @@ class Still:
 
         seconds : how much of the way there is shown
         """
-        moment, description = self.arm.look(), self.arm.description
+        moment, description = self.arm.read(), self.arm.description
         assert moment is not None
         assert description is not None
         for i, (tip, offset) in enumerate(zip(moment.tips, offsets, strict=True)):
@@ -238,5 +238,5 @@ def linkage(chromium: Any, path: Path) -> None:
     arm = TimedLinkage(Design('ball', (0.3,) * 6, branches=2, stiff_joints=2, stiffness=4.0))
     parts: Sequence[MakePart] = (partial(LinkagePanel, arm=arm), *ALL_PARTS)
     with still_of(chromium, arm, parts) as it:
-        it.until(lambda: (moment := arm.look()) and moment.code != 'tracking', 'its goals')
+        it.until(lambda: (moment := arm.read()) and moment.code != 'tracking', 'its goals')
         it.save(path)

@@ -20,7 +20,7 @@ from ..closed_form.closed_form import ClosedForm
 from ..exceptions import UnsupportedProblem
 from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..solvers import make_solver
 from .graph import Candidates
 
@@ -103,7 +103,7 @@ class Continuation:
         for q in found.q[found.success]:
             gaps = np.reshape(kept, (-1, len(q))) - q
             moving = gaps[:, self.problem.variables]
-            moving[:, turning] -= TURN * np.round(moving[:, turning] / TURN)
+            moving[:, turning] -= FULL_TURN * np.round(moving[:, turning] / FULL_TURN)
             if (np.abs(moving).max(axis=1, initial=0.0) > DIFFERENT).all():
                 kept.append(q)
             if len(kept) == TRACKS:
@@ -158,5 +158,5 @@ def _continue(follow: Continuation, transforms: Array, track: Array, order: rang
 def redundancy_grid(form: ClosedForm, count: int) -> Array:
     """Values (count,) of the redundant joint, spread over its limits."""
     low, high = form.redundancy_range
-    is_circle = math.isclose(high - low, TURN)
+    is_circle = math.isclose(high - low, FULL_TURN)
     return np.linspace(low, high, count, endpoint=not is_circle)

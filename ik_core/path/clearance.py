@@ -43,7 +43,7 @@ def first_hit(problem: IkProblem, spline: PPoly, start: Array) -> float | None:
         moved = half * ((np.abs(ends).max(axis=0) + 0.25 * bend) @ levers)
         q = np.tile(start, (len(middle), 1))
         q[:, problem.variables] = spline(middle)
-        free = avoidance.are_free(q)
+        free = avoidance.which_may_answer(q)
         if not free.all():
             return float(middle[int(np.argmin(free))])
         if collisions is None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray
-from ..robot.limits import TURN, JointLimits
+from ..robot.limits import FULL_TURN, JointLimits
 from .kernels import join
 
 UNLIMITED = 1e6  # whole turns of a joint without limits
@@ -144,8 +144,8 @@ def _ranges(x: Array, limits: JointLimits) -> Array:
     """The least and the most whole turns (M, 2 v) that keep candidates inside the limits."""
     turning = limits.turns
     with np.errstate(invalid='ignore', over='ignore'):
-        low = np.ceil((limits.lower - ROUNDING - x) / TURN)
-        high = np.floor((limits.upper + ROUNDING - x) / TURN)
+        low = np.ceil((limits.lower - ROUNDING - x) / FULL_TURN)
+        high = np.floor((limits.upper + ROUNDING - x) / FULL_TURN)
     low = np.where(turning, np.maximum(low, -UNLIMITED), 0.0)
     high = np.where(turning, np.minimum(high, UNLIMITED), 0.0)
     return np.ascontiguousarray(np.hstack([low, high]))
@@ -154,8 +154,8 @@ def _ranges(x: Array, limits: JointLimits) -> Array:
 def _nearest(x: Array, to: Array, boxes: Array) -> Array:
     """Candidates (k, v), shifted by whole turns in boxes (k, 2 v) next to a configuration (v,)."""
     n = len(to)
-    turns = np.clip(np.round((to - x) / TURN), boxes[:, :n], boxes[:, n:])
-    return x + TURN * turns
+    turns = np.clip(np.round((to - x) / FULL_TURN), boxes[:, :n], boxes[:, n:])
+    return x + FULL_TURN * turns
 
 
 def _continue_turns(
@@ -169,12 +169,12 @@ def _continue_turns(
     n, ends = x.shape[1], [*breaks.tolist(), len(x)]
     previous = near
     for begin, stop in zip([0, *ends[:-1]], ends, strict=True):
-        steps = np.round((x[begin : stop - 1] - x[begin + 1 : stop]) / TURN) * turning
+        steps = np.round((x[begin : stop - 1] - x[begin + 1 : stop]) / FULL_TURN) * turning
         gained = np.vstack([np.zeros(n), np.cumsum(steps, axis=0)])
         low, high = boxes[stop - 1, :n] - gained[-1], boxes[stop - 1, n:] - gained[-1]
         turns = np.round(0.5 * (low + high))
         if previous is not None:
-            turns = np.round((previous - x[begin]) / TURN)
+            turns = np.round((previous - x[begin]) / FULL_TURN)
         turns = np.clip(turns * turning, low, high)
-        x[begin:stop] += TURN * (gained + turns)
+        x[begin:stop] += FULL_TURN * (gained + turns)
         previous = x[stop - 1]

@@ -7,7 +7,7 @@ import math
 
 from ..kernels.jit import kernel
 from ..kernels.signatures import Array1, Array2, IntArray1, IntArray2
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 
 NEVER = 10**9  # more reconfigurations than any sequence has
 BISECTIONS = 60
@@ -68,7 +68,7 @@ def join(
                 for j in range(n):
                     gap = x[b, j] - x[a, j]
                     if turning[j] != 0:
-                        gap -= TURN * math.floor(gap / TURN + 0.5)
+                        gap -= FULL_TURN * math.floor(gap / FULL_TURN + 0.5)
                     if abs(gap) > most[i - 1, j]:
                         is_near = False
                         break
@@ -82,7 +82,7 @@ def join(
                 fits = True
                 for j in range(n):
                     if turning[j] != 0:
-                        shift = math.floor((x[a, j] - x[b, j]) / TURN + 0.5)
+                        shift = math.floor((x[a, j] - x[b, j]) / FULL_TURN + 0.5)
                         low = max(boxes[a, j] + shift, ranges[b, j])
                         high = min(boxes[a, n + j] + shift, ranges[b, n + j])
                         fits = fits and low <= high
@@ -93,7 +93,7 @@ def join(
                 counts[b], costs[b], parents[b] = counts[a], cost, a
                 for j in range(n):
                     if turning[j] != 0:
-                        shift = math.floor((x[a, j] - x[b, j]) / TURN + 0.5)
+                        shift = math.floor((x[a, j] - x[b, j]) / FULL_TURN + 0.5)
                         boxes[b, j] = max(boxes[a, j] + shift, ranges[b, j])
                         boxes[b, n + j] = min(boxes[a, n + j] + shift, ranges[b, n + j])
 

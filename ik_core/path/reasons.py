@@ -10,7 +10,7 @@ import numpy as np
 from ..display import angle, counted, length, listed
 from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..solvers import make_solver
 from .candidates import Continuation
 from .result import PathReason
@@ -59,7 +59,7 @@ def why_broken(problem: IkProblem, target: Array, q: Array) -> str:
     joints = _outside(problem, x, turn=False)
     if joints:
         return f'{listed(joints)} would leave {"their" if len(joints) > 1 else "its"} limits'
-    if problem.avoids and not problem.avoidance.is_free(found[0]):
+    if problem.avoids and not problem.avoidance.may_answer(found[0]):
         return problem.avoidance.why_not_free(found[0])
     return 'no solution near enough continues the one before'
 
@@ -68,7 +68,7 @@ def without_limits(problem: IkProblem) -> IkProblem:
     """The same problem, without what it avoids, for joints that may go far beyond their limits."""
     robot = problem.robot
     turns = np.array([kind != 'prismatic' for kind in robot.joint_types])
-    beyond = np.where(turns, TURN, FAR_BEYOND)
+    beyond = np.where(turns, FULL_TURN, FAR_BEYOND)
     return IkProblem(
         robot,
         list(problem.clone().goals),
@@ -93,7 +93,7 @@ def _outside(problem: IkProblem, x: Array, turn: bool = True) -> list[str]:
     middle = 0.5 * (limits.sample_lower + limits.sample_upper)
     slides = np.array([problem.robot.joint_types[i] == 'prismatic' for i in problem.variables])
     if turn:
-        x = np.where(slides, x, x - TURN * np.round((x - middle) / TURN))
+        x = np.where(slides, x, x - FULL_TURN * np.round((x - middle) / FULL_TURN))
     outside = (x < limits.lower - SLACK) | (x > limits.upper + SLACK)
     return [problem.robot.joint_names[i] for i in problem.variables[outside]]
 

@@ -106,7 +106,7 @@ def _usable(task: Task, candidates: Candidates) -> Candidates:
     inside = ((x >= task.lower - PLAY) & (x <= task.upper + PLAY) | turning).all(axis=1)
     candidates = candidates.chosen(inside)
     if task.problem.avoids:
-        free = task.problem.avoidance.are_free(task.q(candidates.x))
+        free = task.problem.avoidance.which_may_answer(task.q(candidates.x))
         candidates = candidates.chosen(free)
     for given, i in ((task.first, 0), (task.last, len(task.places) - 1)):
         if given is not None:

@@ -34,7 +34,7 @@ from ..tasks import PositionTask, PostureTask
 from .example import link_paths
 
 BETA = 1e-5  # [m^2/rad^2] weight of the posture relative to positions
-FARTHEST = 0.01  # [m] poses with a larger error of a goal are refused
+LARGEST_ERROR = 0.01  # [m] poses with a larger error of a goal are refused
 SAME = 1e-6  # [rad] angles that differ less are equal
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
@@ -117,7 +117,7 @@ class KeyFrames:
         for time, positions in zip(times, targets, strict=True):
             result = solver.solve(posture, positions, poses[-1])
             worst = int(np.argmax(result.position_errors))
-            if result.position_errors[worst] > FARTHEST:
+            if result.position_errors[worst] > LARGEST_ERROR:
                 raise InvalidMotion(
                     f'key at {time:g} s: {keys[worst][0]} ends '
                     f'{100 * result.position_errors[worst]:.1f} cm from its goal'

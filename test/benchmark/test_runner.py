@@ -154,7 +154,7 @@ def test_the_results_in_the_tree_are_whole_and_small(name):
 
 @pytest.mark.parametrize('name', sorted(PAPERS))
 def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
-    """What is said, and whether it holds; our numbers were said before the rows were rounded."""
+    """Our own numbers are left out: claims used them before the rows were rounded."""
     said = claim_rows(runner.experiment(name).claims(rows_of(name)), name)
     for line, written in zip(said, table_of(f'{name}_claims'), strict=True):
         for column in ('claim', 'theirs', 'verdict', 'range', 'command'):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ik_core.path.graph import Candidates, best_sequence
-from ik_core.robot.limits import TURN, JointLimits
+from ik_core.robot.limits import FULL_TURN, JointLimits
 
 MOST, RATE = 0.5, np.array([1.0, 2.0])
 
@@ -28,7 +28,7 @@ def cost_of(rows, limits):
     """Reconfigurations, largest speed and travel of a sequence; turns of a run as they fit."""
     count, speed, travel = 0, 0.0, 0.0
     for a, b in itertools.pairwise(rows):
-        gap = np.where(limits.turns, (b - a + np.pi) % TURN - np.pi, b - a)
+        gap = np.where(limits.turns, (b - a + np.pi) % FULL_TURN - np.pi, b - a)
         if (np.abs(gap) > MOST).any():
             count += 1
             continue
@@ -64,7 +64,7 @@ def test_whole_turns_are_continued_inside_the_limits(seed):
     rng, limits = np.random.default_rng(seed), JointLimits([-5.0, -9.0], [4.0, 9.0], True)
     walk = np.cumsum(rng.uniform(-0.3, 0.3, (30, 2)) + np.array([0.1, -0.2]), axis=0)
     walk = np.clip(walk, limits.lower, limits.upper)
-    wrapped = (walk + np.pi) % TURN - np.pi
+    wrapped = (walk + np.pi) % FULL_TURN - np.pi
     found = solved([row[np.newaxis] for row in wrapped], limits)
     assert not len(found.breaks)
     np.testing.assert_allclose(np.diff(found.x, axis=0), np.diff(walk, axis=0), atol=1e-12)
@@ -74,7 +74,7 @@ def test_whole_turns_are_continued_inside_the_limits(seed):
 def test_walk_of_more_turns_than_the_limits_allow_is_unwound():
     limits = JointLimits([-4.0, -1.0], [4.0, 1.0], [True, False])
     walk = np.column_stack([np.arange(0.0, 14.0, 0.4), np.zeros(35)])
-    wrapped = (walk + np.pi) % TURN - np.pi
+    wrapped = (walk + np.pi) % FULL_TURN - np.pi
     found = solved([row[np.newaxis] for row in wrapped], limits)
     assert len(found.breaks) == 2
     assert (np.abs(found.x[:, 0]) <= 4.0 + 1e-9).all()
@@ -84,7 +84,7 @@ def test_walk_of_more_turns_than_the_limits_allow_is_unwound():
 
 def test_fixed_candidates_keep_their_turns():
     limits = JointLimits([-7.0, -1.0], [7.0, 1.0], [True, False])
-    layers = [np.array([[x, 0.0]]) for x in (5.0, 5.3 - TURN, 5.6 - TURN)]
+    layers = [np.array([[x, 0.0]]) for x in (5.0, 5.3 - FULL_TURN, 5.6 - FULL_TURN)]
     found = solved(layers, limits, fixed=np.array([True, False, False]))
     np.testing.assert_allclose(found.x[:, 0], [5.0, 5.3, 5.6], atol=1e-12)
     far = solved(layers, limits, fixed=np.array([True, False, True]))
