@@ -44,6 +44,7 @@ USUAL = {'velocity': 1.0, 'acceleration': 5.0, 'jerk': 100.0}
 MOST_FRAMES = 1_000_000
 SHARP = 3e-3  # [m] radius of an arc: where it would be smaller, the motion stops in the corner
 CHECKED = 4000  # least number of moments at which limits are checked
+UNCHECKED = 1.001  # a motion takes so much longer, for what is between them
 ROUNDING = 1e-6
 
 
@@ -249,7 +250,7 @@ def _fastest(task: Task, piece: PPoly) -> timing.TimeLaw:
     law = timing.fastest(piece, lambda u: task.path.rates(u)[0], task.rates)
     _, use = _uses(task, piece, law)
     slower = max(float(use[k].max()) ** (1.0 / (k + 1)) for k in range(3))
-    return law.slowed(max(slower, 1.0))
+    return law.slowed(UNCHECKED * max(slower, 1.0))
 
 
 def _uses(task: Task, piece: PPoly, law: timing.TimeLaw) -> tuple[Array, Array]:
