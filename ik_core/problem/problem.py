@@ -237,7 +237,8 @@ class IkProblem:
 
     @property
     def kept_solvers(self) -> dict[str, Any]:
-        """Solvers by name, and a batch, that this thread keeps with the problem until it ends."""
+        """Solvers by name, a batch, a closed form and a copy for paths, which this thread keeps
+        with the problem until it ends."""
         return self._kept.__dict__
 
     @cached_property
