@@ -9,7 +9,7 @@ obstacles or behind them, as a jump, a straight line or a jog, at 250 Hz. Beside
 that avoids nothing; their ticks are timed in turns.
 
 - pairs : of pieces
-- near : fraction of ticks with a pair within 50 mm
+- near : fraction of ticks with an obstacle within 50 mm
 - reached : fraction of goals that end reached; the others end at an obstacle, or out of reach
 - breaches : of 20 points between two commands and 20 of the stop that was kept then, those nearer
   than the margin, in each tick with a pair within 30 mm; judged by the library's distances, and
@@ -157,10 +157,9 @@ class _Judge:
     def see(self, before: Array, tracker: Tracker) -> bool:
         """Judge a step and the stop after it; return whether a pair is near."""
         q = tracker.q
-        nearest = min(
-            (pair.distance - pair.margin for pair in self.collisions.distances(q, NEAR + MARGIN)),
-            default=np.inf,
-        )
+        near = self.collisions.distances(q, NEAR)
+        nearest = min((pair.distance - pair.margin for pair in near), default=np.inf)
+        world = self.collisions.world
         if nearest < CLOSE:
             stop = tracker.governor.copy()
             places = [before + u * (q - before) for u in np.linspace(0.0, 1.0, POINTS)]
@@ -172,7 +171,7 @@ class _Judge:
                 beyond = self._beyond(place)
                 self.nearest = min(self.nearest, beyond)
                 self.breaches += beyond < -ROUNDING
-        return bool(nearest < NEAR)
+        return any(pair.first in world or pair.second in world for pair in near)
 
     def _beyond(self, q: Array) -> float:
         """Return the least distance beyond the margin [m] at q (n,)."""
@@ -182,4 +181,8 @@ class _Judge:
             pairs = self.collisions.distances(q, NEAR + MARGIN)
             return min((pair.distance - pair.margin for pair in pairs), default=np.inf)
         found = self._coal.piece_distances(q)
+        doubtful = np.flatnonzero(found < margins)  # coal may be wrong in one of both orders
+        if doubtful.size:
+            pairs = self.collisions.model['pairs'][doubtful, 1::-1]
+            found[doubtful] = np.maximum(found[doubtful], self._coal.piece_distances(q, pairs))
         return float((found - margins)[found > NO_ANSWER].min(initial=np.inf))
