@@ -29,6 +29,7 @@ BENCHMARKS = {
     'few_joints': 'poses of four and five joints, position first and weighed alike, in turns',
     'path': 'paths of 200 poses that have a solution: how many are done, how well, in what time',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
+    'avoiding': 'motion that keeps clear of the robot and of obstacles, and what that costs',
     'startup': 'time from the start of a process to its first answer of each kind',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',

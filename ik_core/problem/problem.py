@@ -294,6 +294,13 @@ class IkProblem:
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
             )
 
+    def without_collisions(self) -> IkProblem:
+        """Copy with the same goals and `valid`, whose answers may collide."""
+        other = self.clone()
+        vars(other).update(avoid=None)
+        other._set_avoidance()
+        return other
+
     def without_avoid(self) -> IkProblem:
         """Copy with the same goals, that may collide."""
         other = self.clone()
