@@ -17,9 +17,9 @@ from ik_core.solvers import DEFAULT_SOLVER, Solver
 from ik_core.solvers.names import AllSolutionsOptions, BatchOptions
 
 FOLDER = ROOT / 'docs' / 'api'
-MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'collision',
-           'reachability', 'path', 'motion', 'retargeting')  # fmt: skip
-RESERVED = ('Teleop', 'load_robot')
+MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'teleop',
+           'collision', 'reachability', 'path', 'motion', 'retargeting')  # fmt: skip
+RESERVED = ('load_robot',)
 
 
 def exported():
