@@ -12,8 +12,8 @@ quaternions (x, y, z, w), and poses in the root link's frame.
 
 This module has the names that most programs need. The others are in `ik.robot` (joints,
 linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
-`ik.teleop`, `ik.collision`, `ik.reachability`, `ik.path`, `ik.motion` and `ik.retargeting`. Each is
-imported at its first use.
+`ik.teleop`, `ik.collision`, `ik.reachability`, `ik.path`, `ik.motion` and `ik.retargeting`. Each
+is imported at its first use.
 """
 
 from importlib import import_module

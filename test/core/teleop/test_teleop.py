@@ -451,3 +451,25 @@ def test_no_hand_breaks_a_limit(name, seed):
                 waiting[tip].clear()
         arm.tick()
     assert len(arm.commands) == 701
+
+
+def test_two_arms_that_avoid_collisions_do_not_hit_each_other():
+    """Their hands move through each other, and back; the distance is of the commanded joints."""
+    robot = robot_named('two_so101_like')
+    collisions = ik.Collisions(robot, margin=0.01)
+    limits = ik.MotionLimits.of(robot, velocity=3.0, acceleration=20.0)
+    teleop = Teleop(
+        robot, TWO, RATE, limits, avoid=collisions, options=HandOptions(latency=0.03),
+        clock=lambda: 0.0,
+    )  # fmt: skip
+    q, apart = np.array(STARTS['two_so101_like']), []
+    start = q.copy()
+    for tick in range(400):
+        now = tick / RATE
+        way = 0.3 * math.sin(math.pi * max(now - 0.5, 0.0) / 3.0)
+        for tip, sign in zip(TWO, (-1.0, 1.0), strict=True):
+            teleop.push(pose(0.0, sign * way), now, now > 0.2, tip=tip)
+        q = teleop.step(now, q)
+        apart.append(min(pair.distance for pair in collisions.distances(q)))
+    assert min(apart) > 0.0
+    assert np.abs(q - start).max() > 0.05
