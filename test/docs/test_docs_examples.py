@@ -26,6 +26,8 @@ SAYS = {
     'reach_map': r'15 x 15 x 1 voxels(.|\n)*\. # # # # # # \. # # # # # # \.',
     'rest_posture': r'without  REACHED, 1\.\d+ .*\nwith     REACHED, 0\.\d+ ',
     'retarget_motion': r'^\d\.\d\d mm from the path at most, 60 frames',
+    'teleop': r'following>\nthe tip rose and sank by (99|100|101) mm',
+    'teleop_two_arms': r'left_\w+: following, y = 0\.14\d m\nright_\w+: released, y = -0\.[12]',
     'two_arms': r'REACHED (.|\n)*CLOSEST \[0\.\d+ 0\.\d+\]',
     'corners_ros': r'(\(.*\) reached\n){4}',
 }

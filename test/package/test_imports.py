@@ -29,6 +29,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
+        {'teleop'},
         {'reachability', 'retargeting', 'motion', 'for_c', 'showing', 'path'},
         {'__init__'},
         {'cli'},
