@@ -96,11 +96,12 @@ def clip_of(name: str) -> Clip:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """Return the source's claims on Figs. 9 to 12."""
+    motions = f'{len(MOTIONS)} motions of `human`'
     return [
-        *(against_inverse(rows, case) for case in FIGURES),
-        interactive(rows),
-        smooth(rows),
-        like_the_reference(rows),
+        *(against_inverse(rows, case, motions) for case in FIGURES),
+        interactive(rows, motions),
+        smooth(rows, motions),
+        like_the_reference(rows, motions),
     ]
 
 

@@ -81,7 +81,7 @@ def made_up_rows(**better):
 
 
 def test_the_numbers_of_the_table_hold():
-    assert all(claim.holds for claim in example_guided.claims(made_up_rows()))
+    assert {claim.verdict for claim in example_guided.claims(made_up_rows())} == {'yes'}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_numbers_of_the_table_hold():
 )
 def test_other_numbers_do_not(better, refuted):
     claims = example_guided.claims(made_up_rows(**better))
-    assert tuple(i for i, claim in enumerate(claims) if not claim.holds) == refuted
+    assert tuple(i for i, claim in enumerate(claims) if claim.verdict != 'yes') == refuted
 
 
 def test_claim_for_one_figure_alone_is_partly():
