@@ -527,15 +527,19 @@ def _interpolation_claim(rows: Sequence[Row]) -> Claim:
         for name in ('interpolated', 'pseudoinverse')
     }
     bent, straight = ([r['error'] for r in part] for part in of.values())
+    reached = [r['success_percent'] for r in of['interpolated']]
     return swept(
         'interpolated angles, the first attempt, reach the goal, but not on a straight line (3)',
         'tried, then replaced',
-        f'{min(r["success_percent"] for r in of["interpolated"]):g} % reached; off the line by '
+        f'{min(reached):g} % reached; off the line by '
         f'{100 * min(bent):.0f} to {100 * max(bent):.0f} % of its length, medians; '
         f'J+e by tiny steps {100 * max(straight):.1g} %',
         f'arms of {ARMS[0]} to {ARMS[-1]} rods',
         f'all goals are reached, and the median path leaves the line by {100 * AWAY:.0f} %',
-        {rods: share > AWAY for rods, share in zip(ARMS, bent, strict=True)},
+        {
+            rods: share > AWAY and percent == 100.0
+            for rods, share, percent in zip(ARMS, bent, reached, strict=True)
+        },
     )
 
 

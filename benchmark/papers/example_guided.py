@@ -282,16 +282,17 @@ def _table_claim(rows: Sequence[Row], beta: float) -> Claim:
         a == b or (a < 1e-9 and b == 0.0) or 1 / FACTOR < a / max(b, 1e-300) < FACTOR
         for a, b in zip(ours, theirs, strict=True)
     ]
+    calibrated = beta == 1.0
     return Claim(
         f'Table 1: mean end-effector error over the total length, beta = {beta:g}',
         ' and '.join(f'{value:g}' for value in theirs),
         ' and '.join(f'{value:.2g}' for value in ours)
-        + _where(dict(zip(TABLE_1, near, strict=True))),
+        + ('' if calibrated else _where(dict(zip(TABLE_1, near, strict=True)))),
         'both figures',
         'none: the figures are calibrated by this row'
-        if beta == 1.0
+        if calibrated
         else f'within a factor of {FACTOR:g}',
-        near,
+        [] if calibrated else near,
     )
 
 

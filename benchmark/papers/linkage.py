@@ -221,7 +221,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             f'{ours:.2f} by default',
             'a goal; 10 to 90 % of the top speed',
             'none: both have an option that makes it so',
-            [max(abs(theirs - 1.0), abs(linear - 1.0)) < 0.1],
+            [],
         ),
         Claim(
             'the goal can be moved on the way (section 4)',

@@ -172,6 +172,7 @@ def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
 def test_every_claim_has_a_range_and_a_criterion(name):
     for claim in runner.experiment(name).claims(rows_of(name)):
         assert claim.range
+        assert claim.criterion.startswith('none: ') == (claim.verdict == 'none')
         assert claim.criterion
 
 

@@ -75,10 +75,32 @@ def test_claims_of_growth_are_about_exponents():
     assert verdicts[:3] == ['yes', 'no', 'yes']
 
 
-def test_claims_of_trends_compare_three_with_six_joints():
+def test_claims_of_trends_follow_the_exponent_of_two_to_six_joints():
     claims = scaling.claims(made_rows())
     assert [c.verdict for c in claims[4:7]] == ['no', 'yes', 'yes']
-    assert claims[4].ours == '37.0 at 3 joints, 34.0 at 6'
+    assert claims[4].ours.startswith('38, 37, 36, 35, 34 at 2 to 6 joints: exponent -0.1')
+
+
+def test_growth_is_judged_at_few_joints_and_at_many():
+    rows = [
+        {**r, 'us_per_iteration': r['joints'] if r['figure'] == 'chains5' else r['joints'] ** 2}
+        for r in made_rows()
+    ]
+    assert [c.verdict for c in scaling.claims(rows)[:3]] == ['partly', 'partly', 'partly']
+
+
+def test_order_is_judged_at_each_number_of_joints():
+    rows = made_rows()
+    for row in rows:
+        row['iterations'] = {'JI': 3.0, 'CCD': 2.0}.get(row['method'], 1.0)
+    assert [scaling.claims(rows)[i].verdict for i in (3, 7)] == ['no', 'no']
+    for row in rows:
+        if row['joints'] in (2, 3):
+            row['iterations'] = row['ms'] = {'JI': 1.0, 'BFGS': 2.0}.get(row['method'], 3.0)
+    claims = scaling.claims(rows)
+    assert [claims[i].verdict for i in (3, 7)] == ['partly', 'partly']
+    assert claims[3].ours.endswith('holds at 2 to 3')
+
 
 
 def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
