@@ -7,7 +7,7 @@ and measures: the mean tracking error, and the percentage of steps that shake.
 - `near`: the alternate Jacobian for close targets, which links have to fold back to reach: a
   planar chain, nearly stretched at first, and targets at fractions of its length from the root.
   `acceleration` is the mean square of the joints' second differences [rad^2]: a motion is jerky if
-  that is 1.5 times as much as with the usual Jacobian.
+  that is 1.5 times as much as with the usual Jacobian. Dampings are those of `buss`.
 - `dmax`: DLS' over Dmax, relative to a typical link. The damping for each is the lowest of a sweep
   with which less than 1 % of the steps shake, as in `buss`. Half a link "works well" if the error
   is within 10 % of the least over all Dmax. The least Dmax is about the motion of a target per
@@ -90,22 +90,32 @@ JACOBIANS: Mapping[str, Mapping[str, Any]] = {'usual': {}, 'alternate': {'jacobi
 NEAR_METHODS: Mapping[str, tuple[SolverName, Mapping[str, Any]]] = {
     'transpose': ('jacobian_transpose', {'preset': 'buss_pure'}),
     'pseudoinverse': ('pseudoinverse', {'preset': 'buss_pure'}),
-    'DLS': (DAMPED, {'preset': 'buss_pure', 'damping': 0.1}),
-    "DLS'": (DAMPED, {'preset': 'buss_clamped', 'damping': 0.1, 'max_error': 0.5 * LINK}),
+    'DLS': (DAMPED, {'preset': 'buss_pure'}),
+    "DLS'": (DAMPED, {'preset': 'buss_clamped', 'max_error': 0.5 * LINK}),
 }
+# Every fourth damping of `buss`, from the least to the largest; the figure has the second.
+NEAR_DAMPINGS = DAMPINGS[::4]
 
 
 def near_rows() -> Iterator[Row]:
     """Yield the rows of a planar chain, nearly stretched at first: medians over starts."""
     for fraction in FRACTIONS:
         for name, (solver, options) in NEAR_METHODS.items():
-            for jacobian, more in JACOBIANS.items():
-                rng = np.random.default_rng(0)
-                found = [
-                    on_the_way(fraction, rng, solver, {**options, **more}) for _ in range(STARTS)
-                ]
-                medians = {key: float(np.median([one[key] for one in found])) for key in found[0]}
-                yield {'case': jacobian, 'method': name, 'value': fraction, **medians}
+            for damping in dampings_of(name):
+                damped = {'damping': damping} if damping else {}
+                for jacobian, more in JACOBIANS.items():
+                    rng, every = np.random.default_rng(0), {**options, **damped, **more}
+                    found = [on_the_way(fraction, rng, solver, every) for _ in range(STARTS)]
+                    medians = {
+                        key: float(np.median([one[key] for one in found])) for key in found[0]
+                    }
+                    own = {'case': jacobian, 'method': name, 'value': fraction}
+                    yield {**own, 'damping': damping or '', **medians}
+
+
+def dampings_of(name: str) -> Sequence[float]:
+    """Return the dampings of a method near the root; (0,) for a method without one."""
+    return NEAR_DAMPINGS if NEAR_METHODS[name][0] == DAMPED else (0.0,)
 
 
 def on_the_way(fraction: float, rng: Any, solver: SolverName, options: Mapping[str, Any]) -> Row:
@@ -240,22 +250,38 @@ def _part(rows: Sequence[Row], part: str) -> list[Row]:
 
 
 def _near_claim(rows: Sequence[Row], name: str) -> Claim:
-    own = {(r['value'], r['case']): r for r in _part(rows, 'near') if r['method'] == name}
-    times = {
-        fraction: own[fraction, 'alternate']['acceleration']
-        / own[fraction, 'usual']['acceleration']
-        for fraction in FRACTIONS
-    }
-    said = [f'{times[fraction]:.2g} at {fraction:g}' for fraction in FRACTIONS]
-    return swept(
+    times = near_ratios(rows, name)
+    dampings = dampings_of(name)
+    said, held = [], []
+    for damping in dampings:
+        found = [times[damping, fraction] for fraction in CLOSE]
+        jerky = [ratio >= JERKY for ratio in found]
+        held += jerky
+        at = f'with damping {damping:g} ' if damping else ''
+        said.append(f'{at}{", ".join(f"{ratio:.2g}" for ratio in found)}')
+    span = f', damping {dampings[0]:g} to {dampings[-1]:g}' if dampings[0] else ''
+    return Claim(
         f'{name}: the alternate Jacobian is jerky where links fold back to a close target (2)',
         'in some configurations',
-        f'acceleration over that of the usual Jacobian: {", ".join(said)} of the length',
-        f'targets at {CLOSE[0]:g} to {CLOSE[-1]:g} of the length, '
-        f'damping {DAMPINGS[0]:g} to {DAMPINGS[-1]:g}',
+        f'acceleration over that of the usual Jacobian: {"; ".join(said)}',
+        f'targets at {", ".join(f"{fraction:g}" for fraction in CLOSE)} of the length{span}',
         f'{JERKY:g} times the acceleration',
-        {fraction: times[fraction] >= JERKY for fraction in CLOSE},
+        held,
     )
+
+
+def near_ratios(rows: Sequence[Row], name: str) -> dict[tuple[float, float], float]:
+    """Return the acceleration over that of the usual Jacobian, by damping and fraction."""
+    own = {
+        (r['damping'] or 0.0, r['value'], r['case']): r['acceleration']
+        for r in _part(rows, 'near')
+        if r['method'] == name
+    }
+    return {
+        (damping, fraction): own[damping, fraction, 'alternate'] / own[damping, fraction, 'usual']
+        for damping in dampings_of(name)
+        for fraction in FRACTIONS
+    }
 
 
 def _dmax_errors(rows: Sequence[Row], size: float) -> dict[str, dict[float, float]]:
@@ -366,11 +392,10 @@ def draw(rows: Sequence[Row]) -> Any:
     figure = new_figure(9.5, 7.2)
     [[near, dmax], [single, clamp]] = figure.subplots(2, 2)
     for name in NEAR_METHODS:
-        by = {(r['value'], r['case']): r for r in _part(rows, 'near') if r['method'] == name}
-        times = [
-            by[s, 'alternate']['acceleration'] / by[s, 'usual']['acceleration'] for s in FRACTIONS
-        ]
-        near.plot(FRACTIONS, times, marker='.', color=COLOURS[name], label=name)
+        times, damping = near_ratios(rows, name), dampings_of(name)[:2][-1]
+        shown = [times[damping, fraction] for fraction in FRACTIONS]
+        label = f'{name}, damping {damping:g}' if damping else name
+        near.plot(FRACTIONS, shown, marker='.', color=COLOURS[name], label=label)
     near.axhline(1.0, color='0.6', linewidth=0.8)
     near.set(xlabel='target from the root [share of the length]', yscale='log')
     near.set(ylabel='acceleration, alternate over usual', title='The alternate Jacobian')
