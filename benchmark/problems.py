@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -20,7 +21,7 @@ from ik_core.tasks.goals import GoalTask
 TOLERANCE = 1e-6  # [m], [rad] of reached goals
 
 REPEATS = 3
-SHORT, LONG = 2, 12  # iterations of the two solves whose difference is timed
+SHORT, LONG = 2, 12  # largest iterations of the two solves whose difference is timed
 
 Random = np.random.Generator
 
@@ -93,6 +94,12 @@ def timed(
 
 
 def per_iteration(method: Solver, problem: IkProblem, q0: Array) -> float:
-    """Return the time of an iteration [s], without the call: a long solve minus a short one."""
-    short, long = (timed(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG))
-    return (long - short) / (LONG - SHORT)
+    """Return the time of an iteration [s], without the call: a long solve minus a short one.
+
+    Returns nan if the short solve ends as the long one does.
+    """
+    (first, short), (second, long) = (
+        timed(method, problem, q0, Budget(iterations=n)) for n in (SHORT, LONG)
+    )
+    made = second.iterations - first.iterations
+    return (long - short) / made if made else math.nan

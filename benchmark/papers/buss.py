@@ -307,7 +307,7 @@ def time_of(figure: str, solver: SolverName, options: Mapping[str, Any]) -> floa
         goal.set_target(position=3.0 * goal.target[9:])
     method, rng = make_solver(solver, **{'restarts': 0, **options}), np.random.default_rng(1)
     starts = rng.uniform(-1.0, 1.0, (40, problem.robot.n))
-    return float(np.median([per_iteration(method, problem, start) for start in starts]))
+    return float(np.nanmedian([per_iteration(method, problem, start) for start in starts]))
 
 
 COLOURS = {

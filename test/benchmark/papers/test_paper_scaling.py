@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of the source and longer ones, and what is said of growth and of trends."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from benchmark import problems
 from benchmark.papers import scaling_papers as scaling
 from ik_core.solvers import make_solver
 
@@ -101,6 +104,18 @@ def test_order_is_judged_at_each_number_of_joints():
     assert [claims[i].verdict for i in (3, 7)] == ['partly', 'partly']
     assert claims[3].ours.endswith('holds at 2 to 3')
 
+
+def test_time_of_an_iteration_is_over_those_that_are_made(monkeypatch):
+    ends = {2: (2, 1.0), 12: (7, 2.0)}
+
+    def timed(method, problem, q0, budget):
+        made, seconds = ends[budget.iterations]
+        return SimpleNamespace(iterations=made), seconds
+
+    monkeypatch.setattr(problems, 'timed', timed)
+    assert problems.per_iteration(None, None, None) == pytest.approx(0.2)
+    ends[12] = (2, 1.0)
+    assert np.isnan(problems.per_iteration(None, None, None))
 
 
 def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
