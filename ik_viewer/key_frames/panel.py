@@ -70,7 +70,8 @@ class KeyFramesPanel:
         if self._closed.value and poses:
             times.append(times[-1] + self._seconds.value)
             poses.append(poses[0])
-        return KeyFrames(self._stage.robot, times, poses, tips=tips, closed=self._closed.value)
+        frames = KeyFrames(self._stage.robot, times, poses, tips=tips, closed=self._closed.value)
+        return frames.within() if self._slower.value else frames
 
     def _add_controls(self) -> None:
         gui, stage = self._stage.server.gui, self._stage
@@ -89,6 +90,9 @@ class KeyFramesPanel:
             self._closed = gui.add_checkbox('Cycle', False, hint='Return to the first pose')
             self._tips = gui.add_checkbox(
                 'Move the tips on their own curves', True, hint='Feet that stand do not slide'
+            )
+            self._slower = gui.add_checkbox(
+                'Keep the limits of velocity', False, hint='Longer where a joint would be too fast'
             )
             self._play_button = gui.add_button('Play', icon='player-play')
             stop = gui.add_button('Stop', icon='player-stop')
