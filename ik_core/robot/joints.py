@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -289,7 +289,9 @@ def _joined(parts: Sequence[Joint]) -> Joint:
     """The ball joint of three revolute joints."""
     ball, names = parts[0].name.rpartition('/')[0], [part.name for part in parts]
     order = ''.join(name[len(ball) + 1] for name in names).upper()
-    limits = {limit: np.array([getattr(part, limit) for part in parts]) for limit in LIMITS}
+    limits: dict[str, Any] = {
+        limit: np.array([getattr(part, limit) for part in parts]) for limit in LIMITS
+    }
     return replace(
         parts[0], name=ball, kind='ball', child=parts[-1].child, rotation_order=order, **limits
     )
