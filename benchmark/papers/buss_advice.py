@@ -408,8 +408,8 @@ def draw(rows: Sequence[Row]) -> Any:
         for links, colour in zip(SIZES_OF_CHAINS, (BLACK, BLUE, GREEN, RED), strict=True):
             own = [r for r in _part(rows, 'single') if (r['case'], r['method']) == (links, name)]
             x, y = ([row[key] for row in own] for key in ('value', 'error'))
-            label = f'{links} links' if name == 'transpose' else None
-            single.plot(x, y, style, marker='.', color=colour, label=label)
+            solid = f'{links} links' if name == 'transpose' else None
+            single.plot(x, y, style, marker='.', color=colour, label=solid)
     single.set(xscale='log', yscale='log', xlabel='amplitude [share of the length]')
     single.set(ylabel='mean error [lengths]', title="One end effector; dashed: DLS'")
     for name in CLAMPED:

@@ -449,7 +449,7 @@ def _cause_claim(rows: Sequence[Row], field: str, place: str) -> Claim:
         f'{DURATIONS[field] * OWN_RATE / EACH["RK4"]:g}, tiny steps {tiny["reversals"]:g} of '
         f'{DURATIONS[field] / REFERENCE_STEP:g}'
     )
-    fault = {
+    fault: dict[float, bool] = {
         rate: max(runge[rate]['reversals'], tiny['reversals']) <= CAUSED * euler[rate]['reversals']
         for rate in shaken
     }
@@ -556,7 +556,7 @@ def draw(rows: Sequence[Row]) -> Any:
     path.set(yscale='log', ylabel='distance from the path of tiny steps [m]')
     path.set_title('Paths by three methods of integration')
     _draw_integration(back, rows, 'reversals', (f'normalised, {INSIDE}', f'normalised, {OUT}'))
-    back.set(yscale='symlog', ylim=(-0.3, None), ylabel='steps back in 20 s')
+    back.set(yscale='symlog', ylim=(-0.3, 300), ylabel='steps back in 20 s')
     back.set_title('Oscillation by three methods of integration')
     own = differences(rows, 'derivatives')
     [formula] = [r for r in rows if (r['part'], r['method']) == ('derivatives', FORMULA)]
@@ -582,12 +582,15 @@ LABELS = {'interpolated': 'interpolated angles', 'pseudoinverse': 'J+e, tiny ste
 
 def _draw_integration(axes: Any, rows: Sequence[Row], key: str, cases: Sequence[str]) -> None:
     """Draw a column of two motions against the rate of evaluations."""
-    for case, line in zip(cases, ('o-', 'o:'), strict=True):
-        for method, colour in COLOURS.items():
+    for case, line in zip(cases, ('-', ':'), strict=True):
+        for (method, colour), size in zip(COLOURS.items(), (11, 7.5, 4), strict=True):
             own = of_motion(rows, case, method)
             values = [row[key] for row in own.values()]
-            axes.plot(list(own), values, line, color=colour, label=f'{method}: {case}')
+            axes.plot(  # a larger empty circle shows where curves are one
+                list(own), values, line, marker='o', markersize=size, fillstyle='none',
+                color=colour, label=f'{method}: {case}',
+            )  # fmt: skip
     axes.set(xscale='log', xlabel='evaluations for a second of motion [1/s]')
     axes.set_xticks(RATES, [f'{rate:g}' for rate in RATES])
     axes.minorticks_off()
-    axes.legend(fontsize=6)
+    axes.legend(fontsize=6, loc='lower left' if key == 'error' else 'center right')

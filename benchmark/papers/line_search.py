@@ -839,5 +839,7 @@ def jitter(axes: Any, rows: Sequence[Row]) -> None:
         axes.plot(values, range(len(joints)), 'o', color=colour, markersize=4, label=name)
     axes.set_yticks(range(len(joints)), joints, fontsize=7)
     axes.set(xlabel='second difference, r.m.s. [cm]')
-    log_axis(axes.xaxis, (2, 5, 10, 20))
+    shown = [row['median'] for row in own]
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20) if min(shown) < tick < max(shown)]
+    log_axis(axes.xaxis, ticks)
     axes.set_title('As Fig. 12: jitter, frames 0.05 s apart')

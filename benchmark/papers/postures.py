@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.figures import BLACK, BLUE, GREY, ORANGE, RED, new_figure
+from ik_core.figures import BLACK, GREY, SKY, new_figure
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
@@ -71,9 +71,21 @@ def row(part: str, case: str, method: str = '', **numbers: float | str) -> Row:
     return {**dict.fromkeys(COLUMNS, ''), 'part': part, 'case': case, 'method': method, **numbers}
 
 
-def pose(case: str, method: str, robot: Robot, q: Array, side: Array) -> Row:
-    """Return the row of a robot's bones at q (n,), projected on `side` (2, 3)."""
-    return row('pose', case, method, values=flat(np.array(bones(robot, q)) @ side.T))
+def pose(
+    case: str,
+    method: str,
+    robot: Robot,
+    q: Array,
+    side: Array,
+    more: Sequence[tuple[str, str]] = (),
+) -> Row:
+    """Return the row of a robot's bones at q (n,), projected on `side` (2, 3).
+
+    more : pairs of links to which no bone leads
+    """
+    at = {link: robot.forward_kinematics(q, link)[:3, 3] for pair in more for link in pair}
+    ends = [*bones(robot, q), *((at[a], at[b]) for a, b in more)]
+    return row('pose', case, method, values=flat(np.array(ends) @ side.T))
 
 
 def goals(case: str, points: Array, side: Array) -> Row:
@@ -246,7 +258,7 @@ def leg_rows() -> Iterator[Row]:
         change = float(np.degrees(np.abs(found[1] - found[0]).max()))
         for method, q, error in zip(('limits', 'none'), found, errors, strict=True):
             yield row('leg', name, method, median=100.0 * error, high=change)
-            yield pose(f'5 {number}', method, robot, q, UPRIGHT)
+            yield pose(f'5 {number}', method, robot, q, UPRIGHT, [('left_foot', HEEL)])
         yield goals(f'5 {number}', hip + np.array([offset]), UPRIGHT)
 
 
@@ -439,22 +451,24 @@ def redundant(rows: Sequence[Row]) -> Claim:
 # --- the figure ----------------------------------------------------------------------------------
 
 
-# Colour and width of a skeleton's bones.
+OWN = COLOURS['line search']
+# Colour and width of a skeleton's bones: those of the methods, as in the curves.
 LOOKS: Mapping[str, tuple[str, float]] = {
     'captured': (GREY, 2.5),
     'none': (GREY, 1.0),
-    'limits': (BLUE, 1.8),
-    'JI': (ORANGE, 1.4),
-    'line search': (BLUE, 1.4),
-    'flip 1': (GREY, 1.2),
-    'flip 2': (ORANGE, 1.2),
-    'desired': (BLUE, 2.0),
+    'limits': (OWN, 1.8),
+    'JI': (COLOURS['JI'], 1.4),
+    'line search': (OWN, 1.4),
+    'flip 1': (SKY, 1.4),
+    'flip 2': (COLOURS['transpose'], 1.4),
+    'desired': (OWN, 2.0),
 }
+SCALE = 0.5  # [m] length of the bar below a picture
 
 
 def draw(rows: Sequence[Row]) -> Any:
     """Draw the figures in the source's order, and below the lines of Fig. 4."""
-    figure = new_figure(12.5, 13.0)
+    figure = new_figure(12.5, 14.0)
     top, fourth, lines, twelfth = figure.subfigures(4, 1, height_ratios=(1.1, 1.2, 0.9, 1.5))
     panels = top.subplots(1, 2 + len(LEG))
     people(panels[0], rows, '2 0', 'Fig. 2')
@@ -490,9 +504,12 @@ def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | No
             broken = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1)
             axes.plot(*broken.reshape(-1, 2).T, color=colour, linewidth=width)
         elif one['part'] == 'goal':
-            axes.plot(*values.reshape(-1, 2).T, 'o', color=RED, markersize=3)
+            axes.plot(*values.reshape(-1, 2).T, 'o', color=BLACK, markersize=3, zorder=3)
+    (left, low), (width, height) = axes.dataLim.min, axes.dataLim.size
+    below = low - 0.08 * max(width, height)
+    axes.plot([left, left + SCALE], [below, below], color=BLACK, linewidth=2.0)
     axes.set(aspect='equal', adjustable='datalim', xticks=[], yticks=[])
-    axes.set_title(title, fontsize=7)
+    axes.set_title(title, fontsize=10, loc='left')
     axes.axis('off')
 
 

@@ -196,14 +196,23 @@ def at(rows: Sequence[Row], threshold: float, seed: int = 0) -> dict[str, Row]:
 
 
 def draw(rows: Sequence[Row]) -> Any:
-    """Draw distance against threshold; horizontal lines are the source's numbers."""
+    """Draw distance against threshold, from the least to the largest of all seeds.
+
+    Horizontal lines are the source's numbers.
+    """
     figure = new_figure(7.0, 4.4)
     axes = figure.subplots()
     for name, (solver, _) in METHODS.items():
-        own = [row for row in rows if (row['method'], row['seed']) == (name, 0)]
-        x, colour = [row['threshold'] for row in own], line_style(solver)['color']
-        line = '--' if name == 'JI' else '-'
-        axes.plot(x, [r['median'] for r in own], line, marker='.', color=colour, label=name)
+        colour = line_style(solver)['color']
+        of = {t: [row[name]['median'] for row in by_seed if name in row]
+              for t, by_seed in by_threshold(rows).items()}  # fmt: skip
+        x, line = list(of), '--' if name == 'JI' else '-'
+        middle = [float(np.median(medians)) for medians in of.values()]
+        axes.plot(x, middle, line, marker='.', color=colour, label=name)
+        axes.fill_between(
+            x, [min(m) for m in of.values()], [max(m) for m in of.values()],
+            color=colour, alpha=0.25, linewidth=0,
+        )  # fmt: skip
         if name in THEIRS:
             axes.axhline(THEIRS[name], color=colour, linewidth=0.9, linestyle=':')
             text = f'their {name.partition(",")[0]}: {THEIRS[name]:.2f}'
@@ -214,6 +223,8 @@ def draw(rows: Sequence[Row]) -> Any:
     axes.yaxis.set_minor_formatter('')
     axes.set(xlabel='threshold of the stop rule (relative change of the joints)')
     axes.set(ylabel='distance to the goal [units of 0.1 m]')
-    axes.set_title(f'Where the methods end: the median of {rows[0]["cases"]} cases')
+    axes.set_title(
+        f'Where the methods end: medians of {rows[0]["cases"]} cases, {len(SEEDS)} seeds'
+    )
     figure.legend(loc='outside right upper')
     return figure
