@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7 and 12, drawn as skeletons.
+"""`ik bench postures`: [EngellErleben2011] Figs. 2, 4, 5, 7, 8 and 12, drawn as skeletons.
 
 A goal is dragged along the limits (Fig. 4): the upper body of a captured skeleton, with 16 dof as
 there: two in the lower back, and in each arm those of clavicle, shoulder, elbow and wrist. One
@@ -11,7 +11,8 @@ the line search also has each of CAPS.
 The leg of `human` moves to five extreme positions (Fig. 5), with its limits and without. The other
 figures have goals of captured motions, as in `line_search`: a posture other than the captured one
 that reaches the same goals (Fig. 2), two postures between which a fixed step of 0.05 flips (Fig.
-7), and nine frames, 0.05 s apart, around the largest jitter of the Jacobian inverse (Fig. 12).
+7), three captured frames at each spacing of the goals (Fig. 8), and nine frames, 0.05 s apart,
+around the largest jitter of the Jacobian inverse (Fig. 12).
 
 Rows have a `part`, a `case` in it and a method:
 - drag : a line; `count` the flips, `median` the largest move of a link in one step [cm], `high`
@@ -62,6 +63,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     captured = clips.get(GYMNASTICS, first)
     yield from redundant_rows(captured)
     yield from flipping_rows(captured)
+    yield from spaced_rows(captured)
     yield from animated_rows(captured)
     yield from dragged_rows(clips.get(CLIP, first).robot, first)
 
@@ -271,6 +273,7 @@ LEG_JOINTS = ('left_hip', 'left_knee', 'left_ankle')
 JUMP = 0.7  # [s] between the frames of Fig. 2, one of the source's spacings.
 CLOSE = 0.05  # [s] between those of Fig. 12.
 FRAMES = 9
+IN_A_ROW = 3  # frames of Fig. 8 at each spacing
 SHOWN = ('JI', 'line search')
 HANDS = ('lhand', 'rhand')
 # Bones whose ends are the joints named in the caption of Fig. 2.
@@ -336,6 +339,16 @@ def flipping_rows(clip: Clip) -> Iterator[Row]:
     q, _ = solve(solver, problem, start, False)
     yield pose('7 0', 'desired', clip.robot, q, CAPTURED)
     yield goals('7 0', points[: len(links)], CAPTURED)
+
+
+def spaced_rows(clip: Clip) -> Iterator[Row]:
+    """Yield Fig. 8: IN_A_ROW captured frames of each spacing, in the middle of the clip."""
+    for number, spacing in enumerate(line_search.SPACINGS):
+        step = round(spacing * line_search.RATE)
+        first = max(0, (len(clip.q) - 1 - (IN_A_ROW - 1) * step) // 2)
+        for k, frame in enumerate(range(first, len(clip.q), step)[:IN_A_ROW]):
+            yield pose(f'8 {number} {k}', 'captured', clip.robot, clip.q[frame], CAPTURED)
+            yield goals(f'8 {number} {k}', clip.goals[frame], CAPTURED)
 
 
 def animated_rows(clip: Clip) -> Iterator[Row]:
@@ -468,8 +481,9 @@ SCALE = 0.5  # [m] length of the bar below a picture
 
 def draw(rows: Sequence[Row]) -> Any:
     """Draw the figures in the source's order, and below the lines of Fig. 4."""
-    figure = new_figure(12.5, 14.0)
-    top, fourth, lines, twelfth = figure.subfigures(4, 1, height_ratios=(1.1, 1.2, 0.9, 1.5))
+    figure = new_figure(12.5, 15.6)
+    heights = (1.1, 1.2, 0.9, 0.55, 1.5)
+    top, fourth, lines, eighth, twelfth = figure.subfigures(5, 1, height_ratios=heights)
     panels = top.subplots(1, 2 + len(LEG))
     people(panels[0], rows, '2 0', 'Fig. 2')
     people(panels[1], rows, '7 0', 'Fig. 7')
@@ -483,6 +497,10 @@ def draw(rows: Sequence[Row]) -> Any:
         moved(axes, rows, f'{line[0]:g} {line[1]:g}')
     lines.axes[0].set_ylabel('move of a link [cm]')
     lines.legend(*lines.axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=7)
+    spaced = [(s, k) for s in range(len(line_search.SPACINGS)) for k in range(IN_A_ROW)]
+    for axes, (s, k) in zip(eighth.subplots(1, len(spaced), sharey=True), spaced, strict=True):
+        title = '' if k else f'Fig. 8, {line_search.SPACINGS[s]:g} s apart'
+        people(axes, rows, f'8 {s} {k}', title)
     for axes, name in zip(
         twelfth.subplots(3, FRAMES), (SHOWN[0], 'captured', SHOWN[1]), strict=True
     ):
