@@ -7,7 +7,8 @@ default, without restarts. The Jacobian inverse has our clamps, which prevent di
 source's fail-safes, which it does not describe.
 
 - Time per iteration (Fig. 8): of compiled steps, with goals out of reach: the difference of solves
-  of at most 12 and of 2 iterations over the iterations between, the median over random starts.
+  of up to 12 iterations and of one, over the iterations between; the median over random starts.
+  The last iteration of a search that ends does not count, since its end takes time, too.
 - Iterations (Fig. 9) and time (Fig. 10) until the goal is reached to 0.1 mm, from random starts to
   the positions of random configurations, over the goals that all four methods reach; the number of
   goals that a method reaches is given, too.

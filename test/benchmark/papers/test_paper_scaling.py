@@ -106,16 +106,22 @@ def test_order_is_judged_at_each_number_of_joints():
 
 
 def test_time_of_an_iteration_is_over_those_that_are_made(monkeypatch):
-    ends = {2: (2, 1.0), 12: (7, 2.0)}
+    """An iteration takes 0.2 s, the end of a search 5 s more."""
+    search = SimpleNamespace(end=20)
 
-    def timed(method, problem, q0, budget):
-        made, seconds = ends[budget.iterations]
-        return SimpleNamespace(iterations=made), seconds
+    def solve(problem, q0, budget):
+        return SimpleNamespace(iterations=min(budget.iterations, search.end))
+
+    def timed(method, problem, q0, budget, repeats):
+        made = solve(problem, q0, budget).iterations
+        return None, 1.0 + 0.2 * made + 5.0 * (budget.iterations >= search.end)
 
     monkeypatch.setattr(problems, 'timed', timed)
-    assert problems.per_iteration(None, None, None) == pytest.approx(0.2)
-    ends[12] = (2, 1.0)
-    assert np.isnan(problems.per_iteration(None, None, None))
+    method = SimpleNamespace(solve=solve)
+    for search.end in (20, 13, 12, 7, 3):
+        assert problems.per_iteration(method, None, None) == pytest.approx(0.2)
+    for search.end in (2, 1):
+        assert np.isnan(problems.per_iteration(method, None, None))
 
 
 def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
