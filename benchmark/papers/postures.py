@@ -491,7 +491,7 @@ def draw(rows: Sequence[Row]) -> Any:
         people(axes, rows, f'5 {number}', f'Fig. 5, {number + 1}')
     for axes, name in zip(fourth.subplots(2, len(PICTURES)), DRAWN, strict=True):
         for number, one in enumerate(axes):
-            title = f'{number + 1}' if number else f'Fig. 4, 1, {name}'
+            title = f'{number + 1}' if number else f'Fig. 4, {name}'
             people(one, rows, f'4 {number}', title, only=name)
     for axes, line in zip(lines.subplots(1, len(LINES), sharey=True), LINES, strict=True):
         moved(axes, rows, f'{line[0]:g} {line[1]:g}')
@@ -505,7 +505,7 @@ def draw(rows: Sequence[Row]) -> Any:
         twelfth.subplots(3, FRAMES), (SHOWN[0], 'captured', SHOWN[1]), strict=True
     ):
         for number, one in enumerate(axes):
-            title = f'{number + 1}' if number else f'Fig. 12, 1, {name}'
+            title = f'{number + 1}' if number else f'Fig. 12, {name}'
             people(one, rows, f'12 {number}', title, only=name)
     return figure
 
@@ -518,16 +518,19 @@ def people(axes: Any, rows: Sequence[Row], case: str, title: str, only: str | No
         values = np.array(str(one['values']).split(), float)
         if one['part'] == 'pose':
             colour, width = LOOKS[one['method']]
-            ends = values.reshape(-1, 2, 2)
-            broken = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1)
-            axes.plot(*broken.reshape(-1, 2).T, color=colour, linewidth=width)
+            points: list[Array] = []
+            for start, end in values.reshape(-1, 2, 2):
+                if not points or not np.array_equal(points[-1], start):
+                    points += [np.full(2, np.nan), start]
+                points.append(end)
+            axes.plot(*np.transpose(points), color=colour, linewidth=width)
         elif one['part'] == 'goal':
             axes.plot(*values.reshape(-1, 2).T, 'o', color=BLACK, markersize=3, zorder=3)
     (left, low), (width, height) = axes.dataLim.min, axes.dataLim.size
     below = low - 0.08 * max(width, height)
     axes.plot([left, left + SCALE], [below, below], color=BLACK, linewidth=2.0)
     axes.set(aspect='equal', adjustable='datalim', xticks=[], yticks=[])
-    axes.set_title(title, fontsize=10, loc='left')
+    axes.set_title(title, fontsize=9, loc='left')
     axes.axis('off')
 
 
