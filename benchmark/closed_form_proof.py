@@ -46,7 +46,7 @@ from ik_core.closed_form.kernel import EXACT
 from ik_core.maths.rotations import Array
 from ik_core.problem import IkProblem
 from ik_core.progress import bar
-from ik_core.robot.limits import TURN
+from ik_core.robot.limits import FULL_TURN
 from ik_core.robot.robot import Robot
 from ik_core.robot.urdf_text import urdf_text
 from ik_core.tasks import PoseTask
@@ -211,9 +211,9 @@ class Proof:
     def _turned(self, q: Array, x: Array) -> Array:
         """Return q (k, n) of solutions x (k, variables), in turns near q and in the limits."""
         limits, turning, start = self.searched.limits, self.turning, q[self.moving]
-        x = np.where(turning, x - TURN * np.round((x - start) / TURN), x)
-        x = np.where(turning & (x > limits.upper + ON_LIMIT), x - TURN, x)
-        x = np.where(turning & (x < limits.lower - ON_LIMIT), x + TURN, x)
+        x = np.where(turning, x - FULL_TURN * np.round((x - start) / FULL_TURN), x)
+        x = np.where(turning & (x > limits.upper + ON_LIMIT), x - FULL_TURN, x)
+        x = np.where(turning & (x < limits.lower - ON_LIMIT), x + FULL_TURN, x)
         inside = (x >= limits.lower - ON_LIMIT) & (x <= limits.upper + ON_LIMIT)
         whole = np.repeat(q[np.newaxis], len(x), axis=0)
         whole[:, self.moving] = x
@@ -231,7 +231,7 @@ class Proof:
             x = q[self.moving]
             if i % 2:
                 right = rng.random(len(x)) < (1.0 if i % 4 == 1 else 0.5)
-                x[right] = 0.25 * TURN * np.round(4.0 / TURN * x[right])
+                x[right] = 0.25 * FULL_TURN * np.round(4.0 / FULL_TURN * x[right])
             q[self.moving] = np.clip(x, limits.lower, limits.upper)
         return made
 
@@ -248,8 +248,8 @@ class Proof:
     def _gaps(self, one: Array, others: Array) -> Array:
         """Return distances (k, l) of configurations (k, n) and (l, n), without whole turns."""
         gaps = (one[:, None] - others[None])[:, :, self.moving]
-        turns = np.where(self.turning, np.round(gaps / TURN), 0.0)
-        return np.asarray(np.abs(gaps - TURN * turns).max(axis=2, initial=0.0), float)
+        turns = np.where(self.turning, np.round(gaps / FULL_TURN), 0.0)
+        return np.asarray(np.abs(gaps - FULL_TURN * turns).max(axis=2, initial=0.0), float)
 
     # --- counting -------------------------------------------------------------------------------
 

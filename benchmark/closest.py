@@ -99,13 +99,13 @@ def is_false(problem: IkProblem, result: IkResult) -> bool:
     """Return whether the cost is clearly lower near a result with the status CLOSEST."""
     limits = problem.limits
     x = problem.start(result.q)[1]
-    cost = problem.cost_at(x)
+    cost = problem.evaluator.cost_at(x)
     rng = np.random.default_rng(0)
     for size in NEAR:
         for _ in range(POINTS):
             step = limits.project(x + size * rng.normal(size=len(x))) - x
-            is_lower = problem.cost_at(x + step) < cost * (1.0 - CLEARLY)
-            if is_lower and problem.cost_at(x + HARDLY * step) <= cost:
+            is_lower = problem.evaluator.cost_at(x + step) < cost * (1.0 - CLEARLY)
+            if is_lower and problem.evaluator.cost_at(x + HARDLY * step) <= cost:
                 return True
     end, lowest = _by_scipy(problem, x)
     return lowest < cost * (1.0 - CLEARLY) and bool(np.max(np.abs(end - x)) < SAME_BASIN)

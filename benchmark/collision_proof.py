@@ -62,7 +62,7 @@ def _row(name: str, scene: str, count: int) -> dict[str, Any]:
         if 'for certain' in result.note:
             verdict = 'settled'
         else:
-            problem.load(q)
+            problem.evaluator.load(q)
             began = time.perf_counter()
             cover = InfeasibilityProof(problem, arm, q)
             while not cover.is_over:

@@ -78,7 +78,7 @@ class Swinging:
         self._robot, self._middle = robot, robot.middle_configuration
         self._begin = time.monotonic()
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the swinging joints at this moment."""
         now = time.monotonic()
         solution = self._at(now + 0.1)

@@ -118,7 +118,7 @@ _solvers = make_solver(DEFAULT_SOLVER, closed_form=False), make_solver(DEFAULT_S
 
 
 def _cost(problem: IkProblem, x: Array) -> float:
-    residual, _ = problem.secondary_at(x)
+    residual, _ = problem.evaluator.secondary_at(x)
     return float(residual @ residual)
 
 
@@ -127,7 +127,7 @@ def _slsqp_cost(problem: IkProblem, x: Array) -> float:
     from scipy.optimize import minimize  # slow to import, and only needed here
 
     def gradient(y: Array) -> Array:
-        residual, jacobian = problem.secondary_at(y)
+        residual, jacobian = problem.evaluator.secondary_at(y)
         return 2.0 * jacobian.T @ residual
 
     limits = problem.limits

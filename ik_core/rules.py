@@ -124,31 +124,32 @@ def lengthen(squares: Array1) -> None:
 
 
 @kernel
-def hold_at_limits(
+def clamp_at_limits(
     x: Array,
     bounds: Array,
     gradient: Array,
     squares: Array,
     cost: float,
     all_at_limits: bool,
-    held: Array,
+    clamped: Array,
 ) -> int:
-    """held (n,) = 1 for variables that stay at a limit, else 0; return how many others are at one.
+    """Set clamped (n,) to 1 for variables that stay at a limit, else 0; return how many others are
+    at a limit.
 
     gradient, squares, cost : as for `is_stationary`
-    all_at_limits : hold all variables that are at a limit
+    all_at_limits : clamp all variables that are at a limit
     """
-    loose = 0
+    free = 0
     for j in range(x.shape[0]):
         lower, upper = bounds[0, j], bounds[1, j]
-        stays = _is_held(x[j], lower, upper, gradient[j], squares[j], cost, all_at_limits)
-        held[j] = 1.0 if stays else 0.0
-        loose += 0 if stays or lower < x[j] < upper else 1
-    return loose
+        stays = _is_clamped(x[j], lower, upper, gradient[j], squares[j], cost, all_at_limits)
+        clamped[j] = 1.0 if stays else 0.0
+        free += 0 if stays or lower < x[j] < upper else 1
+    return free
 
 
 @kernel
-def _is_held(
+def _is_clamped(
     x: float,
     lower: float,
     upper: float,

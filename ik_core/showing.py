@@ -52,7 +52,7 @@ class RobotPage(Protocol):
         """Serve the page until Ctrl-C, then close it."""
 
     def close(self) -> None:
-        """Close the page, and end what runs for it."""
+        """Close the page, and end its threads."""
 
 
 def show(

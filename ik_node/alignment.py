@@ -68,7 +68,7 @@ class Alignment:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self.governor.at_rest
 
     @property
@@ -78,12 +78,12 @@ class Alignment:
 
     @property
     def is_done(self) -> bool:
-        """Whether all joints rest at their goals, so that the tracker can begin."""
+        """True if all joints rest at their goals, so that the tracker can begin."""
         return self.at_rest and bool((self.governor.q == self._goal).all())
 
     @property
     def is_on(self) -> bool:
-        """Whether the joints move to their goals; False while the tracker is stopped."""
+        """True if the joints move to their goals; False while the tracker is stopped."""
         return not self._tracker.stopped
 
     def check(self, joints: Collection[str]) -> None:

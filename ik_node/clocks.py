@@ -49,12 +49,12 @@ class NodeClock:
 
     @property
     def has_begun(self) -> bool:
-        """Whether /clock has published a time; True without a simulated clock."""
+        """True if /clock has published a time; True without a simulated clock."""
         return self.now() > 0
 
     @property
     def stands_still(self) -> bool:
-        """Whether the clock does not advance, compared with earlier reads of this property."""
+        """True if the clock does not advance, compared with earlier reads of this property."""
         if not self.simulated:
             return False
         now = self.now()

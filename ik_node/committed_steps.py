@@ -21,7 +21,7 @@ class Mover(Protocol):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
 
     @property
     def stopping_time(self) -> float:
@@ -60,7 +60,7 @@ class CommittedSteps:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self._mover.at_rest
 
     def undo_tick(self) -> None:

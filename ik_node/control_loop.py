@@ -158,17 +158,17 @@ class ControlLoop:
 
     @property
     def is_ticking(self) -> bool:
-        """Whether ticks run."""
+        """True if ticks run."""
         return self._ticker is not None
 
     @property
     def has_thread(self) -> bool:
-        """Whether ticks have their own thread, which also reads messages and does housekeeping."""
+        """True if ticks have their own thread, which also reads messages and does housekeeping."""
         return isinstance(self._ticker, Ticker)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self.model is None or self.model.at_rest
 
     def come_to_rest(self) -> None:

@@ -235,19 +235,19 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the positions of the m mimic joints to q (n,); copy q if it has them."""
+        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self.mover.at_rest
 
     @property
     def is_aligning(self) -> bool:
-        """Whether mimic joints move into line; goals wait for that."""
+        """True if mimic joints move into line; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
@@ -514,6 +514,6 @@ def _problem_options(parameters: NodeParameters) -> tuple[object, ...]:
 
 
 def _example_options(parameters: NodeParameters) -> tuple[object, ...]:
-    """Return the options that an example depends on."""
+    """Return the options whose change requires another `ExampleFollowing`."""
     limits = parameters.default_limits, dict(parameters.joint_limits)
     return parameters.example, limits, _problem_options(parameters)

@@ -117,7 +117,7 @@ class Arm(Protocol):
     def settings(self) -> Mapping[str, Setting]:
         """The parameters by name, in the order of display; a new object after each change."""
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return its state now; None if nothing is known: no robot yet, or the node is gone."""
 
     def take_notices(self) -> Sequence[str]:

@@ -73,7 +73,7 @@ def _write_robot(rerun: Any, recording: Any, index: list[Any], robot: Robot, q: 
 
 
 def _mesh(rerun: Any, shape: Shape) -> Any:
-    """A shape as triangles in the frame of its body."""
+    """Return a shape as triangles in the frame of its body."""
     import trimesh
 
     solid = shape.solid

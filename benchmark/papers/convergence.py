@@ -58,7 +58,7 @@ def curve(problem: IkProblem, q0: Array, solver: SolverName, preset: PresetName 
     """Return the distances [units] after 0, 1, ... ITERATIONS iterations; the last repeats."""
     options: Mapping[str, Any] = {'max_iterations': ITERATIONS, 'restarts': 0}
     method = make_solver(solver, preset=preset, record_history=True, **options)
-    first = problem.cost_at(problem.start(q0)[1])
+    first = problem.evaluator.cost_at(problem.start(q0)[1])
     costs = [first, *method.solve(problem, q0).history][: ITERATIONS + 1]
     distances = np.full(ITERATIONS + 1, in_units(costs[-1]))
     distances[: len(costs)] = [in_units(cost) for cost in costs]

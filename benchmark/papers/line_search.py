@@ -426,7 +426,7 @@ def descent(problem: IkProblem, start: Array, goals: Array, step: float) -> Arra
     }
     solver = make_solver('jacobian_transpose', preset='engell_erleben', **options)
     set_goals(problem, goals)
-    first = problem.cost_at(problem.start(start)[1])
+    first = problem.evaluator.cost_at(problem.start(start)[1])
     with np.errstate(over='ignore', invalid='ignore'):
         history = solver.solve(problem, start).history
         return np.nan_to_num(np.array([first, *history]) / UNIT**2, nan=np.inf)

@@ -18,7 +18,7 @@ class SteppedArm(LocalArm):
         """Its thread does nothing."""
 
     def advance(self, seconds: float) -> None:
-        """So much time goes by [s]: as many ticks as are nearest."""
+        """Let this much time go by [s]: the nearest number of ticks."""
         self._thread.join()
         for _ in range(round(seconds / self.period)):
             self.tick(time.monotonic())

@@ -79,7 +79,7 @@ class Still:
 
         seconds : how much of the way there is shown
         """
-        moment, description = self.arm.look(), self.arm.description
+        moment, description = self.arm.read(), self.arm.description
         assert moment is not None
         assert description is not None
         for i, (tip, offset) in enumerate(zip(moment.tips, offsets, strict=True)):
@@ -249,5 +249,5 @@ def _linkage(chromium: Any, path: Path, design: Design, camera: Camera) -> None:
     arm = TimedLinkage(design)
     parts: Sequence[MakePart] = (partial(LinkagePanel, arm=arm), *ALL_PARTS)
     with still_of(chromium, arm, parts, camera) as it:
-        it.until(lambda: (moment := arm.look()) and moment.code != 'tracking', 'its goals')
+        it.until(lambda: (moment := arm.read()) and moment.code != 'tracking', 'its goals')
         it.save(path)

@@ -41,10 +41,10 @@ from ..maths.rotations import Array
 from ..options import whole_number
 from ..problem import IkProblem, checked_problem
 from ..result import IkStatus
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..solvers import Solver, make_solver
 from ..solvers.names import AllSolutionsOptions
-from .many_targets import BatchResult, ManySolves, scattered_starts
+from .many_targets import ManySolves, scattered_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -168,7 +168,7 @@ def _by_searches(
 ) -> Solutions:
     """Find the solutions by at most `limit` searches."""
     own = _checked_problem(problem)
-    start = own.load(q0)
+    start = own.evaluator.load(q0)
     found = _Found(own, start)
     many = ManySolves(own, solver, threads)
     first = solver.solve(own, start)
@@ -196,7 +196,7 @@ def _by_searches(
 
 def _free_ones(found: Solutions, problem: IkProblem, started: float) -> Solutions:
     """Move the solutions that are not free to `colliding`."""
-    free = problem.avoidance.are_free(found.q)
+    free = problem.avoidance.which_may_answer(found.q)
     return replace(
         found,
         q=found.q[free],
@@ -229,7 +229,7 @@ def _form_of(problem: IkProblem, q0: VectorLike | None) -> ClosedForm | None:
 def _in_closed_form(
     problem: IkProblem, q0: VectorLike | None, turns: bool, started: float
 ) -> Solutions | None:
-    """Find the solutions by a closed form; None if there is none without redundant joints."""
+    """Find the solutions by a closed form. None if the only forms have redundant joints."""
     form = _form_of(problem, q0)
     if form is None:
         return None
@@ -283,25 +283,16 @@ class _Found:
         q = self._count(q)
         refined = self.polish.run(None, q, near=self.start)
         ended = refined.status != IkStatus.ITERATION_LIMIT
-        exact = ended & (self._largest(refined) <= EXACT)
-        points = np.where(self._solved(refined)[:, None], refined.q, q)
+        errors = refined.position_errors, refined.orientation_errors
+        exact = ended & (np.maximum(*errors).max(axis=1) <= EXACT)
+        solved = [self.problem.is_solved(*each) for each in zip(*errors, strict=True)]
+        points = np.where(np.array(solved, bool)[:, None], refined.q, q)
         self.lost += int((~ended).sum())
         for which, is_exact in ((exact, True), (ended & ~exact, False)):
             q = self._count(points[which])
             while len(q):
                 self._append(q[0, self.problem.variables], is_exact)
                 q = self._count(q) if is_exact else self._count(q[1:])
-
-    def _solved(self, refined: BatchResult) -> NDArray[np.bool_]:
-        """Mask (k,) of refined ends that are within the problem's tolerances."""
-        errors = zip(refined.position_errors, refined.orientation_errors, strict=True)
-        return np.fromiter((self.problem.is_solved(*one) for one in errors), bool)
-
-    @staticmethod
-    def _largest(refined: BatchResult) -> Array:
-        """The largest error (k,) [m, rad] of each end."""
-        both = np.maximum(refined.position_errors, refined.orientation_errors)
-        return np.asarray(both.max(axis=1), float)
 
     def _append(self, point: Array, exact: bool) -> None:
         """Add a solution; it replaces near misses connected to it, and takes their counts."""
@@ -342,7 +333,7 @@ class _Found:
         turning = self.problem.limits.turns
         for i, point in enumerate(self.points):
             gap = q[:, self.problem.variables] - point
-            gap[:, turning] -= TURN * np.round(gap[:, turning] / TURN)
+            gap[:, turning] -= FULL_TURN * np.round(gap[:, turning] / FULL_TURN)
             known = (np.abs(gap) <= self.radii[i]).all(1)
             self.counts[i] += int(known.sum())
             q = q[~known]
@@ -376,7 +367,7 @@ def _checked_problem(problem: IkProblem) -> IkProblem:
     problem.check_without_constraints()
     own = problem.without_avoid()
     own.levels = ()
-    own.load()
+    own.evaluator.load()
     n, ranks = len(own.variables), [own.packed.rows]
     if ranks[0] >= n:
         starts, _ = scattered_starts(own, own.default_configuration, 0, 3, 0)
@@ -401,13 +392,13 @@ def _with_turns(
     copies, sources = [q[:0]], [singular[:0]]
     for one, flag in zip(q, singular, strict=True):
         x = np.where(turning, one[moving], 0.0)
-        first, last = np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+        first, last = np.ceil((lower - x) / FULL_TURN), np.floor((upper - x) / FULL_TURN)
         if len(q) * np.prod(last - first + 1.0) > MOST_TURNS:
             raise UnsupportedProblem(f'there are more than {MOST_TURNS} copies by whole turns')
         ranges = [np.arange(a, b + 1.0) for a, b in zip(first, last, strict=True)]
         whole = np.stack(np.meshgrid(*ranges, indexing='ij'), -1).reshape(-1, len(moving))
         turned = np.tile(one, (len(whole), 1))
-        turned[:, moving] += TURN * whole
+        turned[:, moving] += FULL_TURN * whole
         copies.append(turned)
         sources.append(np.repeat(flag, len(whole)))
     return np.concatenate(copies), np.concatenate(sources)

@@ -36,7 +36,7 @@ from ..optim.position_first import alike_of, begins_with_restarts
 from ..optim.search import STATUSES
 from ..problem import IkProblem, checked_problem
 from ..result import IkResult, IkStatus
-from ..robot.limits import TURN, random_configuration
+from ..robot.limits import FULL_TURN, random_configuration
 from ..solvers import DEFAULT_SOLVER, Solver, make_solver
 from ..solvers.damped_search.run import solve_batch as solve_searches
 from ..solvers.damped_search.workspace import DampedWorkspace
@@ -242,7 +242,7 @@ class ManySolves:
     def _tries_equal_weights(self) -> bool:
         """True if a single solve tries equal weights first, and a kernel can do so for all."""
         problem, solver = self.problem, self.solver
-        known = problem.weighed_alike is not None and isinstance(solver, LevenbergMarquardt)
+        known = problem.equally_weighted is not None and isinstance(solver, LevenbergMarquardt)
         known = known and not (problem.levels or problem.is_constrained or problem.avoids)
         return known and begins_with_restarts(problem, solver.options.restarts > 0)
 
@@ -251,7 +251,7 @@ class ManySolves:
         """True if there is a kernel for this solver and all of the problem's tasks."""
         problem = self.problem
         known = not (problem.other_tasks or problem.levels or problem.is_constrained)
-        known = known and problem.weighed_alike is None and problem.valid is None
+        known = known and problem.equally_weighted is None and problem.valid is None
         return known and isinstance(self.solver, LevenbergMarquardt)
 
     def run(
@@ -342,12 +342,12 @@ class ManySolves:
         take_problems(inputs.transforms, inputs.starts, moving, bounds, first, frames, starts)
         if not packed.is_plain:
             searches['targets'][:count] = packed.part_targets(frames)
-        beginning = self._search.beginning
-        if beginning is None:
+        guess = self._search.initial_guess
+        if guess is None:
             searches['guesses'][:count] = starts
         else:
             targets, points = searches['targets'][:count], searches['guesses'][:count]
-            beginning.fill(targets, starts, 0, count, points)
+            guess.fill(targets, starts, 0, count, points)
         self._search.judge_guesses(searches, lanes, count)
         searches['references'][:count] = starts if inputs.near is None else inputs.near
         if len(packed.frozen):
@@ -415,7 +415,7 @@ class ManySolves:
             result = batch[i]
             problem.packed.load_frozen(result.q)
             problem.packed.set_targets(list(frames_of(target)))
-            result.cost = problem.cost_at(result.q[problem.variables])
+            result.cost = problem.evaluator.cost_at(result.q[problem.variables])
             yield result
 
     def _solve_near(self, start: Array, near: Array | None) -> IkResult:
@@ -498,7 +498,7 @@ def scattered_starts(
     """
     limits, n = problem.limits, len(problem.variables)
     lower, upper = limits.sample_lower, limits.sample_upper
-    spare = np.where(limits.turns, np.maximum(upper - lower - TURN, 0.0), 0.0)
+    spare = np.where(limits.turns, np.maximum(upper - lower - FULL_TURN, 0.0), 0.0)
     ratio = 2.0
     for _ in range(60):
         ratio = (1.0 + ratio) ** (1.0 / (n + 1))

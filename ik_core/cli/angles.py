@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..maths.rotations import Array
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..robot.robot import Robot
 from .parser import UsageError, is_number
 
@@ -95,7 +95,7 @@ def _with_degree_note(robot: Robot, q: Array, angles: Angles) -> Array:
     for name, value, unit, far in zip(
         robot.joint_names, q.tolist(), robot.joint_units, beyond.tolist(), strict=True
     ):
-        if angles == RADIANS and unit == 'rad' and far > TURN:
+        if angles == RADIANS and unit == 'rad' and far > FULL_TURN:
             print(
                 f'ik: note: {name} = {value:g} rad is far beyond its limits; for degrees '
                 'add --degrees',

@@ -83,7 +83,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send what the arguments ask for; 0 if it is reached, 1 if not. Raises UsageError."""
+    """Send the goal of the arguments; return 0 if it is reached, else 1. Raises UsageError."""
     arguments.angles = DEGREES if arguments.degrees else RADIANS
     _check_kind(arguments)
     _check_times(arguments)
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_kind(arguments: argparse.Namespace) -> None:
-    """Set `kind` to what is to be sent: 'pose', or one of KINDS. Raises UsageError."""
+    """Set `kind` to the kind of goal: 'pose', or one of KINDS. Raises UsageError."""
     kinds = ['pose'] if arguments.goals else []
     kinds += [kind for kind in KINDS if getattr(arguments, kind)]
     if not kinds:

@@ -136,7 +136,8 @@ def _closed_form(robot: Robot, tip: str) -> str | None:
 
 
 def _closed_form_or_why_not(robot: Robot, tip: str) -> str:
-    """Return the closed form of a pose as text, or why there is none, and the one for the starts.
+    """Return text: the closed form of a pose, or why there is none, and the one for initial
+    guesses.
 
     An approximate closed form can give a search its starts where there is no exact one.
     """

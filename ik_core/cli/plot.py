@@ -129,7 +129,7 @@ def _map(arguments: argparse.Namespace, robot: Robot) -> ReachabilityMap:
 
 
 def _step(robot: Robot, tip: str | None) -> float:
-    """A step [m] of two digits for the reach of a tip."""
+    """Return a step [m] for a map of the tip's reach, rounded to two digits."""
     problem = IkProblem(robot, [PositionTask(tip or robot.default_tip())])
     reach = reach_bounds(problem, problem.default_configuration).workspace
     return float(f'{reach / VOXELS:.2g}') if 0.0 < reach < math.inf else 0.1

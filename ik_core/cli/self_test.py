@@ -296,7 +296,7 @@ def _directions(problem: IkProblem, reach: float, q: Array) -> int:
 
 
 def _condition(problem: IkProblem, reach: float, q: Array, directions: int) -> float:
-    """The ratio of the largest singular value to the smallest one that is not always 0."""
+    """Return the ratio of the largest to the smallest singular value that is not always 0."""
     values = _singular_values(problem, reach, q)
     last = float(values[directions - 1])
     return float(values[0]) / last if last > ZERO * values[0] else math.inf

@@ -130,7 +130,7 @@ def _joint_table(problem: IkProblem, result: IkResult, angles: Angles) -> str:
 
 
 def _other_unit(radians: float, angles: Angles) -> str:
-    """An angle in the other unit."""
+    """Return an angle as text in the unit that is not shown, degrees or radians."""
     if angles is not RADIANS:
         return quantity(radians, 'rad')
     return f'{fixed(math.degrees(radians), 2)} deg'

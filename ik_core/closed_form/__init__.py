@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed forms: all solutions of a chain, found from its axes.
 
-`chain` has the axes of a problem's goal, `families` the tables that say how these can be solved: a
-closed form is a list of subproblem records (`records`), which one `kernel` runs in lanes by three
-`formulas`. Six joints of any geometry are eigenvalues (`elimination`), for the same judge.
-`workspace` has a strategy's arrays. `closed_form` has what users hold, `batch` the answers to
-many poses, `refinement` leads near ones to solutions, `cached_form` keeps the form of a problem.
-`redundancy` goes through the values of a redundant joint, by `redundancy_scan`, and by
-`nearest_branch` and `branch_search`, which follow `branches` as paths. A chain that nearly has
-formulas has an `idealised_chain` with some; `approximate_nearest` finds the nearest solution by
-them. `infeasibility_proof` proves that no value of the redundant joint has a free solution.
-`initial_guess` chooses where the default's searches begin, by the kernel `nearest`. All import
-`problem` and what is below, never solvers.
+- A strategy for a chain: `chain` (the axes), `families` (tables of the chains that can be solved),
+  `idealised_chain` (for chains that nearly belong to a family)
+- Solutions of poses: `records` (a closed form as data: subproblems), `kernel` (which solves them
+  in lanes, by three `formulas`), `elimination` (six joints of any geometry, by eigenvalues; the
+  kernel checks their solutions), `refinement` (by the problem's own kinematics), `workspace`
+  (arrays of a strategy)
+- For users: `closed_form` (all solutions of a pose), `batch` (of many poses), `cached_form` (kept
+  with a problem)
+- Redundant arms: `redundancy` (values of the redundant joint), with the kernels `redundancy_scan`,
+  `nearest_branch` and `branch_search`, which follow `branches`; `approximate_nearest`, for chains
+  that nearly have formulas; `infeasibility_proof`, that all values collide
+- `initial_guess`, for searches of the default solver, with the kernel `nearest`
+
+All import `problem` and packages below it, never solvers.
 """
 
 from .batch import ManySolutions

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest of all solutions of seven joints that nearly have formulas, in milliseconds.
+"""The solution nearest to a start for seven joints that nearly have formulas, in milliseconds.
 
-Calibrated arms, and those whose wrists or shoulders have small offsets, have solutions close to
-those of an ideal chain (`idealised_chain`). Formulas find all of these, at many values of the
-redundancy parameter. The ones nearest to the start are refined to solutions of the chain itself,
-and then moved along its self-motion of all joints, to the point nearest to the start.
+Calibrated arms, and arms with small offsets in wrist or shoulder, have solutions close to those of
+an idealised chain (`idealised_chain`). Formulas find all of the latter, at many values of the
+redundancy parameter. Those nearest to the start are refined to solutions of the chain itself, and
+then moved along its self-motion to the point nearest to the start.
 
-This is no proof: at the edge of the reach or near a singularity the ideal chain may have no
-solution close to one of the chain itself, which is then not found.
+The result is not certain to be the nearest: at the edge of the reach or near a singularity the
+idealised chain may have no solution close to one of the chain itself.
 """
 
 from __future__ import annotations
@@ -26,26 +26,23 @@ from .kernel import EXACT
 from .refinement import follow
 from .workspace import Workspace
 
-SAMPLES = 180
-"""Values of the ideal chain's joint that is held."""
-WIDER = 0.15
-"""Solutions of the ideal chain may be outside the limits by this much [rad]."""
+SAMPLES = 180  # Values of the idealised chain's redundancy parameter
+WIDER = 0.15  # Solutions of the idealised chain may violate limits by this much [rad]
+# Solutions closer than SAME [rad] in every joint count as one; at most MOST are refined.
 SAME, MOST = 0.2, 40
-"""Solutions closer than this in every joint [rad] count as one; and the most that are refined."""
+# Solutions further from the start than the best one by more than this [rad] are skipped.
 BEHIND = 0.5
-"""Solutions that are further from the start than the best by more [rad] are skipped."""
-STEPS, LONGEST = 30, 0.2
-"""Along the self-motion, and the longest of them [rad]."""
+STEPS, LONGEST = 30, 0.2  # Number of steps along the self-motion, and the longest of them [rad]
 SHORTEST, SHRINKING = 1e-7, 0.3
+# Least curvature of half the squared distance along the self-motion; it is 1.0 where the
+# self-motion is straight.
 LEAST_BEND = 0.02
-"""Least curvature of half the squared distance along the self-motion; 1.0 where that is straight.
-"""
 
 
 class ApproximateNearest:
     """A chain of seven joints, and the formulas of the chain that it nearly is.
 
-    room: arrays for `following.follow`
+    scratch: arrays for `refinement.follow`
     """
 
     def __init__(
@@ -54,14 +51,13 @@ class ApproximateNearest:
         values: Array,
         packed: PackedGoals,
         limits: JointLimits,
-        room: tuple[Array, Array, Array],
+        scratch: tuple[Array, Array, Array],
     ) -> None:
         self._ideal, self._values = ideal, values
-        self._packed, self._limits, self._room = packed, limits, room
+        self._packed, self._limits, self._scratch = packed, limits, scratch
 
     def best(self, start: Array) -> Array | None:
-        """The nearest solution q (n,) that is found, for the targets that are packed; None without
-        any."""
+        """Return the nearest solution q (n,) found for the packed targets, or None."""
         s, best, least = start[self._packed.variables], None, np.inf
         for x, gap in self._proposed(start):
             if gap > least + BEHIND:
@@ -78,8 +74,8 @@ class ApproximateNearest:
         return q
 
     def _proposed(self, start: Array) -> Iterator[tuple[Array, float]]:
-        """Points (variables,) that may lead to solutions, and their distances to the start: the
-        start itself, and then solutions of the ideal chain, the nearest first."""
+        """Yield points (variables,) that may lead to solutions, with their distances to the start:
+        first the start itself, then the solutions of the idealised chain, nearest first."""
         s = start[self._packed.variables]
         yield s.copy(), 0.0
         frames = np.repeat(self._packed.targets, len(self._values), axis=0)
@@ -96,35 +92,36 @@ class ApproximateNearest:
             points, gaps = points[others], gaps[others]
 
     def _follow(self, x: Array) -> float:
-        """Lead x (variables,) to the solution near it inside the limits; return its error."""
-        room = self._packed.residual, *self._room
-        return follow(self._packed.arrays, self._limits.packed, -1, x, *room)
+        """Refine x (variables,) to a solution nearby inside the limits; return its error."""
+        scratch = self._packed.residual, *self._scratch
+        return follow(self._packed.arrays, self._limits.packed, -1, x, *scratch)
 
     def _nearer(self, x: Array, start: Array) -> Array:
-        """The solution nearest to a start (variables,) along the self-motion from x downhill."""
+        """Follow the self-motion from x towards the start; return the nearest solution
+        (variables,)."""
         bend, before = 1.0, None
         for _ in range(STEPS):
-            way = self._self_motion(x)
-            slope = float((x - start) @ way)
+            direction = self._self_motion(x)
+            slope = float((x - start) @ direction)
             if before is not None:
-                moved = float((x - before[0]) @ way)  # the way may point back
-                change = slope - float(np.copysign(before[2], before[1] @ way * before[2]))
+                moved = float((x - before[0]) @ direction)  # the direction may be reversed
+                change = slope - float(np.copysign(before[2], before[1] @ direction * before[2]))
                 if abs(moved) > SHORTEST and change / moved > LEAST_BEND:
                     bend = change / moved
             step = float(np.clip(-slope / bend, -LONGEST, LONGEST))
-            following = self._downhill(x, step * way, start)
+            following = self._downhill(x, step * direction, start)
             if following is None:
                 break
-            before, x = (x, way, slope), following
+            before, x = (x, direction, slope), following
         return x
 
     def _self_motion(self, x: Array) -> Array:
-        """The direction (variables,) that leaves the goal where it is."""
+        """Return the unit direction (variables,) that leaves the goal's frame where it is."""
         self._packed.update(x)
         return np.asarray(np.linalg.svd(self._packed.jacobian())[2][-1], float)
 
     def _downhill(self, x: Array, step: Array, start: Array) -> Array | None:
-        """A solution nearer to the start, a step or less from x; None without any."""
+        """Take a step of at most this length towards the start; return the solution, or None."""
         gap, length = float(np.linalg.norm(x - start)), float(np.linalg.norm(step))
         while length > SHORTEST:
             following = x + step
@@ -140,11 +137,13 @@ def approximate_nearest(
     limits: JointLimits,
     joints: IntArray,
     n: int,
-    room: tuple[Array, Array, Array],
+    scratch: tuple[Array, Array, Array],
 ) -> ApproximateNearest | None:
-    """The nearly closed form of a chain of seven; None without formulas, or if it slides.
+    """Return a search of the nearest solution for a chain of seven joints that nearly has
+    formulas.
 
-    joints (7,): where those of the chain are in q (n,). limits: of the variables.
+    None without such formulas, and for chains with prismatic joints. joints (7,): the columns of
+    the chain's joints in q (n,). limits: of the variables.
     """
     wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
     for ideal in idealised_chains(chain):
@@ -154,5 +153,5 @@ def approximate_nearest(
             j = chain.variables[strategy.redundant]
             values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
             workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
-            return ApproximateNearest(workspace, values, packed, limits, room)
+            return ApproximateNearest(workspace, values, packed, limits, scratch)
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All solutions of many poses: the answer, the checks of what is given, and the threads."""
+"""All solutions of many poses: results, checks of arguments, and threads."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .kernel import BY_START, solve_poses
 from .records import SLOTS
 from .workspace import Workspace, memory
 
+# Poses between two returns to the interpreter: few, so that Ctrl-C soon ends a batch.
 CHUNK = 512 if COMPILED else 8
-"""Poses between two looks at the interpreter: few, so that Ctrl-C ends a batch soon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,8 @@ class ManySolutions:
 
 
 def redundancy_values(redundancy: float | VectorLike, count: int) -> Array:
-    """Values of the redundant joint: (1,) for all, or (N,); InvalidConfiguration otherwise."""
+    """Return the values of the redundant joint, (1,) for all or (N,). Raises
+    InvalidConfiguration."""
     try:
         values = np.atleast_1d(np.ascontiguousarray(redundancy, float))
     except (TypeError, ValueError) as error:
@@ -79,7 +80,7 @@ def solve_chunks(
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[Array, IntArray]:
-    """q (N, SLOTS, n) and counts (N,), -1 where a pose has what is only near a solution.
+    """Return q (N, SLOTS, n) and counts (N,), which are -1 for poses with near-solutions.
 
     frames (N, 12), starts (N, n) and values (N,) of the redundant joint; one row serves all.
     """

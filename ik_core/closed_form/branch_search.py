@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Along one branch of a chain of seven joints: the value of the redundancy parameter with the
-solution nearest to a start, at a parabola's vertex or the end of the branch: for `nearest_branch`.
+"""Search along one branch of a 7R chain for the redundancy parameter nearest to the start.
+
+The minimum is at a parabola's vertex, or at the end of the branch. `nearest_branch` calls this.
 """
 
 from __future__ import annotations
@@ -14,27 +15,25 @@ from .kernel import BRANCHES, SNAP
 from .records import DISTANCE, JOINTS, LIMIT_MARGIN, NONE, WIDTH, result_at
 
 ROUNDS = 12
+# Accuracy of the best value: NARROWED [rad], times its distance to the start if that is below one.
+# Accuracy of the end of a branch: SHARP [rad].
 NARROWED, SHARP = 2e-5, 1e-10
-"""The best is found as exactly [rad], as a share of its distance to the start where that is less
-than one; and where its branch ends [rad]."""
+# Eight values surround a guess in pairs, each pair nearer by the factor NEARER. If they leave more
+# than SHRINKING of the range, the next eight are spread evenly.
 NEARER, SHRINKING = 0.1, 0.3
-"""Eight values about a guess approach it pair by pair, by the factor NEARER. If they shrink the
-range less than by SHRINKING, the next eight are spread evenly."""
+# Two branches whose ends are no further apart [rad] are one branch that turns back there.
 TOUCHING = 1e-2
-"""Branches no further apart [rad] where both end are one that turns back there."""
+# Rows of a trial behind its values: costs, margins, the picked values or parts, and from BRACKET
+# on the bracket.
 COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4
-"""Rows of a trial, behind its values: what was found; which values or parts it is about; from the
-last one on the bracket:"""
-LOW, HERE, HIGH = 0, 1, 2
-"""Rows of a bracket: three values, of which the middle one is the best."""
-AT, SLOT = 2, 3
-"""Columns behind COST and END: the value, and the slot of the best."""
+LOW, HERE, HIGH = 0, 1, 2  # Rows of a bracket: three values, of which the middle one is the best
+AT, SLOT = 2, 3  # Columns behind COST and END: the value, and the branch number of the best
 TRIAL = BRACKET + 3
 
 
 @kernel
 def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) -> None:
-    """The costs and margins of the branch of each lane, at eight values trial[0]."""
+    """Evaluate each lane's branch at its value in trial[0]: costs and margins."""
     set_values(trial[0], memory)
     measure(plan, wide, memory, BRANCHES)
     for lane in range(WIDTH):
@@ -44,7 +43,7 @@ def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) 
 
 @kernel
 def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> None:
-    """Take over what is a solution and better than the best."""
+    """Make a value the best one if it has a solution that is nearer."""
     if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
         here = trial[BRACKET + HERE]
         here[COST], here[END], here[AT], here[SLOT] = cost, margin, value, slot
@@ -54,8 +53,10 @@ def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> N
 def follow(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> None:
-    """Find the least cost in the branch of the best, as far as this from it, within the bounds;
-    and in the one that it turns into, where it is least at the reach's edge."""
+    """Find the least cost along the best branch, up to `width` away from it and inside the bounds.
+
+    If the least cost is at the branch's end, the branch that continues there is searched, too.
+    """
     if _follow_one(plan, wide, width, low, high, trial, memory):
         here = trial[BRACKET + HERE]
         value, slot = here[AT], int(here[SLOT])
@@ -67,7 +68,7 @@ def follow(
 
 @kernel
 def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool:
-    """Make another branch the best one that begins where this one ends, if there is any."""
+    """Switch to the branch that begins where the best one ends; return False without one."""
     here, value = trial[BRACKET + HERE], trial[BRACKET + HERE, AT]
     own = int(here[SLOT])
     for lane in range(WIDTH):
@@ -91,7 +92,7 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
 def _follow_one(
     plan: IntArray, wide: Array, width: float, low: float, high: float, trial: Array, memory: Array
 ) -> bool:
-    """Follow one branch likewise; return whether its least value is at its end."""
+    """Find the least cost along one branch; return whether it is at the branch's end."""
     bracket = trial[BRACKET:]
     for lane in range(WIDTH):
         choose(plan, int(bracket[HERE, SLOT]), lane, memory)
@@ -113,7 +114,7 @@ def _follow_one(
 
 @kernel
 def _spread(low: float, high: float, aside: int, trial: Array) -> None:
-    """Eight values from low to high, so many steps inside of these."""
+    """Set eight evenly spaced values from low to high, `aside` steps inside of both."""
     step = (high - low) / (WIDTH - 1 + 2 * aside)
     for lane in range(WIDTH):
         trial[0, lane] = low + step * (lane + aside)
@@ -121,7 +122,7 @@ def _spread(low: float, high: float, aside: int, trial: Array) -> None:
 
 @kernel
 def _copy(lane: int, trial: Array, row: int) -> None:
-    """A row of the bracket = what was found in a lane."""
+    """Copy a lane's value, cost and margin to a row of the bracket."""
     to = trial[BRACKET + row]
     to[AT], to[COST], to[END] = trial[0, lane], trial[COSTS, lane], trial[MARGINS, lane]
 
@@ -150,7 +151,7 @@ def _narrow(trial: Array) -> None:
 
 @kernel
 def _is_narrow(bracket: Array) -> bool:
-    """Whether the best is known exactly, inside of a branch or at its end."""
+    """Return whether the best is known exactly, inside of a branch or at its end."""
     here, ends = bracket[HERE, AT], NONE
     if bracket[LOW, END] < -SNAP:
         ends = here - bracket[LOW, AT]
@@ -162,7 +163,7 @@ def _is_narrow(bracket: Array) -> bool:
 
 @kernel
 def _choose_values(before: float, trial: Array) -> None:
-    """The next values: about a guess, or where that was of little help, evenly."""
+    """Choose the next values: around a guess, or evenly if the last guess hardly helped."""
     bracket = trial[BRACKET:]
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     if high - low > SHRINKING * before or low == here or here == high:
@@ -177,7 +178,7 @@ def _choose_values(before: float, trial: Array) -> None:
 
 @kernel
 def _guess(bracket: Array) -> float:
-    """The minimum of the parabola through three points, or the end of the branch before it."""
+    """Return the vertex of the parabola through three points, or the branch's end before it."""
     low, here, high = bracket[LOW, AT], bracket[HERE, AT], bracket[HIGH, AT]
     one = (bracket[HERE, COST] - bracket[LOW, COST]) / (here - low)
     two = (bracket[HIGH, COST] - bracket[HERE, COST]) / (high - here)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The branches of a chain of seven joints as paths along the redundancy parameter.
 
-A branch at a value of the parameter is more than a solution or none: the kernel also says how far
-its joints are from the start, and how far it is from its end, at a joint's limit or at the edge of
-the reach, which is where a subproblem loses its solutions. What lies between two values is
-estimated from that: the joints go about the straight way from one to the other, in a tube whose
-radius is a share of that way, and the gaps of subproblems change about evenly, too. So the part of
-the way inside the limits and the reach is known, and how near to the start that comes.
+For a branch at a value of the parameter the kernel returns its joints, their distance from the
+start, and the distance to the branch's end: a joint's limit or the edge of the reach, where a
+subproblem loses its solutions. From this the branch between two values is estimated: the joints
+move in a tube around the straight line from one value to the other, whose radius is a fraction of
+its length, and the gaps of subproblems change about evenly. So it is known which part of the line
+is inside the limits and the reach, and how near to the start it comes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..kernels.jit import kernel
 from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from .kernel import MEASURED, SNAP, load_goal, load_start, passes_of, prepare, solve_branches
 from .records import (
     BOUND,
@@ -37,26 +37,23 @@ from .records import (
     result_at,
 )
 
+# Columns of a branch at a value: its squared distance to the start, its distance from its end
+# (negative beyond the end), and its distances from the ends of each subproblem.
 COST, END, EDGES = 0, 1, 2
-"""Columns of a branch at a value: its squared distance to the start, its distance from its end
-(below 0: beyond), and its distances from the ends of each subproblem."""
-STAND = EDGES + SIGNS
-"""First column of a branch's joint values."""
+STAND = EDGES + SIGNS  # First column of a branch's joint values
 NUMBERS = STAND + MOST_JOINTS
+# The radius of the tube, as a fraction of the path. One of a hundred paths of the Panda leaves it.
 BENT = 0.2
-"""The radius of the tube, as a share of the way: of a hundred paths one leaves it (Panda);"""
-FOLDED = 0.5
-"""Marks a value beyond the reach, before which the path turns back."""
+FOLDED = 0.5  # The radius if a value lies beyond the reach: the path turns back before it
+# Gaps deviate from an even change by at most this fraction of the path and of their own change.
 HOPE = 0.25
-"""A gap is within this share of the way, and of its own change, of an even change."""
+# A joint that turns further than this [rad] near a singularity may do so in either direction.
 WILD = 2.0
-"""A joint that turns so far [rad] near a singularity may do so either way."""
-HALF_TURN = 0.5 * TURN
+HALF_TURN = 0.5 * FULL_TURN
 FAR = 1e9
 TINY = 1e-12
 
-Clip = tuple[Number, Number]
-"""An interval of shares of the way."""
+Clip = tuple[Number, Number]  # An interval of fractions of the path
 
 _in_lanes = in_lanes[WIDTH]
 
@@ -66,7 +63,7 @@ _in_lanes = in_lanes[WIDTH]
 
 @kernel
 def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
-    """The target (1, 12) and the start (1, n) for all lanes, and no bound."""
+    """Load the target (1, 12) and the start (1, n) into all lanes, without a bound."""
     for lane in range(WIDTH):
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, starts[0], 0, lane, memory)
@@ -75,7 +72,7 @@ def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
 
 @kernel
 def set_values(values: Array, memory: Array) -> None:
-    """The redundancy parameter of each lane, from (8,)."""
+    """Set the redundancy parameter of each lane to values (8,)."""
     for lane in range(WIDTH):
         memory[VALUE, lane] = values[lane]
 
@@ -90,7 +87,8 @@ def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
 
 @kernel
 def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
-    """Fill the results with where branches are, inside the limits and the reach or not.
+    """Fill the results with the joints of all branches, also of those outside the limits and the
+    reach.
 
     FREE is NaN. Returns whether joints are undetermined somewhere: then a branch is more than a
     path.
@@ -102,7 +100,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
 
 @kernel
 def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, column: int) -> None:
-    """A column of rows (NUMBERS, 8) = the branch in a slot and lane."""
+    """Copy the branch of a slot and lane to a column of rows (NUMBERS, 8)."""
     at = result_at(slot)
     rows[COST, column], rows[END, column] = (
         memory[at + DISTANCE, lane],
@@ -118,7 +116,7 @@ def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, colum
 
 @kernel
 def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
-    """rows (NUMBERS, SLOTS) = the branches in a lane."""
+    """Copy the branches of a lane to rows (NUMBERS, SLOTS)."""
     for slot in range(SLOTS):
         if slot < passes_of(plan, 0):
             keep(plan, memory, slot, lane, rows, slot)
@@ -131,7 +129,7 @@ def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
 
 @kernel
 def way_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """Return the distance of branches one, two (NUMBERS,), in lanes, but for whole turns."""
+    """Return the distance between branches one, two (NUMBERS,), in lanes, modulo whole turns."""
     square = 0.0 * one[COST]
     for j in range(STAND, STAND + plan[JOINTS]):
         apart = _apart(one[j], two[j])
@@ -142,12 +140,12 @@ def way_between(plan: IntArray, one: Array, two: Array) -> Number:
 @kernel
 def _apart(a: Number, b: Number) -> Number:
     apart = b - a
-    return apart - TURN * floor(apart * (1.0 / TURN) + 0.5)
+    return apart - FULL_TURN * floor(apart * (1.0 / FULL_TURN) + 0.5)
 
 
 @kernel
 def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) -> Clip:
-    """The interval on which at + rise t stays within two bounds."""
+    """Return the interval of t on which at + rise t stays within two bounds."""
     inverse = 1.0 / select(abs(rise) > TINY, rise, TINY)
     one, two = (low - at) * inverse, (high - at) * inverse
     return most(clip[0], least(one, two)), least(clip[1], most(one, two))
@@ -157,8 +155,8 @@ def _clipped(clip: Clip, at: Number, rise: Number, low: Number, high: Number) ->
 def nearest_between(
     plan: IntArray, numbers: Array, lanes: Array, one: Array, two: Array
 ) -> tuple[Number, Number]:
-    """About how near to START a branch comes as a solution between two values at least [rad], and
-    how far it leads the joints [rad].
+    """Estimate how near to START a branch gets between two values, and how far its joints move
+    [rad].
 
     NONE where it can't be a solution there. one, two (NUMBERS,): the branch of each lane at the
     values.
@@ -192,7 +190,7 @@ def nearest_between(
 
 @kernel
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
-    """A lower bound of a branch's distance to its ends on the whole way; below 0 if unknown."""
+    """Estimate a lower bound of a branch's distance to its ends between two values, or below 0."""
     way = way_between(plan, one, two)
     low = least(one[END], two[END]) - BENT * way
     for j in range(STAND, STAND + plan[JOINTS]):

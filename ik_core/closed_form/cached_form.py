@@ -12,7 +12,7 @@ from .closed_form import ClosedForm
 
 
 class CachedForm:
-    """The closed form of a problem, or why it has none as its frozen joints stood when asked last.
+    """A problem's closed form, or the reason why it has none with its last frozen joint values.
 
     The problem is not kept alive.
     """
@@ -24,12 +24,12 @@ class CachedForm:
         self._asked: bytes | None = None
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Whether it still is what is known of a problem, whose tolerances may be changed."""
+        """Return whether this is the form of a problem, whose tolerances may have changed."""
         return self._problem() is problem and (self.form is None or self.form.is_for(problem))
 
     def find(self, start: Array) -> ClosedForm | None:
-        """The form; where there was none, it is looked for if frozen joints stand elsewhere in a
-        checked start (n,)."""
+        """Return the form; if there is none, try again if the frozen joints of a checked start
+        (n,) differ."""
         problem = self._problem()
         if self.form is None and problem is not None:
             stands = problem.packed.frozen_values(start).tobytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain of a problem's one goal: its axes in the root's frame, all its joints at zero."""
+"""The chain of a problem's only goal: axes in the root's frame, with all joints at zero."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from ..tasks.goals import GoalTask
 from ..tasks.packing import PackedGoals
 from .families import Strategy, strategies
 
-FULL_RANK = 1e-6
-"""Smallest singular value of a Jacobian without freedom, as a share of the largest."""
+FULL_RANK = 1e-6  # Least singular value, relative to the largest, of a Jacobian with full rank
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """`rows` (n, 6): axis and point [m] of each joint, from the root on; `slides` (n,): which are
-    prismatic; a joint stands at `signs` x[`variables`] + `offsets`, each (n,). `tool` (4, 4): the
-    goal's frame in the last body's. `last` (4, 4): where that is when all stand at 0."""
+    """The axes of a chain, with all joints at zero.
+
+    `rows` (n, 6): axis and point [m] of each joint, from the root on; `slides` (n,): True for
+    prismatic joints; a joint's value is `signs` x[`variables`] + `offsets`, each (n,). `last` (4,
+    4): the last body's frame. `tool` (4, 4): the goal's frame in the last body's.
+    """
 
     rows: Array
     slides: NDArray[np.bool_]
@@ -45,7 +47,7 @@ class Chain:
         )
 
     def part(self, first: int, last: int) -> Chain:
-        """The joints first..last-1, while all others stand at 0."""
+        """Return the chain of joints first..last-1, with all other joints at 0."""
         some = slice(first, last)
         return replace(
             self,
@@ -59,13 +61,14 @@ class Chain:
 
 @lru_cache(maxsize=32)
 def _strategies(rows: bytes, slides: bytes, tip: bytes) -> list[Strategy]:
-    """`families.strategies`: that takes milliseconds; limits and tolerances change nothing."""
+    """Return `families.strategies`, cached, since it takes milliseconds."""
     axes, sliding = np.frombuffer(rows).reshape(-1, 6).copy(), np.frombuffer(slides, bool).copy()
     return strategies(axes, sliding, np.frombuffer(tip).copy() if tip else None)
 
 
 def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
-    """The chain as its frozen joints stand; UnsupportedProblem where joints are coupled."""
+    """Return the chain with the present values of frozen joints. Raises UnsupportedProblem for
+    coupled joints."""
     frames: list[Array] = []
     for row, geometry in zip(packed.tree, packed.geometry, strict=True):
         parent = frames[row[PARENT]] if row[PARENT] >= 0 else np.eye(4)
@@ -88,7 +91,7 @@ def chain_of(packed: PackedGoals, point_only: bool) -> Chain:
 
 
 def seen_from(frame: Array, row: Array) -> Array:
-    """An axis and a point (6,) in a frame (4, 4)."""
+    """Convert an axis and its point (6,) to a frame (4, 4)."""
     turn = frame[:3, :3].T
     return np.concatenate([turn @ row[:3], turn @ (row[3:] - frame[:3, 3])])
 
@@ -107,7 +110,8 @@ def _frozen_motion(row: IntArray, geometry: Array) -> Array:
 
 
 def asks_for_a_point(problem: IkProblem) -> bool:
-    """Whether a position alone is asked for, not a pose; UnsupportedProblem where neither is."""
+    """Return whether the goal is a position without an orientation. Raises UnsupportedProblem if
+    it is neither that nor a pose."""
     problem.check_without_constraints()
     if len(problem.goals) != 1 or problem.other_tasks:
         raise UnsupportedProblem('no closed form: it needs one goal, and no other tasks')
@@ -124,7 +128,8 @@ def asks_for_a_point(problem: IkProblem) -> bool:
 
 
 def expected_family(problem: IkProblem) -> str:
-    """The most likely `ClosedForm.family`: the title of the best strategy, untried.
+    """Return the most likely `ClosedForm.family`: the title of the best strategy, which is not
+    tried.
 
     Compiles nothing. Raises UnsupportedProblem where there is none.
     """
@@ -138,7 +143,7 @@ def expected_family(problem: IkProblem) -> str:
 
 
 def _has_freedom(chain: Chain) -> bool:
-    """Whether less than six joints are redundant all the same, as four parallel axes are."""
+    """Return whether fewer than six joints leave freedom, as four parallel axes do."""
     columns, motion = [], np.eye(4)
     for i, (row, slides) in enumerate(zip(chain.rows, chain.slides, strict=True)):
         axis, point = motion[:3, :3] @ row[:3], motion[:3, :3] @ row[3:] + motion[:3, 3]
@@ -151,7 +156,7 @@ def _has_freedom(chain: Chain) -> bool:
 
 
 def motion_of(row: Array, value: float, slides: bool) -> Array:
-    """The motion (4, 4) of a joint: axis and point (6,), where it stands [rad, m]."""
+    """Return the motion (4, 4) of a joint with axis and point (6,) for its value [rad, m]."""
     motion, axis = np.eye(4), row[:3]
     if slides:
         motion[:3, 3] = value * axis
@@ -163,7 +168,7 @@ def motion_of(row: Array, value: float, slides: bool) -> Array:
 
 
 def why_not(chain: Chain) -> str:
-    """Why there is no closed form, and what would help."""
+    """Return text: the reason why there is no closed form, and what would help."""
     n = len(chain.rows)
     if chain.point_only and n > 3:
         return f'no closed form: {n} joints place a point in infinitely many ways'

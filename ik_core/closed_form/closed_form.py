@@ -30,19 +30,17 @@ from .records import MARGIN, MISSES, SETTINGS, SLOTS
 from .refinement import appraise, follow
 from .workspace import FAR_FOLLOWED, FOLLOWED, NEARLY_FOLLOWED, Workspace
 
+# Random configurations that a strategy has to find again: all of them if it is exact, else most.
 TRIALS = 6
-"""Random configurations that a strategy has to find again, or most where it is not exact."""
-MOST_STRATEGIES = 3
-"""Strategies that are kept where they need virtual joints."""
+MOST_STRATEGIES = 3  # Maximum number of strategies that are kept if they need virtual joints
+# Distances of undetermined joints from their start [rad] that are tried, over a whole turn.
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
-"""Distances of undetermined joints from their start [rad] that are tried, over a whole turn."""
+# A candidate whose least squares end within this many tolerances may be a solution: other weights
+# of position and orientation may bring it within one tolerance.
 DOUBTFUL = 4.0
-"""A candidate whose least squares end within this many tolerances may be a solution: another
-weighting of position and orientation may end within one."""
+# Fractions of a path between two configurations at which the path is checked.
 BETWEEN = tuple(k / 8 for k in range(1, 8))
-"""Fractions of a path between two configurations at which it is checked."""
-GUESSED_MARGIN = 1.0
-"""Errors [m, rad] from which the solutions for these are followed."""
+GUESSED_MARGIN = 1.0  # Largest error [m, rad] from which solutions for guessed values are refined
 
 
 class ClosedForm:
@@ -67,7 +65,7 @@ class ClosedForm:
         self._default = problem.default_configuration
         self._frozen: Array | None = None  # until it is looked at
         n, m = len(self.variables), len(problem.packed.residual)
-        self._room = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
+        self._scratch = np.empty((n, m)), np.empty((n, n)), np.empty((2, n))
         self._workspaces: list[Workspace] = []
         self._direct: Workspace | None = None  # that needs no care, but for what is only near
         self._nearly: list[ApproximateNearest | None] = []  # once it is looked for
@@ -110,18 +108,18 @@ class ClosedForm:
 
     @property
     def is_exact(self) -> bool:
-        """Whether that deviation is only rounding, so that solutions need no refinement."""
+        """True if the deviation is only rounding, so that solutions need no refinement."""
         return self._workspaces[0].is_exact
 
     @property
     def redundancy_range(self) -> tuple[float, float]:
-        """The limits [rad, m] of the redundant joint, half a turn to an unlimited side."""
+        """Limits [rad, m] of the redundant joint; an unlimited side is half a turn away."""
         return self._redundancy_range
 
     @property
     def records(self) -> tuple[IntArray, Array] | None:
-        """Plan and numbers (`records`) where these alone solve the chain, by formulas without an
-        equation of degree four; else None."""
+        """Plan and numbers (see `records`) if they alone solve the chain, without an equation of
+        degree four; else None."""
         direct = self._direct
         is_simple = direct is not None and direct.strategy.is_simple
         return (direct.plan, direct.numbers) if direct is not None and is_simple else None
@@ -131,7 +129,7 @@ class ClosedForm:
         return self._default.copy() if q0 is None else self.robot.checked(q0, 'q0')
 
     def is_for(self, problem: IkProblem) -> bool:
-        """Whether this is the closed form of a problem, whose tolerances may have changed."""
+        """Return whether this is the form of a problem, whose tolerances may have changed."""
         tolerances = problem.position_tolerance, problem.orientation_tolerance
         return self._packed is problem.packed and self.tolerances == tolerances
 
@@ -149,10 +147,11 @@ class ClosedForm:
         return self.solve_loaded(start, redundancy)
 
     def solve_to_tolerances(self, q0: VectorLike | None = None) -> Array:
-        """Solve as `solve` does; certain only if no other configurations are within the
-        problem's tolerances, such as those that a limit, or the end of the reach, misses by less.
+        """Solve as `solve` does, but certain only if the tolerances allow no configuration that is
+        far from all solutions.
 
-        Where tolerances are large, those are too far from solutions to be sure of that.
+        Such configurations come from solutions that a limit, or the end of the reach, excludes by
+        less than the tolerances. With large tolerances none of them can be ruled out.
         """
         margin = FAR_FOLLOWED * max(self.tolerances)
         settings = [workspace.numbers[SETTINGS] for workspace in self._workspaces]
@@ -215,7 +214,7 @@ class ClosedForm:
     def sweep(self, start: Array, values: Array, task: int) -> tuple[float, Array] | None:
         """Return the result and costs (N,) of `redundancy_scan.sweep` from a start (n,).
 
-        None where that has to be done value by value, by `solve`.
+        None if `solve` has to be called for each value instead.
         """
         self._packed.load(start)
         self.set_frozen_joints(start)
@@ -224,11 +223,12 @@ class ClosedForm:
         return self._direct.sweep(self._packed.targets, start, values, task)
 
     def nearest(self, start: Array, values: Array) -> tuple[Array | None, bool] | None:
-        """The solution (n,) nearest to a start, None without any; and whether those next to the
-        start, or with its own value, still have to be looked at.
+        """Return the solution (n,) nearest to a start, or None, and whether it may not be the
+        nearest.
 
-        values (N,) : of the redundant joint, looked at first, at the same distance from end to end
-        None where that has to be done value by value, by `solve`.
+        In doubt, solutions near the start or with its own value must be checked as well. values
+        (N,), evenly spaced: of the redundant joint, tried first. None if `solve` has to be called
+        for each value instead.
         """
         self._packed.load(start)
         self.set_frozen_joints(start)
@@ -243,7 +243,7 @@ class ClosedForm:
         return q, in_doubt
 
     def followed(self, start: Array) -> Array | None:
-        """The solution (n,) that steps from a start lead to, for the target read last; or None."""
+        """Return the solution (n,) to which refinement from a start leads, or None."""
         q = start.copy()
         q[self._columns], error = self._follow(start[self._columns], None)
         return q if error <= EXACT else None
@@ -251,14 +251,24 @@ class ClosedForm:
     def best_nearby(self, start: Array) -> Array | None:
         """Return what `approximate_nearest` finds for the target that was read last, or None."""
         if not self._nearly:
-            own = self._chain, self._packed, self._limits, self._joints, self.robot.n, self._room
+            own = (
+                self._chain,
+                self._packed,
+                self._limits,
+                self._joints,
+                self.robot.n,
+                self._scratch,
+            )
             self._nearly.append(approximate_nearest(*own))
         nearly = self._nearly[0]
         return None if nearly is None else nearly.best(start)
 
     def hidden_values(self, start: Array, values: Array) -> Array:
-        """Values of the redundant joint between two of (N,): with solutions where these have none,
-        or without where both have some, as far as estimated."""
+        """Return values of the redundant joint between two of (N,), at which solutions begin or
+        end in between.
+
+        They have solutions if both neighbours have none, or none if both have some; estimated.
+        """
         self._packed.load(start)
         self.set_frozen_joints(start)
         found = None
@@ -269,7 +279,8 @@ class ClosedForm:
     def solve_first(
         self, start: Array, values: Array, choose: Callable[[Array], Array | None]
     ) -> Array | None:
-        """The chosen solution (n,) at the first of these values of the redundant joint with one.
+        """Return the chosen solution (n,) at the first of these values of the redundant joint that
+        has one.
 
         From a checked start (n,), for the target that the problem read last.
         choose : returns one of the solutions (k, n), which are sorted by their distance to the
@@ -296,7 +307,7 @@ class ClosedForm:
         counts: IntArray,
         progress: Progress | None,
     ) -> ManySolutions:
-        """The answer, with the poses that have no count yet solved one by one."""
+        """Return the answer, with poses solved one by one if they have no count yet."""
         certain, last, count = np.ones(len(frames), bool), len(starts) - 1, len(frames)
         open_ = np.flatnonzero(counts < 0)
         for done, i in enumerate(open_.tolist()):
@@ -317,8 +328,8 @@ class ClosedForm:
         return ManySolutions(q[:, : counts.max(initial=0)], counts, certain)
 
     def _solve_carefully(self, start: Array, value: float) -> Array:
-        """The solutions (k, n) for the target that is loaded, by all strategies; near misses only
-        where there is nothing better."""
+        """Return the solutions (k, n) of all strategies for the loaded target; near misses only if
+        there is no solution."""
         self._has_refined = self._has_missed = False
         answers = [
             one
@@ -339,8 +350,7 @@ class ClosedForm:
         return together
 
     def _by(self, workspace: Workspace, start: Array, value: float) -> Array | None:
-        """The solutions by a strategy; None where it is singular: virtual joints, or others for
-        which the start's values lead to none."""
+        """Return the solutions of one strategy; None if it is singular at the start's values."""
         free = math.nan if workspace.strategy.is_completed else BY_START
         count = workspace.solve(self._packed.targets, start, value, free)
         if count < 0:
@@ -353,7 +363,7 @@ class ClosedForm:
         )
 
     def _united(self, answers: list[Array], start: Array) -> Array:
-        """The solutions of several strategies, each once."""
+        """Merge the solutions of several strategies."""
         kept: list[Array] = []
         missed: list[Array] = []
         for q in np.concatenate(answers):
@@ -362,9 +372,11 @@ class ClosedForm:
         return _by_distance(kept + self._misses_apart(missed, kept), start)
 
     def _guessed(self, workspace: Workspace, start: Array, value: float) -> Array:
-        """Solutions at a singularity, followed from guesses of undetermined joints: where virtual
-        joints bring it, all; else there are infinitely many, and those of the nearest guess are
-        returned."""
+        """Return solutions at a singularity, refined from guesses of undetermined joints.
+
+        All of them, if virtual joints cause the singularity; else there are infinitely many, and
+        those of the guess nearest to the start are returned.
+        """
         settings, found = workspace.numbers[SETTINGS], list[Array]()
         margin, settings[MARGIN] = settings.item(MARGIN), GUESSED_MARGIN
         for guess in GUESSES:
@@ -380,7 +392,7 @@ class ClosedForm:
         return _by_distance(kept, start)
 
     def _followed(self, workspace: Workspace, q: Array, errors: Array, start: Array) -> Array:
-        """The solutions with those that are followed from near ones (k, n)."""
+        """Return solutions, and those to which near-solutions (k, n) can be refined."""
         kept: list[Array] = []
         missed: list[Array] = []
         joint = workspace.strategy.redundant
@@ -402,8 +414,8 @@ class ClosedForm:
         return _by_distance(both, start)
 
     def _misses_apart(self, missed: list[Array], kept: list[Array]) -> list[Array]:
-        """Near misses (n,) that no straight path within the tolerances connects to a solution
-        that is kept, or to a better one of them."""
+        """Return the near misses (n,) that are not connected by a straight path within the
+        tolerances to a solution, or to a better near miss."""
         apart: list[Array] = []
         for q in sorted(missed, key=self._miss):
             if not any(self._are_connected(q, other) for other in kept + apart):
@@ -416,11 +428,11 @@ class ClosedForm:
         return float(self._packed.part_errors.max())
 
     def _are_connected(self, q: Array, other: Array) -> bool:
-        """Whether a straight path within the tolerances connects two configurations (n,)."""
+        """Return whether a straight path within the tolerances connects two q (n,)."""
         x, to = q[self._columns], other[self._columns]
         to = self._limits.nearest_turn(to, x)
-        for share in BETWEEN:
-            self._packed.update(x + share * (to - x))
+        for fraction in BETWEEN:
+            self._packed.update(x + fraction * (to - x))
             if not self._within_tolerances():
                 return False
         return True
@@ -434,19 +446,21 @@ class ClosedForm:
             q[columns] = x
             kept.append(q)
 
-    def _follow(self, x: Array, held: int | None) -> tuple[Array, float]:
-        """The solution near x inside the limits, by damped least squares; and its error."""
+    def _follow(self, x: Array, fixed: int | None) -> tuple[Array, float]:
+        """Refine x to the solution near it inside the limits, by damped least squares; return it
+        and its error."""
         x = x.copy()
-        room = self._packed.residual, *self._room
+        scratch = self._packed.residual, *self._scratch
         return x, follow(
-            self._packed.arrays, self._limits.packed, -1 if held is None else held, x, *room
+            self._packed.arrays, self._limits.packed, -1 if fixed is None else fixed, x, *scratch
         )
 
     def appraised(self, q: Array) -> tuple[Array, Array]:
-        """Errors (k, 2) [m, rad] and shares (k,) of solutions (k, n): see `following.appraise`."""
+        """Return errors (k, 2) [m, rad] and condition numbers' inverses (k,) of solutions (k, n),
+        by `refinement.appraise`."""
         errors, shares = np.empty((len(q), 2)), np.empty(len(q))
-        room = self._packed.residual, *self._room
-        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *room)
+        scratch = self._packed.residual, *self._scratch
+        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *scratch)
         return errors, shares
 
     def _within_tolerances(self, times: float = 1.0) -> bool:
@@ -454,9 +468,10 @@ class ClosedForm:
         return are_within(self._packed.errors, times * position, times * orientation)
 
     def set_frozen_joints(self, start: Array) -> None:
-        """Look at the chain anew where joints that do not move stand elsewhere in `start` (n,).
+        """Analyse the chain again if joints that are not variables have other values in `start`
+        (n,).
 
-        UnsupportedProblem where they leave no closed form; another start may have one again.
+        Raises UnsupportedProblem if these leave no closed form; another start may have one again.
         """
         packed = self._packed
         if self._frozen is not None and not len(self._frozen):
@@ -469,14 +484,14 @@ class ClosedForm:
             self._frozen = frozen
 
     def _have_equal_constants(self, starts: Array) -> bool:
-        """Whether the joints that are no variables stand alike in all starts (N, n)."""
+        """Return whether all starts (N, n) agree in the joints that are not variables."""
         values = self._packed.frozen_values(starts)
         return bool((values == values[:1]).all())
 
     # --- the chain ------------------------------------------------------------------------------
 
     def _find_strategies(self) -> None:
-        """Find the strategies for the joints as they stand; UnsupportedProblem without one."""
+        """Find strategies for the present values of frozen joints. Raises UnsupportedProblem."""
         self._chain = chain_of(self._packed, self._point_only)
         if len(self._chain.rows) < len(self.variables):
             raise UnsupportedProblem('no closed form: secondary tasks move other joints, too')
@@ -514,7 +529,7 @@ class ClosedForm:
         return good
 
     def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
-        """A strategy ready for use; None where it turns out to be none."""
+        """Return the workspace of a strategy, or None if it fails."""
         is_exact = strategy.deviation <= EXACT
         margin = max(FOLLOWED * max(self.tolerances), EXACT)
         if strategy.is_completed:
@@ -549,7 +564,7 @@ class ClosedForm:
         return direct, again
 
     def _is_among(self, q: Array, found: Array) -> bool:
-        """Whether q is one of those found, modulo whole turns."""
+        """Return whether q is one of these solutions, modulo whole turns."""
         x, turned = q[self._columns], self._limits.nearest_turn
         return any(np.abs(turned(one[self._columns], x) - x).max() <= SAME for one in found)
 
@@ -566,7 +581,7 @@ class ClosedForm:
         return float(value)
 
     def _refuse(self, redundancy: Any) -> None:
-        """InvalidConfiguration for a redundancy parameter where no joint is redundant."""
+        """Raise InvalidConfiguration for a redundancy parameter if no joint is redundant."""
         if redundancy is not None:
             raise InvalidConfiguration(
                 f'redundancy = {redundancy!r}: this chain has no redundant joint '

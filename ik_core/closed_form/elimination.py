@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray, transform_of
-from ..robot.limits import TURN, JointLimits
+from ..robot.limits import FULL_TURN, JointLimits
 from . import records
 from .chain import Chain, motion_of
 from .families import Strategy
@@ -41,25 +41,22 @@ from .kernel import BY_START, SAME, check_candidates
 from .records import MOST_FOUND
 from .workspace import Workspace
 
+# Ways to cut the loop: whether it is read backwards, and how many of its joints are behind E. The
+# first joint that is read after E is the first, second or third of the cut.
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
-"""Ways to cut the loop: whether it is read backwards, and how many of its joints stand behind E.
-The first joint that is read after E is the first, second or third of the cut."""
+# Imaginary parts of angles [rad] up to this may be rounding, or come from nearly double solutions.
 REAL = 0.05
-"""Imaginary parts of angles [rad] that may be rounding, or nearly a double solution."""
-SINGULAR = 1e-11
-"""Matrices of smaller reciprocal condition have no eigenvalues worth the name."""
+SINGULAR = 1e-11  # The eigenvalues of matrices with a smaller reciprocal condition are useless
+# Solutions whose eigenvalues are angles no further apart than this [rad] share one angle, or are
+# double.
 TOGETHER = 1e-5
-"""Angles [rad] of eigenvalues no further apart are solutions that share one, or a double one."""
-NULL = 1e-6
-"""Singular values of zero, as a share of the largest."""
-MIXED = 0.6180339887
-"""Weight of x5 beside x4: tells solutions apart that share one of the two."""
-HOPELESS = 1e-16
-"""Such matrices are not inverted."""
+NULL = 1e-6  # Singular values below this, relative to the largest, count as zero
+MIXED = 0.6180339887  # Weight of x5 relative to x4: separates solutions that share one of the two
+HOPELESS = 1e-16  # Matrices with a smaller reciprocal condition are not inverted
+# Angles [rad] by which joints 3, 4 and 5 are turned, so that tan(q/2) is finite at right angles.
 TURNED = 0.3, 1.1, -0.7
-"""Angles [rad] that joints 3, 4, 5 are turned by, so that tan(q/2) is finite at right angles."""
+# (1, cos q, sin q) (1 + x^2): their coefficients of 1, x, x^2.
 _HALF = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]])
-"""1, cos q, sin q times 1 + x^2: their coefficients of 1, x, x^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +73,7 @@ class Candidates:
 
 
 class Elimination:
-    """A loop that is cut in one way.
+    """A loop, cut in one way.
 
     rows (6, 6): axis and point [m] of each joint, all at zero; slides (6,): which are prismatic
     """
@@ -115,7 +112,7 @@ class Elimination:
 
     @property
     def last(self) -> int:
-        """The joint whose value candidates leave open, at 0: it follows from all others."""
+        """The joint whose value candidates leave at 0; it follows from all others."""
         return int(self._order[5])
 
     def candidates(self, target: Array) -> Candidates:
@@ -147,8 +144,8 @@ class Elimination:
         return right[:, 1:].transpose(1, 2, 0).reshape(14, 9)
 
     def _angles(self, pencil: Array, x3: Array, vectors: Array) -> tuple[Array, Array]:
-        """The values (k, 3) of joints 3, 4, 5 of eigenvalues that may be real, and how far these
-        are from that (k,)."""
+        """Return the values (k, 3) of joints 3, 4, 5 for eigenvalues that may be real, and their
+        imaginary parts (k,)."""
         with np.errstate(divide='ignore', invalid='ignore'):
             turn = (1.0 + 1j * x3) / (1.0 - 1j * x3)
             imaginary = np.abs(np.log(np.abs(turn)))
@@ -174,7 +171,7 @@ class Elimination:
         return float(angle)
 
     def _first_two(self, right: Array, found: Array) -> Array:
-        """The values (k, 2) of joints 1 and 2 for those (k, 3) of joints 3, 4, 5."""
+        """Return the values (k, 2) of joints 1 and 2, given those (k, 3) of joints 3, 4, 5."""
         products = np.ones((1, len(found)))
         for i in range(3):
             q = found[:, i]
@@ -195,8 +192,11 @@ class Elimination:
 
 
 def _turned_basis(angle: float, slides: bool) -> Array:
-    """1, cos q, sin q (or 1, d, d^2) of q = angle + 2 atan x (or d = tan of its half), times
-    1 + x^2 (or a square): their coefficients of 1, x, x^2."""
+    """Return coefficients (3, 3) of 1, x, x^2 in the numerators of 1, cos q, sin q for q = angle +
+    2 atan x.
+
+    The common denominator is 1 + x^2. Prismatic joints: of 1, d, d^2.
+    """
     if slides:
         c, s = np.cos(0.5 * angle), np.sin(0.5 * angle)  # d = (s + c x) / (c - s x)
         one = [c * c, -2.0 * c * s, s * s]
@@ -206,7 +206,7 @@ def _turned_basis(angle: float, slides: bool) -> Array:
 
 
 def _pencil(polynomials: Array) -> Array:
-    """The 12 equations in 12 products, (3, 12, 12): coefficients of 1, x3, x3^2.
+    """Return the 12 equations in 12 products, (3, 12, 12): coefficients of 1, x3, x3^2.
 
     polynomials (6, 3, 3, 3): the powers of x3, x4, x5
     """
@@ -218,8 +218,7 @@ def _pencil(polynomials: Array) -> Array:
 
 
 def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
-    """The eigenvalues x3 (24,), their vectors, and the reciprocal condition of a matrix that is
-    inverted."""
+    """Return the eigenvalues x3 (24,), their vectors, and a matrix's reciprocal condition."""
     values = np.linalg.svd(matrices[2], compute_uv=False)
     condition = float(values[-1] / values[0]) if values[0] > 0.0 else 0.0
     if condition <= HOPELESS:
@@ -232,7 +231,7 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
 
 
 def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
-    """Candidates that are kept, in groups of (nearly) the same angle [rad]."""
+    """Group the candidates that are kept by (nearly) equal angles [rad]."""
     kept = kept[np.argsort(angles[kept])]
     ends = np.flatnonzero(np.diff(angles[kept]) > TOGETHER) + 1
     for group in np.split(kept, ends):
@@ -241,14 +240,18 @@ def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
 
 
 def _halves(x3: Array, vectors: Array, i: int) -> list[Array]:
-    """The products (4, 3) of powers of x4 and x5 in an eigenvector of its own."""
+    """Return the products (4, 3) of powers of x4 and x5 in an eigenvector."""
     half = vectors[:12, i] if abs(x3[i]) < 1.0 else vectors[12:, i]
     return [(half / half[np.abs(half).argmax()]).real.reshape(4, 3)]
 
 
 def _separated(pencil: Array, x: float) -> list[Array]:
-    """Several such products for one eigenvalue: the eigenvectors of multiplying by a combination
-    of x4 and x5, in the space that the matrix takes to zero."""
+    """Return the products (k, 4, 3) of powers of x4 and x5 for k solutions that share an
+    eigenvalue.
+
+    They are eigenvectors of the multiplication by a combination of x4 and x5, in the null space of
+    the matrix.
+    """
     _, values, rows = np.linalg.svd(pencil[0] + x * (pencil[1] + x * pencil[2]))
     count = max(1, int((values <= NULL * values[0]).sum()))
     space = rows[-count:].T.reshape(4, 3, count)
@@ -262,24 +265,23 @@ def _separated(pencil: Array, x: float) -> list[Array]:
 
 
 def _ratio(above: Array, below: Array) -> tuple[float, float]:
-    """x, as over / under, for above = x below."""
+    """Return over and under of x = over / under, the least-squares solution of above = x below."""
     a, b, both = float((above**2).sum()), float((below**2).sum()), float((above * below).sum())
     return (both, b) if b >= a else (a, both)
 
 
 # --- a point on a line, moved --------------------------------------------------------------------
 
+# A point p on a line of direction l has fifteen numbers,
+#
+#     1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
+#
+# Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with
+# coefficients of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine
+# and sine of its angle, or quadratic in its shift, and a chain of joints is a product of such
+# matrices. Turning about the line itself changes none of the numbers. These are the fourteen
+# equations of [Raghavan1993], without their Denavit-Hartenberg parameters.
 NUMBERS = 15
-"""A point p on a line of direction l has fifteen numbers,
-
-    1, p, p.p,  l, p.l, p x l, (p.p) l - 2 (p.l) p
-
-Under a motion p -> R p + d, l -> R l each becomes a linear combination of them, with coefficients
-of degree one in R. So a joint is a matrix (15, 15) that is linear in the cosine and sine of its
-angle, or quadratic in its shift, and a chain of joints is a product of such matrices. Turning
-about the line itself changes none of the numbers. These are the fourteen equations of
-[Raghavan1993], without their Denavit-Hartenberg parameters.
-"""
 _POINT, _SQUARE, _LINE, _ALONG = slice(1, 4), 4, slice(5, 8), 8
 _MOMENT, _LAST = slice(9, 12), slice(12, 15)
 
@@ -324,7 +326,8 @@ def inverse_shift(matrices: Array) -> Array:
 
 
 def _turn(rotation: Array, one: float) -> Array:
-    """The part of a rotation (3, 3); `one`: what belongs to the numbers that it doesn't change."""
+    """Return the matrix (15, 15) of a rotation (3, 3); `one`: its entry for scalars, which a
+    rotation leaves alone."""
     matrix = np.zeros((NUMBERS, NUMBERS))
     for part in (_POINT, _LINE, _MOMENT, _LAST):
         matrix[part, part] = rotation
@@ -351,11 +354,9 @@ def _cross_matrix(v: Array) -> Array:
 # --- Newton's method -----------------------------------------------------------------------------
 
 NEWTON_STEPS = 6
-EXACT_ENOUGH = 1e-13
-"""Errors [m, rad] that are not made smaller."""
+EXACT_ENOUGH = 1e-13  # Errors [m, rad] below this are not reduced further
 TINY = 1e-300
-FARTHEST = 0.3
-"""No joint goes farther in a step [rad, m]."""
+FARTHEST = 0.3  # Largest move of a joint in a step [rad, m]
 
 
 class Six:
@@ -376,7 +377,7 @@ class Six:
         return fixed + one[..., None, None] * first + two[..., None, None] * second
 
     def complete(self, values: Array, joint: int, target: Array) -> None:
-        """Set the value of one joint of each row (k, 6) by all others, as near as can be."""
+        """Set one joint of each row (k, 6) to its best value, given all others."""
         motions = self.motions(values)
         before, behind = np.eye(4), np.eye(4)
         for i in range(joint):
@@ -392,7 +393,7 @@ class Six:
             values[:, joint] = np.arctan2(_vee(own) @ axis, cosine)
 
     def polish(self, values: Array, target: Array) -> Array:
-        """Lead values (k, 6) to solutions; return the errors (k,) [m, rad] that are left."""
+        """Refine values (k, 6) to solutions; return the errors (k,) [m, rad] that remain."""
         errors = np.full(len(values), np.inf)
         going = np.arange(len(values))
         best = values.copy()
@@ -412,14 +413,14 @@ class Six:
         return errors
 
     def regularity(self, values: Array) -> Array:
-        """The least singular values of the Jacobians at values (k, 6), as shares (k,) of the
+        """Return the least singular values of the Jacobians at values (k, 6), relative (k,) to the
         largest."""
         sizes = np.linalg.svd(self._linearised(values, np.eye(4))[0], compute_uv=False)
         return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], TINY), float)
 
     def _linearised(self, values: Array, target: Array) -> tuple[Array, Array]:
-        """The Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) that are
-        left to the target."""
+        """Return the Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) to
+        the target."""
         motions, frame = self.motions(values), np.tile(np.eye(4), (len(values), 1, 1))
         jacobians = np.empty((len(values), 6, 6))
         for i, (row, slides) in enumerate(zip(self.rows, self.slides, strict=True)):
@@ -436,7 +437,7 @@ class Six:
 
 
 def _joint_parts(row: Array, slides: bool) -> Array:
-    """Matrices (3, 4, 4) of a joint, the coefficients of 1, cos q and sin q; or of 1 and q."""
+    """Return a joint's matrices (3, 4, 4), the coefficients of 1, cos q, sin q, or of 1 and q."""
     axis, point = row[:3], row[3:]
     parts = np.zeros((3, 4, 4))
     if slides:
@@ -453,7 +454,8 @@ def _joint_parts(row: Array, slides: bool) -> Array:
 
 
 def _vee(turn: Array) -> Array:
-    """The axis of small turns (k, 3 or 4, 3 or 4), as long as the sine of the angle: (k, 3)."""
+    """Return the axes (k, 3) of small rotations (k, 3 or 4, 3 or 4), times the sine of the
+    angle."""
     return 0.5 * np.stack(
         [
             turn[..., 2, 1] - turn[..., 1, 2],
@@ -465,7 +467,7 @@ def _vee(turn: Array) -> Array:
 
 
 def _solved(matrices: Array, sides: Array) -> Array:
-    """The solutions (k, 6), the shortest ones of singular matrices (k, 6, 6)."""
+    """Solve (k, 6, 6) systems; return (k, 6), the shortest solutions of singular ones."""
     try:
         found = np.linalg.solve(matrices, sides[..., None])
     except np.linalg.LinAlgError:
@@ -475,25 +477,22 @@ def _solved(matrices: Array, sides: Array) -> Array:
 
 # --- ready for use -------------------------------------------------------------------------------
 
-TRIALS = 4
-"""Random configurations that a cut of the loop is tried with."""
-LEAST_ACCURATE = 1e-4
-"""A cut that misses these by more [rad, m], the median of them, is none."""
-SOLVED = 1e-10
-"""Errors [m, rad] of a candidate that has become a solution."""
+TRIALS = 4  # Random configurations on which a cut of the loop is tried
+LEAST_ACCURATE = 1e-4  # A cut whose median error at these exceeds this [rad, m] is not used
+SOLVED = 1e-10  # A candidate with a smaller error [m, rad] is a solution
+# Solutions whose Jacobian has a singular value below this, relative to the largest, may be some of
+# infinitely many.
 SINGULAR_SHARE = 1e-6
-"""Solutions with a smaller singular value of the Jacobian, as a share of the largest, may be some
-of infinitely many."""
+# If an imaginary part [rad] is below this, a candidate should have become a solution.
 DOUBTFUL = 1e-4
-"""Imaginary part of an angle [rad] below which a candidate should have become one."""
+# Small motions (4, 4) in directions that are special to no arm. They lead from singular matrices
+# to regular ones, at which there still are solutions near those wanted.
 NUDGES = [
     motion_of(np.array([0.48, -0.6, 0.64, *point]), angle, False)
     for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
 ]
-"""Small motions (4, 4) in directions that are special to no arm: from where matrices are singular
-to where they are not, and solutions are still beside those looked for."""
+# A candidate that moves further [rad, m] while it is refined may have become another solution.
 MOVED = 1e-2
-"""A candidate that moves farther [rad, m] while it becomes one, may have become another one."""
 
 
 class NoCut(Exception):
@@ -527,7 +526,7 @@ class EliminationWorkspace(Workspace):
         self._eliminations: list[Elimination] = []
 
     def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
-        """See Workspace; `free` is of no use."""
+        """Solve as `Workspace.solve` does; `free` is ignored."""
         self._target[0], self._start[0], self._value[0] = targets[0], start, value
         stands, redundant = 0.0, self.strategy.redundant
         if redundant >= 0:
@@ -542,11 +541,11 @@ class EliminationWorkspace(Workspace):
         return self._count.item()
 
     def _found(self, target: Array) -> Array:
-        """The solutions (k, 6) of the six joints, and what nearly is one.
+        """Return the solutions (k, 6) of the six joints, and near-solutions.
 
-        By the best cut; where that is not sure, by the others as well, and from poses beside it:
-        one singular solution makes matrices singular that all regular ones come from. It may be
-        one of infinitely many that take the places of others: nothing is sure beside it.
+        The best cut finds them. If it is not certain, the other cuts are used, too, and poses
+        nearby: a single singular solution makes the matrices singular from which all regular ones
+        come. It may be one of infinitely many, which replace others: with it, nothing is certain.
         """
         found = np.empty((0, 6))
         for i in range(len(self._cuts)):
@@ -564,12 +563,12 @@ class EliminationWorkspace(Workspace):
         return found[order]  # of infinitely many, there may be more than there is room for
 
     def _perturbed_solutions(self, target: Array) -> Array:
-        """Solutions (k, 6) for a pose beside the one where matrices are singular."""
+        """Return solutions (k, 6), found at poses near one at which matrices are singular."""
         values, errors, _ = self._by_cut(0, target)
         return values[errors <= SOLVED]
 
     def _at_start(self) -> Array:
-        """The values (1, 6) of the six joints at the start."""
+        """Return the values (1, 6) of the six joints at the start."""
         own = np.zeros(len(self.strategy.rows))
         joints = self.numbers[1 : self.plan[records.JOINTS] + 1]
         columns = self.plan[records.COLUMN : records.COLUMN + len(joints)]
@@ -579,8 +578,8 @@ class EliminationWorkspace(Workspace):
         return np.asarray(own[self._order], float)[None]
 
     def _by_cut(self, i: int, target: Array) -> tuple[Array, Array, bool]:
-        """Candidates (k, 6) as far as they can be led to solutions, the errors that are left, and
-        whether all solutions certainly are among them."""
+        """Return candidates (k, 6), refined as far as possible, their errors, and whether they
+        certainly include all solutions."""
         six = self._parts_there[0]
         if i == len(self._eliminations):
             self._eliminations.append(Elimination(six.rows, six.slides, self._cuts[i]))
@@ -594,7 +593,7 @@ class EliminationWorkspace(Workspace):
         return values, errors, candidates.is_regular and not bool(doubtful.any())
 
     def _at(self, stands: float) -> tuple[Six, Array]:
-        """The six joints for a value of the redundant one, and what multiplies their target."""
+        """Return the six joints for a value of the redundant one, and their target's factor."""
         rows, k = self.strategy.rows, self.strategy.redundant + 1
         slides, back = self.strategy.slides[self._order], np.eye(4)
         if k > 0:
@@ -605,7 +604,7 @@ class EliminationWorkspace(Workspace):
         return Six(rows[self._order], slides), back
 
     def _good_cuts(self) -> list[tuple[bool, int]]:
-        """The ways to cut the loop that are accurate, the most accurate one first."""
+        """Return the accurate ways to cut the loop, the most accurate first."""
         rng = np.random.default_rng(0)
         values = rng.uniform(-3.0, 3.0, (TRIALS, 7))
         values[:, self.strategy.slides[self._order].nonzero()[0]] /= 3.0
@@ -617,7 +616,7 @@ class EliminationWorkspace(Workspace):
         return good
 
     def _error(self, values: Array, cut: tuple[bool, int]) -> float:
-        """Return the distance of the nearest candidate from six joint values that solve it."""
+        """Return the distance of the nearest candidate from a known solution (6,)."""
         six, _ = self._at(values[6])
         elimination = Elimination(six.rows, six.slides, cut)
         target = np.eye(4)
@@ -626,11 +625,11 @@ class EliminationWorkspace(Workspace):
         found = elimination.candidates(target).values
         six.complete(found, elimination.last, target)
         gaps = found - values[:6]
-        gaps[:, ~six.slides] -= TURN * np.round(gaps[:, ~six.slides] / TURN)
+        gaps[:, ~six.slides] -= FULL_TURN * np.round(gaps[:, ~six.slides] / FULL_TURN)
         return float(np.abs(gaps).max(axis=1).min(initial=1.0))
 
 
 def _new_ones(values: Array, known: Array) -> Array:
-    """The rows (k, 6) that are not among those known."""
+    """Return the rows (k, 6) that are not among the known ones."""
     gaps = np.abs(np.sin(0.5 * (values[:, None] - known[None]))).max(axis=2)
     return values[gaps.min(axis=1, initial=1.0) > SAME]

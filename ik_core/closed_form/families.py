@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The families of arms with closed forms, as tables; and which of them solve a chain.
+"""The families of arms with closed forms, as tables, and the strategies that solve a chain.
 
 A table names the six unknown joints A ... F in the order of the loop. The loop may be cut anywhere
 and read backwards, so a spherical wrist, elbow and shoulder are one family, and three parallel
@@ -34,18 +34,17 @@ from . import records
 from .kernel import EXACT
 from .records import BEGINS, HEADER, NORMALS, RECORD, TARGET
 
+# Axes that miss each other by less [m], or lean by less [rad], may be treated as if they met or
+# were parallel.
 NEARLY = 5e-3
-"""Axes that miss each other by this [m], or lean by this [rad], may be treated as if not."""
-ROUNDING = 1e-15
-"""Sine of the angle up to which axes that were made parallel are so."""
-ASIDE = 0.02
-"""Sine of the angle from which on neighbouring axes that meet are not parallel."""
+ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
+ASIDE = 0.02  # Neighbouring axes that meet at an angle of at least this sine are not parallel
+# [m] Axes whose distance times the sine of their angle exceeds this neither meet nor are parallel.
 SQUARED_DISTANCE = 1e-5
-"""Axes neither meet nor are parallel from this distance on, times the sine between them [m]."""
+# Order in which the joints of a 7R chain are tried as the redundancy parameter.
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
-"""Order in which joints of seven are tried as the redundancy parameter."""
+# Directions and points [m] that are special to no robot.
 GENERIC = np.random.default_rng(6).normal(size=(12, 3))
-"""Directions and points [m] that are special to no robot."""
 WHOLE = 'ABCDEF'
 
 
@@ -74,6 +73,8 @@ _PLANAR_ARM = """
     CIRCLE  AB   point C  A:C  C
     TURN    C    axis D   C:D  D
 """
+# Families of closed forms. Those with an equation of degree four come last, except for the last
+# two families.
 FAMILIES = (
     Family(
         """
@@ -109,9 +110,6 @@ FAMILIES = (
         turning=WHOLE, parallel='ABC', apart='DE',
     ),
 )  # fmt: skip
-"""Families of closed forms; those without an equation of degree four come first, but for the last
-two.
-"""
 _KINDS = {
     'TURN': records.TURN, 'PLANE': records.PLANE, 'SPHERE': records.SPHERE, 'CONE': records.CONE,
     'CIRCLE': records.SPHERE, 'PLACE': records.PLACE, 'LEVEL': records.LEVEL,
@@ -145,18 +143,18 @@ class Strategy:
 
     @property
     def by_elimination(self) -> bool:
-        """Whether elimination solves it, not records."""
+        """True if elimination solves the chain, instead of records."""
         return bool(self.order)
 
     @property
     def is_simple(self) -> bool:
-        """Whether it is by records without an equation of degree four."""
+        """True if the records have no equation of degree four."""
         kinds = self.plan[HEADER + records.KIND :: RECORD][: self.plan[records.RECORDS]]
         return not self.by_elimination and bool((kinds < records.PLACE).all())
 
     @property
     def is_completed(self) -> bool:
-        """Whether virtual joints have to come out as zero."""
+        """True if the chain is completed by virtual joints, which must be zero in solutions."""
         return self.virtual > 0
 
     def title(self, names: Sequence[str]) -> str:
@@ -197,7 +195,7 @@ def strategies(
 
 
 class _Chain:
-    """A chain's axes (n, 6), which of them slide (n,), and the point (3,) of a position alone."""
+    """A chain: axes (n, 6), which of them slide (n,), and the point (3,) of a position goal."""
 
     def __init__(self, rows: Array, slides: NDArray[np.bool_], point: Array | None) -> None:
         self.n, self.point = len(rows), point
@@ -205,8 +203,8 @@ class _Chain:
         self.slides = np.concatenate([[False], slides])
 
     def by_elimination(self) -> Iterator[Strategy]:
-        """Six joints of any geometry; of five a virtual one completes them, of seven any one is
-        the redundancy parameter."""
+        """Yield strategies of elimination: six joints of any geometry. Five are completed by a
+        virtual joint; of seven, any may be the redundancy parameter."""
         if self.point is not None or self.n < 5:
             return
         virtual, given = 6 - min(self.n, 6), (np.zeros((2, 6)), (), False, 0.0)
@@ -222,9 +220,8 @@ class _Chain:
                 yield Strategy(plan, rows, slides, *given, redundant, virtual, tuple(own))
 
     def by_records(self) -> Iterator[Strategy]:
-        """Find strategies by the tables: any joint as redundancy parameter, any virtual joints,
-        each cut of the loop, read both ways.
-        """
+        """Yield strategies of the tables, for any redundancy parameter, virtual joints and cut of
+        the loop, read in both directions."""
         for redundant in (-1,) if self.n <= 6 else REDUNDANT_ORDER:
             found = [
                 one
@@ -237,7 +234,7 @@ class _Chain:
             yield from sorted(found, key=lambda one: -len(one.of) if self.n < 6 else 0)
 
     def _virtual_letters(self, family: Family) -> Iterator[str]:
-        """Letters of virtual joints; real ones of a group are neighbours."""
+        """Yield the letters of virtual joints; the real ones of a group are neighbours."""
         count = 6 - min(self.n, 6)
         if self.point is not None:
             if family.parallel:
@@ -254,7 +251,7 @@ class _Chain:
     def _strategy(
         self, family: Family, virtual: str, redundant: int, mirrored: bool, first: int
     ) -> Strategy | None:
-        """The strategy by a table for one cut of the loop; None if a condition fails."""
+        """Return the strategy of a table for one cut of the loop; None if a condition fails."""
         cycle = np.roll(np.arange(self.n + 1), -first)[:: -1 if mirrored else 1].tolist()
         known = TARGET, redundant + 1 if redundant >= 0 else TARGET
         free = [k for k in cycle if k not in known]
@@ -289,7 +286,7 @@ def _note_redundant(plan: IntArray, redundant: int) -> None:
 
 
 class _Loop:
-    """A loop with letters for its unknown elements: whether a table holds, and its records."""
+    """A loop with letters for its unknown elements, which is compared with a table."""
 
     def __init__(
         self,
@@ -349,7 +346,7 @@ class _Loop:
         return lean
 
     def _make_planar(self, one: int, two: int) -> float:
-        """Two joints that move points within parallel planes: see `Family`."""
+        """Make the axes of a group, of two joints, `planar`; see `Family`."""
         a, b, slides = self.rows[one], self.rows[two], self.slides[[one, two]].tolist()
         if slides == [False, False]:
             self._plane = one
@@ -367,7 +364,7 @@ class _Loop:
         return 0.0 if slides == [True, True] else abs(float(a[:3] @ b[:3]))
 
     def _make_meet(self, group: str) -> float:
-        """Put the axes of a group, of which some may be virtual, through one point."""
+        """Move the axes of a group, some of which may be virtual, to a common point."""
         these = [self._letters[x] for x in group]
         real = [k for x, k in zip(group, these, strict=True) if x not in self._virtual]
         if self._chain.point is not None and group == 'DEF':
@@ -380,7 +377,7 @@ class _Loop:
         return missed
 
     def _turn_virtual(self, these: list[int], real: list[int]) -> None:
-        """Turn the virtual axes of a group: at right angles to neighbours, as far as can be."""
+        """Turn the virtual axes of a group as perpendicular to their neighbours as possible."""
         made = real.copy() or these[:1]
         while len(made) < len(these):
             before = these.index(made[0]) > 0
@@ -392,7 +389,7 @@ class _Loop:
             made = [k, *made] if before else [*made, k]
 
     def compiled(self) -> IntArray:
-        """The table as a plan."""
+        """Return the table as a plan."""
         lines = [line.split() for line in self._family.steps.splitlines() if line.split()]
         real = [any(x not in self._virtual for x in line[1]) for line in lines]
         lines = lines[: len(real) - real[::-1].index(True)]  # what solves virtual joints alone
@@ -421,8 +418,8 @@ class _Loop:
         return np.concatenate([plan, np.array(path, np.int64)])
 
     def _mark_shared(self, lines: list[list[str]], plan: IntArray, path: list[int]) -> None:
-        """Note in each record which elements at the front of OUTSIDE all its passes share; and in
-        a TURN which at its back only add to its angle."""
+        """Mark in each record the elements at the front of OUTSIDE that are the same for all its
+        passes; and in a TURN, those at the back that only add to its angle."""
         last = max(plan[records.USED_SIGNS] - 1, 0)
         own = {self._letters[x] for line in lines[plan[BEGINS + last] :] for x in line[1]}
         for at in range(HEADER, len(plan), RECORD):
@@ -437,12 +434,13 @@ class _Loop:
                 plan[at + records.AROUND] = end
 
     def _is_along(self, axis: Array, k: int) -> bool:
-        """Whether an element only turns, about the same direction."""
+        """Return whether an element only turns about this direction."""
         is_turning = k != TARGET and not self.slides[k]
         return bool(is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= ROUNDING)
 
     def _record(self, line: list[str], base: int, path: list[int]) -> tuple[IntArray, int]:
-        """A record, and how many signs select its solution; `path` gets its elements."""
+        """Return a record, and the number of signs that select its solution; append its elements
+        to `path`."""
         kind, solved, of, moved, ends, fixed = line
         letters, cycle = self._letters, self._cycle
         joint, third = letters[solved[-2:][0]], letters[solved[-1]]
@@ -466,7 +464,7 @@ class _Loop:
             path.extend(these)
 
         def between(begin: int, end: int) -> list[int]:
-            """Elements of the cycle between two positions, wrapping around."""
+            """Return the elements of the cycle between two positions, wrapping around."""
             count = (end - begin) % len(cycle)
             some = [cycle[(begin + k) % len(cycle)] for k in range(count)]
             return [k for k in some if k not in left_out]
@@ -481,10 +479,10 @@ class _Loop:
 
 
 def meeting_point(rows: Array) -> tuple[Array, float]:
-    """The point nearest to the axes of rows (k, 6), and the largest distance to one [m].
+    """Return the point nearest to the axes of rows (k, 6), and its largest distance to one [m].
 
-    The distance is inf where neighbouring axes are parallel. A single axis has many, one of
-    which is chosen; without any, any point.
+    The distance is inf if neighbouring axes are parallel. Any point on a single axis will do, and
+    without axes any point.
     """
     axes, points = rows[:, :3], rows[:, 3:]
     if len(rows) == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three formulas that all subproblems of a closed form become, for numbers or lanes.
+"""The three formulas to which all subproblems of a closed form reduce, for numbers or lanes.
 
 - `turn`: R(h, q) a = b, one angle ([Paden1986] subproblem 1);
 - `line`: x cos q + y sin q = d, two angles. A point that is turned into a `plane` ([EliasWen2022]
@@ -26,30 +26,25 @@ from ..kernels.jit import inline_kernel, kernel
 from ..maths.lanes import Number, bits, least, most, root, select
 from ..maths.vectors import Vector, cross, dot, times
 
+# Squared lengths [m^2] below which a vector has no direction. FINE: whatever its angle, the loop
+# closes to the nanometre of an exact solution. COARSE: rounding may have caused its direction.
 FINE, COARSE = 6e-20, 1e-14
-"""Squared length [m^2] below which a vector has no direction: whatever turns it, the loop closes
-to the nanometre of an exact solution; and below which rounding may have given it one."""
+# Gaps of points below this fraction of `short`, times their terms, are set to zero, as for
+# stretched arms: this moves a point by no more than rounding, while the angle would be wrong by
+# the root of it.
 ROUNDING = 0.2
-"""Gaps of points below this fraction of `short` and their terms are zero, as for stretched arms:
-that moves a point by no more than rounding, while the angle would be off by its root."""
-SMALLEST = 1e-200
-"""Divisors are at least this."""
-FLAT = 1e-13
-"""Coefficients of a polynomial below this share of the largest are zero."""
-ZERO = 1e-14
-"""A polynomial is zero if it is below this share of the terms that it is the sum of."""
+SMALLEST = 1e-200  # Smallest absolute value of a divisor
+FLAT = 1e-13  # Coefficients of a polynomial below this, relative to the largest, are zero
+ZERO = 1e-14  # A polynomial is zero if it is below this fraction of the sum of its terms
 ROUNDS, SETTLED = 60, 1e-16
-POLISHES, LONGEST = 3, 0.1
-"""Newton's steps for a zero, and the longest of them [rad]."""
+POLISHES, LONGEST = 3, 0.1  # Number of Newton steps for a root, and the longest of them [rad]
 
-Angle = tuple[Number, Number]
-"""(cosine, sine)."""
+Angle = tuple[Number, Number]  # (cosine, sine)
+# x0 + x1 cos q + x2 sin q; for a prismatic joint x0 + x1 d + x2 d^2.
 Affine = tuple[Number, Number, Number]
-"""x0 + x1 cos q + x2 sin q; for a prismatic joint x0 + x1 d + x2 d^2."""
+# x0 + x1 cos q + x2 sin q + x3 cos 2q + x4 sin 2q.
 Trigonometric = tuple[Number, Number, Number, Number, Number]
-"""x0 + x1 cos q + x2 sin q + x3 cos 2q + x4 sin 2q."""
-Line = tuple[Number, Number, Number, Number]
-"""x, y, d and gap of `line`."""
+Line = tuple[Number, Number, Number, Number]  # x, y, d and gap of `line`
 
 
 @inline_kernel
@@ -66,7 +61,7 @@ def blend(p: Number, a: Vector, q: Number, b: Vector) -> Vector:
 
 @inline_kernel
 def across(h: Vector, v: Vector) -> Vector:
-    """The part of v at right angles to the unit vector h."""
+    """Return the part of v perpendicular to the unit vector h."""
     return blend(1.0, v, -dot(h, v), h)
 
 
@@ -78,7 +73,10 @@ def rotated(h: Vector, c: Number, s: Number, v: Vector) -> Vector:
 
 @inline_kernel
 def turn(h: Vector, a: Vector, b: Vector, free: Angle, short: Number) -> Angle:
-    """The angle about h that brings a nearest to b; short: FINE or COARSE."""
+    """Return cosine and sine of the rotation about h that brings a nearest to b.
+
+    short: FINE or COARSE
+    """
     u, v = cross(h, a), cross(h, b)  # a and b across h, a quarter turn further
     x, y = dot(u, v), dot(u, cross(v, h))
     square = x * x + y * y
@@ -112,7 +110,7 @@ def line(
 
 @kernel
 def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number, Number]:
-    """One of the two shifts d where |u + d h| = |w|, by a sign; and the gap, as in `line`."""
+    """Return the shift d with |u + d h| = |w| that a sign selects, and the gap, as in `line`."""
     rise, flat, square = dot(h, u), across(h, u), dot(w, w)
     gap = square - dot(flat, flat)
     return sign * root(most(gap, 0.0)) - rise, gap / most(square, SMALLEST)
@@ -120,7 +118,7 @@ def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number
 
 @inline_kernel
 def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
-    """f . R(h, q) a = d."""
+    """Write f . R(h, q) a = d as the equation of `line`."""
     flat = across(h, a)
     x, y, d = dot(f, flat), dot(f, cross(h, a)), d - dot(h, a) * dot(h, f)
     square = x * x + y * y
@@ -131,8 +129,11 @@ def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
 
 @inline_kernel
 def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
-    """|R(h, q) a - g| = |w|: a triangle across h, with the sides |a|, |g| and one that may be
-    tiny, the part of |w| across h."""
+    """Write |R(h, q) a - g| = |w| as the equation of `line`.
+
+    It is a triangle perpendicular to h, with the sides |a|, |g| and one that may be tiny, the part
+    of |w| perpendicular to h.
+    """
     flat, lever, rise = across(h, a), across(h, g), dot(h, a) - dot(h, g)
     one, two = dot(flat, flat), dot(lever, lever)
     up, side = dot(h, w), across(h, w)
@@ -144,8 +145,11 @@ def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
 
 @inline_kernel
 def cone(h: Vector, a: Vector, f: Vector, f0: Vector, w: Vector) -> Line:
-    """f . R(h, q) a = f0 . w where |a| = |w|: a spherical triangle. The part of w across f0 may be
-    tiny, as that of an aligned wrist is."""
+    """Write f . R(h, q) a = f0 . w with |a| = |w|, a spherical triangle, as the equation of
+    `line`.
+
+    The part of w perpendicular to f0 may be tiny, as it is for an aligned wrist.
+    """
     side, along, length = across(f0, w), dot(f0, w), root(dot(w, w))
     small, lean, rise = dot(side, side), dot(h, f), dot(h, a)
     flip = select(along > 0.0, 1.0, -1.0)
@@ -161,7 +165,7 @@ def cone(h: Vector, a: Vector, f: Vector, f0: Vector, w: Vector) -> Line:
 
 @kernel
 def product(slides: bool, x: Affine, y: Affine) -> Trigonometric:
-    """x y. Of a prismatic joint it is that times cos^4(q/2), with d = tan(q/2)."""
+    """Return x y; for a prismatic joint times cos^4(q/2), with d = tan(q/2)."""
     if slides:
         a, b, c = x[0] * y[0], x[0] * y[1] + x[1] * y[0], x[0] * y[2] + x[1] * y[1] + x[2] * y[0]
         d, e = x[1] * y[2] + x[2] * y[1], x[2] * y[2]
@@ -191,7 +195,7 @@ def combined(p: Number, x: Trigonometric, q: Number, y: Trigonometric) -> Trigon
 def quartic(
     p: Trigonometric, size: Number, signs: tuple[Number, Number], free: Angle
 ) -> tuple[Number, Number, Number]:
-    """One of the four zeros of p, by two signs; and its gap, as in `line`.
+    """Return the zero of p that two signs select, and its gap, as in `line`.
 
     With (x, y) = (cos q, sin q) the zeros are the points where a conic meets the unit circle. In
     the pencil of both there is a pair of real lines: one sign says which line, the other which of
@@ -219,8 +223,8 @@ def quartic(
 
 @kernel
 def _one_line(a: Number, c: Number, s: Number, sign: Number) -> tuple[Number, Number, Number]:
-    """u, v, m of one of two lines u x + v y + m = 0 through the zeros of a + c x + s y + x^2 -
-    y^2.
+    """Return u, v, m of one of two lines u x + v y + m = 0 through the zeros of a + c x + s y +
+    x^2 - y^2.
 
     That + mu (x^2 + y^2 - 1) = (u x + v y + m) (u x - v y + n), so u^2 = 1 + mu, v^2 = 1 - mu,
     u (m + n) = c, v (n - m) = s, m n = a - mu.
@@ -243,8 +247,8 @@ def _one_line(a: Number, c: Number, s: Number, sign: Number) -> tuple[Number, Nu
 
 @kernel
 def _degenerate(a: Number, s: Number, c: Number) -> Number:
-    """The zero between -1 and 1 of (mu^2 - 1) (a - mu) - (mu + 1) s - (mu - 1) c: Newton's method
-    between bounds."""
+    """Return the zero between -1 and 1 of (mu^2 - 1) (a - mu) - (mu + 1) s - (mu - 1) c, by
+    Newton's method inside bounds."""
     mu = 0.0 * a
     low, high = mu - 1.0, mu + 1.0
     for _ in range(ROUNDS):
@@ -270,7 +274,7 @@ def _value(p: Trigonometric, c: Number, s: Number) -> Number:
 
 @kernel
 def _polished(p: Trigonometric, c: Number, s: Number) -> Angle:
-    """The zero near an angle, by Newton's method as long as that comes nearer."""
+    """Refine a zero near an angle by Newton's method, while that comes nearer."""
     value = _value(p, c, s)
     for _ in range(POLISHES):
         slope = p[2] * c - p[1] * s + 2.0 * p[4] * (c * c - s * s) - 4.0 * p[3] * c * s

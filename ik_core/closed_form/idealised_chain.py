@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chains that a chain nearly is: with axes that exactly meet or are parallel.
+"""Idealised chains: a given chain with axes moved so that they exactly meet or are parallel.
 
-As measured arms are, and those whose wrists have small offsets. All solutions of such an *ideal*
-chain are found by formulas; each is next to one of the chain itself, and a few steps from it.
+Measured arms, and arms whose wrists have small offsets, are nearly such chains. Formulas find all
+solutions of the idealised chain. Each is close to a solution of the given chain, which a few
+Newton steps find.
 """
 
 from __future__ import annotations
@@ -16,16 +17,14 @@ from ..maths.rotations import Array
 from .chain import Chain
 from .families import meeting_point
 
+# Largest correction of an axis: this fraction of the chain's extent, and this angle [rad]. With it
+# solves from random starts take less time in the mean and at worst; with twice as much, only in
+# the mean.
 MOST = 0.03
-"""Axes are moved by at most this share of the chain's extent, and turned by at most this [rad].
-
-Up to here solves from random starts take less time in the mean and at worst; at twice as much,
-only in the mean.
-"""
 
 
 def idealised_chains(chain: Chain) -> Iterator[Chain]:
-    """The ideal chains of one of turning joints, those that are nearest to it first."""
+    """Yield idealised chains of a chain of revolute joints, those nearest to it first."""
     if chain.slides.any():
         return
     extent = np.linalg.norm(chain.rows[:, 3:] - (chain.last @ chain.tool)[:3, 3], axis=1).max()
@@ -35,9 +34,11 @@ def idealised_chains(chain: Chain) -> Iterator[Chain]:
 
 
 def _ideals(rows: Array, extent: float) -> Iterator[tuple[float, Array]]:
-    """Yield chains with three axes that meet and two that meet or are parallel, or with three that
-    are parallel and two that meet, and how far an axis was moved for it, as a fraction of
-    `extent`, or turned [rad]."""
+    """Yield idealised chains, and the correction of their axes as a fraction of `extent`, or an
+    angle [rad].
+
+    Three axes meet and two meet or are parallel, or three are parallel and two meet.
+    """
     n = len(rows)
     for first in range(n - 2):
         three = [first, first + 1, first + 2]
@@ -52,13 +53,14 @@ def _ideals(rows: Array, extent: float) -> Iterator[tuple[float, Array]]:
 
 
 def _met(rows: Array, of: list[int], extent: float) -> tuple[float, Array]:
-    """Axes moved to the point where they nearly meet (k, 6), and how far; inf: there is none."""
+    """Return axes moved to the point at which they nearly meet (k, 6), and how far; inf without
+    such a point."""
     point, moved = meeting_point(rows[of])
     return moved / extent, np.hstack([rows[of, :3], np.tile(point, (len(of), 1))])
 
 
 def _parallel(rows: Array, of: list[int]) -> tuple[float, Array]:
-    """Axes turned to their common direction (k, 6), and how far."""
+    """Return axes turned to their common direction (k, 6), and how far."""
     axes = rows[of, :3]
     signs = np.where(axes @ axes[1] < 0.0, -1.0, 1.0)[:, None]
     mean = (signs * axes).sum(0)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proof that no solution of a chain of seven joints is free, whatever its redundancy parameter.
+"""A proof that all solutions of a 7R chain collide, for all values of its redundancy parameter.
 
 On a *piece*, an interval of the parameter, affine forms (`maths.affine`) bound the formulas of a
-branch for all goals within the tolerances. Either there is no solution, or a joint is beyond a
-limit, or the cosines and sines of all joints are known up to a little. These bound the pose of one
-link relative to another, along the joints between them or the other way round the loop.
+branch for all goals within the tolerances. Either there is no solution, or a joint violates a
+limit, or the cosines and sines of all joints are known within small bounds. These bound the pose
+of one link relative to another, along the joints between them or the other way round the loop.
 
-At the middle a pair is deeper than its margin by d. The signed distance of convex shapes is the
-maximum over directions n of the gap between their support planes across n, and planes move by no
-more than points do. So if no point of one shape moves by d, as the other one sees it, the pair
-collides on the whole piece. Pieces without a proof are halved. Once there are none, no
-configuration inside the limits is free and within the tolerances of the goal.
+Let a pair be deeper than its margin by d at the middle of a piece. The signed distance of convex
+shapes is the maximum over directions n of the gap between their support planes perpendicular to n,
+and planes move no further than points. So if no point of one shape moves by d relative to the
+other, the pair collides on the whole piece. Pieces without a proof are halved. Once none is left,
+no configuration inside the limits reaches the goal within the tolerances without a collision.
 
-Where two branches meet, the root that tells them apart is between 0 and a bound, and so large that
-halving the parameter is of little use: there the root's range is halved.
+Where two branches meet, the root that distinguishes them is between 0 and a bound, and so large
+that halving the parameter helps little: there the root's range is halved.
 
-Formulas are computed without directed rounding: goals may be off by `SPARE` more than the
+Formulas are computed without directed rounding. Instead goals may be off by `SPARE` more than the
 tolerances, which moves a formula by more than rounding does.
 """
 
@@ -33,7 +33,7 @@ from ..maths.rotations import Array, IntArray
 from ..problem import IkProblem
 from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
-from ..robot.limits import TURN as FULL_TURN
+from ..robot.limits import FULL_TURN
 from .closed_form import ClosedForm
 from .records import (
     BETWEEN,
@@ -69,30 +69,27 @@ from .records import (
     UPPER,
 )
 
+# Unknowns of the forms: the redundancy parameter, and the rotation and translation of the goal.
 SYMBOLS = 7
-"""Unknowns of the forms: the redundancy parameter, and the goal's turn and shift."""
-SPARE = 1e-8
-"""[m, rad] More than rounding, and than an exact form deviates from its chain."""
-TINY = 1e-12
-"""Squared lengths and gaps [m^2] below this may be rounding."""
-PIECES = 32
-"""Pieces to begin with."""
-MOST = 8000
-"""Most pieces of branches that are judged: about a second."""
-NARROWEST = 1e-4
-"""[rad] Pieces that are not divided: the proof ends there."""
+SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
+TINY = 1e-12  # Squared lengths and gaps [m^2] below this may be rounding
+PIECES = 32  # Initial number of pieces
+MOST = 8000  # Maximum number of pieces of branches: they take about a second
+NARROWEST = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
 
+# If a joint's spread [rad] where two branches meet is more than this many times the width of the
+# piece, the spread is halved instead of the piece.
 FOLDED = 10.0
-"""A joint's spread [rad] at the meeting of two branches is halved if it is this many times as wide
-as the piece."""
 
-Turn = tuple[Affine, Affine]
-"""Cosine and sine of an element, (1, N) each."""
+Turn = tuple[Affine, Affine]  # Cosine and sine of an element, (1, N) each
 
 
 class Piece(NamedTuple):
-    """Branches on intervals of the parameter: ends `low` and `high` (N,), `signs` (SIGNS, N), and
-    bounds `roots` (SIGNS, 2, N) of the root that each sign selects."""
+    """Branches on intervals of the redundancy parameter.
+
+    Ends `low` and `high` (N,), `signs` (SIGNS, N), and bounds `roots` (SIGNS, 2, N) of the root
+    that each sign selects.
+    """
 
     low: Array
     high: Array
@@ -100,11 +97,11 @@ class Piece(NamedTuple):
     roots: Array
 
     def among(self, mask: NDArray[np.bool_]) -> Piece:
-        """Pieces selected by a mask (N,)."""
+        """Return the pieces that a mask (N,) selects."""
         return Piece(*(one[..., mask] for one in self))
 
     def halves(self, spread: Array) -> Piece:
-        """Halve each piece: its interval, or, where `spread` (SIGNS, N) [rad] is more than FOLDED
+        """Halve each piece: its interval, or, if `spread` (SIGNS, N) [rad] is more than FOLDED
         times as wide, the range of the root with the largest spread."""
         halves = [Piece(*(one.copy() for one in self)) for _ in range(2)]
         sign, every = spread.argmax(axis=0), np.arange(len(self.low))
@@ -119,7 +116,7 @@ class Piece(NamedTuple):
 
 
 def whole(low: float, high: float) -> Piece:
-    """All branches on `PIECES` intervals from low to high."""
+    """Return all branches on `PIECES` intervals from low to high."""
     ends = np.linspace(low, high, PIECES + 1)
     bits = (np.arange(SLOTS) >> np.arange(SIGNS)[:, np.newaxis]) & 1
     signs = np.tile(1.0 - 2.0 * bits, PIECES)
@@ -129,7 +126,7 @@ def whole(low: float, high: float) -> Piece:
 
 
 class Loop:
-    """The plan of a form and its numbers, for a goal within tolerances.
+    """A plan and its numbers, for a goal within tolerances.
 
     Solves branches on pieces as the kernel solves them at values (`kernel`), without its singular
     cases: an element that is not determined may be anywhere.
@@ -176,7 +173,7 @@ class Loop:
                 self._solve(HEADER + RECORD * one)
 
     def _solve(self, r: int) -> None:
-        """Solve the record at a place of the plan."""
+        """Solve the record at an index of the plan."""
         plan, numbers = self.plan, self.numbers
         j, first, offset = int(plan[r + JOINT]), int(plan[r + FIRST]), float(plan[r + IS_POINT])
         (h, p), (h0, p0), (axis, point) = (
@@ -204,20 +201,20 @@ class Loop:
             a = _rotated(h, *self.turns[j], a) + p
             self._turn(first, self._carry(r + BETWEEN, 1.0, a, offset) - p0, w)
 
-    def _carry(self, span: int, way: float, v: Affine, offset: float) -> Affine:
-        """v moved by the elements of a span of paths: see `kernel`."""
+    def _carry(self, span: int, direction: float, v: Affine, offset: float) -> Affine:
+        """Return v moved by the elements of a span of paths, as `kernel` does."""
         path = self.plan[self.plan[span] : self.plan[span + 1]].tolist()
-        for k in path if way < 0.0 else reversed(path):
+        for k in path if direction < 0.0 else reversed(path):
             if k == TARGET:
-                v = self._posed(v, offset, (way > 0.0) == (self.plan[MIRRORED] != 0))
+                v = self._posed(v, offset, (direction > 0.0) == (self.plan[MIRRORED] != 0))
                 continue
             point = offset * self.numbers[k, 3:6, np.newaxis]
             c, s = self.turns[k]
-            v = _rotated(self.numbers[k, :3], c, way * s, v - point) + point
+            v = _rotated(self.numbers[k, :3], c, direction * s, v - point) + point
         return v
 
     def _posed(self, v: Affine, offset: float, forwards: bool) -> Affine:
-        """v moved by E0, or by its inverse."""
+        """Return v moved by E0, or by its inverse."""
         x, y, z, shift = self._pose
         if forwards:
             return x * v[:1] + y * v[1:2] + z * v[2:] + offset * shift
@@ -227,8 +224,8 @@ class Loop:
     def _line(
         self, k: int, x: Affine, y: Affine, d: Affine, sign: int, others: list[Affine]
     ) -> list[Affine]:
-        """Solve x cos q + y sin q = d for element k by a sign; return the others among the pieces
-        that are left."""
+        """Solve x cos q + y sin q = d for element k by a sign; return the other arguments for the
+        pieces that remain."""
         square = x * x + y * y
         gap = square - d * d
         inverse, clear = square.inverse(), square.low > TINY
@@ -246,7 +243,7 @@ class Loop:
         return self._keep(left, others)
 
     def _turn(self, k: int, a: Affine, w: Affine) -> None:
-        """Solve element k, which brings a to w."""
+        """Solve the element k that brings a to w."""
         h = self.numbers[k, :3]
         u, v = _cross(h, a), _cross(h, w)
         x, y = dot(u, v), dot(u, -_cross(h, v))
@@ -261,11 +258,11 @@ class Loop:
         return [one if one.centre.shape[-1] == 1 else one.among(left) for one in others]
 
     def joint(self, k: int) -> tuple[Array, NDArray[np.bool_]]:
-        """The joint of element k about the middle of its range on each piece, inside its limits
-        [rad]; and whether any of the range is."""
+        """Return element k's joint value at the middle of its range on each piece, inside its
+        limits [rad], and whether any of the range is inside."""
         numbers, (c, s) = self.numbers, self.turns[k]
-        share = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
-        reach = np.where(share < 1.0, np.arcsin(np.minimum(share, 1.0)), math.pi)[0] + SPARE
+        ratio = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
+        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + SPARE
         x = np.arctan2(s.centre, c.centre)[0] - numbers[k, OFFSET]
         x, lower, upper = numbers[k, MULTIPLIER] * x, numbers[k, LOWER], numbers[k, UPPER]
         if math.isfinite(lower):  # the lowest turn that is not wholly below
@@ -277,8 +274,8 @@ class Loop:
     # --- where a link is, seen from another ------------------------------------------------------
 
     def seen(self, turns: dict[int, Turn], v: Affine, offset: Array, j: int, i: int) -> Affine:
-        """Vectors (3, m, N) of the frame of element j as the frame of an element i before it sees
-        them, 0 the root: by the joints between them.
+        """Convert vectors (3, m, N) from the frame of element j to that of an earlier element i, 0
+        for the root, along the joints between them.
 
         offset (m, 1) : 1.0 for points, 0.0 for directions
         """
@@ -290,8 +287,8 @@ class Loop:
     def seen_around(
         self, turns: dict[int, Turn], v: Affine, offset: Array, j: int, i: int
     ) -> Affine:
-        """Vectors of element j in the frame of element i, the other way round the loop: by the
-        joints behind j, the goal, and the joints up to i."""
+        """Convert vectors of element j to the frame of element i, the other way round the loop:
+        along the joints behind j, the goal, and the joints up to i."""
         for k in range(j + 1, self.plan[JOINTS] + 1):
             v = self._into(turns, k, v, offset)
         v = _in_frame(self.numbers[HOME], _in_frame(self.numbers[TIP], v, offset), offset)
@@ -330,7 +327,8 @@ class InfeasibilityProof:
         self._spheres = self._spheres_of(start)
 
     def _slack_by_name(self) -> dict[str, float]:
-        """Errors [m] by which depths of links and obstacles may be too large: their cylinders'."""
+        """Return by how much [m] depths of links and obstacles may be too large because of their
+        cylinders, by name."""
         model, slack = self._collisions.model, dict[str, float]()
         radii = np.where(model['kind'] == CYLINDER, model['radius'], 0.0).tolist()
         for name, radius in zip(self._collisions.piece_names, radii, strict=True):
@@ -338,7 +336,7 @@ class InfeasibilityProof:
         return slack
 
     def _spheres_of(self, q: Array) -> dict[str, Array]:
-        """Spheres (m, 4) around the pieces of links and obstacles that move, by name, in the
+        """Return spheres (m, 4) around the pieces of moving links and obstacles by name, in the
         frame of the element that moves them."""
         frames = self._problem.robot.frames(q)
         model, found = self._collisions.model, {}
@@ -358,20 +356,20 @@ class InfeasibilityProof:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no configuration reaches the goal and is free, unless the world changed."""
+        """True if the goal can't be reached without a collision, unless the world has changed."""
         is_same = self._collisions.model is self._model
         return not len(self._left.low) and self.found is None and is_same
 
     @property
     def is_over(self) -> bool:
-        """Whether it is proved, or there is no more to do."""
+        """True if the proof is complete, or can get no further."""
         low, high = self._left.low, self._left.high
         if not len(low) or self.found is not None:
             return True
         return self.judged + len(low) > MOST or float((high - low).min()) < NARROWEST
 
     def refine(self) -> None:
-        """Judge all pieces that are left, and halve those without a proof."""
+        """Check all pieces that remain, and halve those without a proof."""
         self.judged += len(self._left.low)
         self._loop.solve(self._left)
         piece = self._left = self._loop.piece
@@ -384,8 +382,8 @@ class InfeasibilityProof:
         self._left = piece.among(is_open).halves(self._loop.spread[:, is_open])
 
     def _collide(self, q: Array) -> NDArray[np.bool_]:
-        """Whether a pair that collides at the middles q (N, n) of the pieces does so on all of
-        each piece."""
+        """Return whether a pair that collides at the middles q (N, n) of the pieces collides on
+        all of each piece."""
         proved = np.zeros(len(q), bool)
         depths: dict[tuple[str, str], Array] = {}
         for i, one in enumerate(q):
@@ -405,11 +403,10 @@ class InfeasibilityProof:
     def _is_answer(self, q: Array) -> bool:
         return self._problem.is_solved(
             *self._problem.errors(q)
-        ) and self._problem.avoidance.is_free(q)
+        ) and self._problem.avoidance.may_answer(q)
 
     def _moved(self, first: str, second: str, q: Array, mask: NDArray[np.bool_]) -> Array:
-        """Bound on the motion [m] of one link's pieces relative to the other link, from where they
-        are at q (N, n)."""
+        """Bound the motion [m] of one link's pieces relative to the other link, from q (N, n)."""
         i, j = (self._elements[1 + self._collisions.body_of(name)] for name in (first, second))
         if i > j:
             return self._moved(second, first, q, mask)
@@ -429,7 +426,7 @@ class InfeasibilityProof:
         return most
 
     def _turns_of(self, q: Array) -> dict[int, Turn]:
-        """Cosines and sines of all elements at q (N, n)."""
+        """Return cosines and sines of all elements at q (N, n)."""
         turns = {}
         for k, column in enumerate(self._columns.tolist(), 1):
             value = self._numbers[k, MULTIPLIER] * q[:, column] + self._numbers[k, OFFSET]
@@ -438,8 +435,11 @@ class InfeasibilityProof:
 
 
 def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
-    """Whether there is a proof for problems like this: seven revolute joints of a simple form,
-    none of which moves other links than those behind it, and a goal in the root's frame."""
+    """Return whether problems of this kind have a proof.
+
+    They have seven revolute joints of a simple form, which move only links behind them, and a goal
+    in the root's frame.
+    """
     records = form.records
     if problem.avoid is None or form.redundant_joint is None or records is None:
         return False
@@ -453,7 +453,7 @@ def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
 
 
 def _elements_of(problem: IkProblem, columns: IntArray) -> list[int]:
-    """The last element that moves each body, the root first; 0 for none."""
+    """Return the last element that moves each body, the root first; 0 for none."""
     elements = [0]
     own = {column: 1 + i for i, column in enumerate(columns.tolist())}
     for row in problem.robot.tree:
@@ -469,7 +469,7 @@ def _constant(value: Array) -> Affine:
 
 
 def _rigid(frame: Array) -> tuple[Array, Array]:
-    """Rotation (3, 3) and translation (3,) of a frame (12,)."""
+    """Return rotation (3, 3) and translation (3,) of a frame (12,)."""
     return frame[:9].reshape(3, 3), frame[9:12]
 
 
@@ -483,23 +483,23 @@ def _across(h: Array, v: Affine) -> Affine:
 
 
 def _rotated(h: Array, c: Affine, s: Affine, v: Affine) -> Affine:
-    """v turned about a unit vector (Rodrigues)."""
+    """Return v rotated about a unit vector (Rodrigues)."""
     return np.outer(h, h) @ v + _across(h, v) * c + _cross(h, v) * s
 
 
 def _spun(c: Affine, s: Affine, v: Affine) -> Affine:
-    """v (3, m, N) turned about the z axis."""
+    """Return v (3, m, N) rotated about the z axis."""
     c, s, x, y = c[:, np.newaxis], s[:, np.newaxis], v[:1], v[1:2]
     return stacked([c * x - s * y, s * x + c * y, v[2:]])
 
 
 def _from_frame(frame: Array, v: Affine, offset: Array) -> Affine:
-    """v (3, m, N) of a frame, outside it."""
+    """Convert v (3, m, N) from a frame to its parent."""
     turn, shift = _rigid(frame)
     return turn @ v + offset * shift[:, np.newaxis, np.newaxis]
 
 
 def _in_frame(frame: Array, v: Affine, offset: Array) -> Affine:
-    """v (3, m, N) in a frame."""
+    """Convert v (3, m, N) from the parent of a frame to the frame."""
     turn, shift = _rigid(frame)
     return turn.T @ (v - offset * shift[:, np.newaxis, np.newaxis])

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial guess of a search: the solution in closed form that is nearest to its start.
+"""Initial guess of a search: the closed-form solution nearest to its start.
 
-A chain without formulas uses those of a chain that it nearly is (`idealised_chain`). If a chain
-has one joint too many, such as a rail or a torso that is lifted, that joint stays at its start.
+A chain without formulas uses those of an idealised chain (`idealised_chain`), if it is nearly one.
+If a chain has one joint too many, such as a rail or a torso lift, that joint keeps its start
+value.
 
-A chain is analysed once for all limits, tolerances and problems: that takes milliseconds, a
-search microseconds.
+Each chain is analysed once, for all limits, tolerances and problems: the analysis takes
+milliseconds, a search microseconds.
 """
 
 from __future__ import annotations
@@ -53,35 +54,30 @@ from .records import (
 )
 from .workspace import FOLLOWED, arrays_of
 
+# For chains with a redundancy parameter or another joint that keeps its value, attempt 0 begins at
+# q0 itself if q0 misses the target by less than this [m, rad]: with one joint fixed, the others
+# have to move further than all together.
 NEAR = 1.0
-"""Starts that miss their target by less [m, rad] stay, where one of seven joints would be held.
-
-To hold one moves the others further than all together have to: for starts up to 0.1 rad off 1.4
-(panda) and 1.1 times as far in the median, 35 times in one of a hundred; for errors above this,
-1.1 and 1.05 times, 4 times in one of a hundred.
-"""
+# The same for six joints. A search from there takes no longer, and near a singularity it finds a
+# configuration nearby within the tolerances, while exact solutions may be half a turn away.
 CLOSE = 0.3
-"""Starts that miss their target by less [m, rad] stay with six joints: a search from there takes
-no longer, and near a singularity it ends at what is within the tolerances close by, where exact
-solutions may be half a turn away.
-"""
+# Least and largest number of joints that are solved for. Longer chains may have up to OTHERS_MOST
+# joints more, which keep their start values: with one (a rail, a torso lift) most random goals
+# have a solution; with two (Talos' waist) only a third have.
 LEAST, MOST, OTHERS_MOST = 6, 7, 1
-"""Joints that are solved for at once; of longer chains so many others stay at their starts.
-
-With one (a rail, a torso that is lifted) there is a solution for most random goals and starts, and
-solves take less time; with two (Talos' waist) for a third of them, which saves nothing.
-"""
+# Random configurations on which a strategy is tried, and how many of them it has to find again.
 TRIALS, ENOUGH = 8, 6
-"""Random configurations that a strategy is tried on, and how many it has to find again."""
+# Offset of the start of a trial, accuracy with which its configuration is found again, and largest
+# joint value of these configurations [rad].
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
-"""Starts of the trials, and how exact they are found again [rad]; and how far from 0 they are."""
+# Largest error of an idealised chain [m, rad], so that its solutions miss the target by less than
+# CLOSE.
 SQUARED_DISTANCE = 0.1
-"""Solutions of an ideal chain miss the target by about this at most [m, rad]: less than CLOSE."""
 PLANS_KEPT = 64
 
 
 class InitialGuess:
-    """The points where searches of one problem begin.
+    """The initial guesses of a problem's searches.
 
     `numbers` : those of the plan that the kernel `nearest_solutions` takes for first attempts
     """
@@ -94,7 +90,7 @@ class InitialGuess:
             self.numbers[row : row + len(of), LOWER] = lower[of]
             self.numbers[row : row + len(of), UPPER] = upper[of]
         self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
-        self._everywhere = self.numbers.copy()
+        self._restart_numbers = self.numbers.copy()
         self.set_tolerances(problem)
 
     def set_tolerances(self, problem: IkProblem) -> None:
@@ -102,24 +98,26 @@ class InitialGuess:
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
         margin = max(FOLLOWED * tolerance, EXACT)
-        self.numbers[SETTINGS, MARGIN] = self._everywhere[SETTINGS, MARGIN] = margin
-        self.numbers[SETTINGS, STAYS], self._everywhere[SETTINGS, STAYS] = near, -near
+        self.numbers[SETTINGS, MARGIN] = self._restart_numbers[SETTINGS, MARGIN] = margin
+        self.numbers[SETTINGS, STAYS], self._restart_numbers[SETTINGS, STAYS] = near, -near
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
-        """Fill points[first:last] (N, variables) for targets (N, 1, 12) and starts as points."""
+        """Fill points[first:last] with guesses for targets (N, 1, 12) and starts (N,
+        variables)."""
         given = self._whole, self.numbers, targets.reshape(-1, 12), starts
-        nearest_solutions(*given, first, last, _room(), points)
+        nearest_solutions(*given, first, last, _scratch(), points)
 
     @property
     def restart(self) -> tuple[IntArray, Array, Array]:
-        """Plan, numbers and memory of the initial guess after a start that was kept has failed.
+        """Plan, numbers and memory of the initial guess of restart 1, after attempt 0 from the
+        start failed.
 
-        STAYS is that of `numbers`, but below 0: solutions are for the starts that stayed.
+        STAYS is negative: solutions are for the starts at which attempt 0 began.
         """
-        return self._whole, self._everywhere, _room()
+        return self._whole, self._restart_numbers, _scratch()
 
 
-def _room() -> Array:
+def _scratch() -> Array:
     return np.zeros((SCRATCH_ROWS, WIDTH))
 
 
@@ -136,8 +134,8 @@ class _Plan(NamedTuple):
     redundant: int
 
 
+# Cached plans, by all data on which they depend; the oldest is dropped first.
 _PLANS: dict[bytes, _Plan | None] = {}
-"""Cached plans by everything that they depend on; the oldest is dropped first."""
 _LOCK = Lock()
 
 
@@ -176,7 +174,7 @@ def expected_initial_guess(problem: IkProblem) -> str | None:
 def _titles(
     chain: Chain, first: int, last: int, names: list[str], packed: PackedGoals
 ) -> Iterator[str]:
-    """Titles of the joints first..last-1 of a chain."""
+    """Yield the titles of strategies for the joints first..last-1 of a chain."""
     window, others = chain.part(first, last), ', '.join([*names[:first], *names[last:]])
     kept = f', with {others} at the start value' if others else ''
     for strategy in _known(window, packed):
@@ -187,7 +185,7 @@ def _titles(
 
 
 def _may_be_known(problem: IkProblem) -> bool:
-    """Whether it is one pose, by a number of joints that may be known."""
+    """Return whether a problem is a pose for a number of joints that may have formulas."""
     if not LEAST <= len(problem.variables) <= MOST + OTHERS_MOST or len(problem.packed.frozen):
         return False
     try:
@@ -197,7 +195,7 @@ def _may_be_known(problem: IkProblem) -> bool:
 
 
 def _known(chain: Chain, packed: PackedGoals) -> list[Strategy]:
-    """The simple strategies of a chain of turning joints, without virtual ones."""
+    """Return the simple strategies of a chain of revolute joints, without virtual ones."""
     is_serial = (packed.tree[:, PARENT] == np.arange(-1, len(packed.tree) - 1)).all()
     if not HAS_LANES or chain.slides.any() or not is_serial:
         return []
@@ -220,7 +218,7 @@ def _plan_for(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
-    """The plan of the first strategy that is known, and finds what there is."""
+    """Return the plan of the first strategy that is known and passes its trial."""
     try:
         chain = chain_of(packed, point_only=False)
     except UnsupportedProblem:
@@ -232,7 +230,7 @@ def _look_at(packed: PackedGoals, variables: int) -> _Plan | None:
 
 
 def _windows(joints: int) -> Iterator[tuple[int, int]]:
-    """Choices of this many joints to solve for: most of them first, then the last one."""
+    """Yield ranges of joints to solve for: those with most joints first, then those at the end."""
     for size in (MOST, LEAST):
         if size <= joints <= size + OTHERS_MOST:
             for first in sorted({joints - size, 0}, reverse=True):
@@ -240,7 +238,8 @@ def _windows(joints: int) -> Iterator[tuple[int, int]]:
 
 
 def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan | None:
-    """The plan for the joints first..last-1, by formulas of theirs or of what they nearly are."""
+    """Return a plan for the joints first..last-1, by formulas of their own or of an ideal
+    chain."""
     window = chain.part(first, last)
     found = _plan_among(window, chain, first, packed)
     if found:
@@ -264,8 +263,7 @@ def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) ->
 
 
 def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Plan:
-    """The plan of a strategy, and of the joints before and behind the window, which are not solved
-    for."""
+    """Return the plan of a strategy, with the other joints before and behind its window."""
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
     plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
@@ -284,7 +282,7 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
 
 
 def _reach(chain: Chain) -> float:
-    """The way along the chain from its first axis to the goal, all in line [m]."""
+    """Return the length of the stretched chain from its first axis to the goal [m]."""
     points = np.vstack([chain.rows[:, 3:], (chain.last @ chain.tool)[:3, 3]])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
@@ -301,20 +299,20 @@ def _configurations(chain: Chain) -> Array:
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
-    """Whether random configurations are the solutions nearest to themselves."""
+    """Return whether most random configurations are found again from starts beside them."""
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()
     moved = np.delete(plan.variables, plan.redundant) if plan.redundant >= 0 else plan.variables
     starts[:, moved] += ASIDE
     given = plan.whole, plan.numbers, targets, starts
-    nearest_solutions(*given, 0, TRIALS, _room(), found)
+    nearest_solutions(*given, 0, TRIALS, _scratch(), found)
     again = np.abs(found - x).max(1) <= SAME
     return int(again.sum()) >= ENOUGH
 
 
 def _pose_at(chain: Chain, x: Array) -> Array:
-    """The transform (4, 4) of the goal's frame at variables x."""
+    """Return the transform (4, 4) of the goal's frame at variables x."""
     motion = np.eye(4)
     values = chain.signs * x[chain.variables] + chain.offsets
     for row, value, slides in zip(chain.rows, values, chain.slides, strict=True):

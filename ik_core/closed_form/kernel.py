@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel: it runs a list of subproblem records over all branches, in lanes of any width.
+"""The kernel: it solves a list of subproblem records for all branches, in lanes of any width.
 
-A record with two solutions selects one by a sign; a *branch* is a choice of all signs, of which
-there are at most three. Lanes hold poses, and the branches follow each other in passes; or, for a
-single pose, lanes hold its branches (`spread`: so many signs differ from lane to lane). Passes
-count in binary, the last sign fastest; each begins with the first record whose sign has changed,
-and what was solved before it is kept. Where a record has no solution in any lane, or the joints
-solved so far are beyond their limits, the passes that share it are left out.
+A sign selects one of the two solutions of a record. A *branch* is a choice of all signs, of which
+there are at most three. Lanes hold poses, whose branches are solved one after the other in passes;
+or they hold the branches of a single pose (`spread`: the number of signs that differ from lane to
+lane). Passes count in binary, the last sign fastest. Each begins with the first record whose sign
+has changed, and keeps the joints solved before it. If a record has no solution in any lane, or the
+joints solved so far violate their limits, all passes with the same signs up to there are skipped.
 
-All candidates, those of `elimination` as well, are judged by one criterion: whether the loop
-closes within the limits. `records` says where everything is.
+All candidates, including those of `elimination`, are checked by one criterion: the loop must close
+inside the limits. `records` describes the arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..maths.lanes import (
 )
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
-from ..robot.limits import TURN as FULL_TURN
+from ..robot.limits import FULL_TURN
 from .formulas import (
     COARSE,
     FINE,
@@ -135,31 +135,26 @@ from .records import (
     result_at,
 )
 
-EXACT = 1e-9
-"""Errors [m, rad] of a solution."""
-SAME = 1e-4
-"""Solutions no further apart in any joint are the same [rad or m]."""
+EXACT = 1e-9  # Largest error [m, rad] of a solution
+SAME = 1e-4  # Solutions that differ by no more in any joint are the same [rad or m]
+# A joint that violates a limit by no more is moved onto it [rad or m]; EXACT allows for this.
 SNAP = 1e-9
-"""A joint this far beyond a limit is on it [rad or m]; EXACT allows for it."""
+# An exact solution that violates a limit by at most this, or by MISSES, may be next to one inside
+# the limits and within the tolerances.
 TOUCHING = 1e-4
-"""An exact solution this far beyond a limit, or MISSES, may have one inside, to the tolerances,
-beside it."""
+# Solutions whose subproblems are further from their ends than this differ from all others.
 CLOSE = 1e-7
-"""Solutions with more room to the ends of their subproblems are not the same as another one."""
+# A subproblem has no solution, not even nearby, if its gap is below minus this, or below minus the
+# margin if that is larger.
 LENIENT = 0.025
-"""Subproblems whose gap is below minus this, or the margin if that is larger, have no solution,
-and none nearby."""
+# Rounds to the upper one if two turns are equally near, half a turn more and half a turn less, as
+# where a wrist flips; also if rounding favours the lower one.
 HALF = 0.5 - 1e-9
-"""Half a turn more, as where a wrist flips, and half a turn less are equally near: the former is
-taken, also where rounding is for the other."""
+# Distance of undetermined joints from the start [rad]. NaN: mark the joints as undetermined.
 BY_START = 0.0
-"""Distance of undetermined joints from the start [rad]; NaN marks that they are undetermined."""
-POSES = 0
-"""`spread` where each lane is another pose."""
-BRANCHES = SIGNS
-"""`spread` where each lane is another branch of one pose."""
-FRESH, ADDED, MEASURED = range(3)
-"""Tasks of `solve_branches`."""
+POSES = 0  # `spread` if each lane has another pose
+BRANCHES = SIGNS  # `spread` if each lane has another branch of one pose
+FRESH, ADDED, MEASURED = range(3)  # Tasks of `solve_branches`
 
 _in_lanes = in_lanes[WIDTH]
 _arrays_at = ARRAYS.vector_view()
@@ -170,37 +165,45 @@ _arrays_at = ARRAYS.vector_view()
 
 @inline_kernel
 def _carry(
-    plan: IntArray, numbers: Array, lanes: Array, span: int, way: float, v: Vector, offset: float
+    plan: IntArray,
+    numbers: Array,
+    lanes: Array,
+    span: int,
+    direction: float,
+    v: Vector,
+    offset: float,
 ) -> Vector:
-    """v moved by the elements of a span of paths: see `_carry_along`."""
+    """Return v moved by the elements of a span of paths."""
     first, last = plan[span], plan[span + 1]
-    return _carry_along(plan, numbers, lanes, first, last, way, v, offset)
+    return _carry_along(plan, numbers, lanes, first, last, direction, v, offset)
 
 
 @inline_kernel
 def _carry_along(
-    plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, way: float, v: Vector,
-    offset: float,
+    plan: IntArray, numbers: Array, lanes: Array, first: int, last: int, direction: float,
+    v: Vector, offset: float,
 ) -> Vector:  # fmt: skip
-    """v moved by the elements in places of paths; offset 1.0: a point, 0.0: a direction.
+    """Return v moved by elements first..last-1 of the paths; offset 1.0: a point, 0.0: a
+    direction.
 
-    way: 1.0 by their motions, the last element first; -1.0 by the inverses, the first one first
+    direction: 1.0: by their motions, the last element first; -1.0: by the inverses, the first one
+    first
     """
     for i in range(first, last):
-        k = plan[i] if way < 0.0 else plan[first + last - 1 - i]
+        k = plan[i] if direction < 0.0 else plan[first + last - 1 - i]
         if k == TARGET:
             frame = frame_in(lanes, POSE)
             shift = times(offset, (frame[9], frame[10], frame[11]))
-            if (way > 0.0) == (plan[MIRRORED] != 0):
+            if (direction > 0.0) == (plan[MIRRORED] != 0):
                 v = add(from_axes(frame, v), shift)
             else:
                 v = in_axes(frame, minus(v, shift))
         elif numbers[k, SLIDES] > 0.0:
-            v = add(v, times(way * offset * lanes[COS + k], axis_at(numbers, k)))
+            v = add(v, times(direction * offset * lanes[COS + k], axis_at(numbers, k)))
         else:
             point = times(offset, point_at(numbers, k))
             moved = rotated(
-                axis_at(numbers, k), lanes[COS + k], way * lanes[SIN + k], minus(v, point)
+                axis_at(numbers, k), lanes[COS + k], direction * lanes[SIN + k], minus(v, point)
             )
             v = add(moved, point)
     return v
@@ -233,7 +236,7 @@ def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
 
 @inline_kernel
 def _spun(c: Number, s: Number, v: Vector) -> Vector:
-    """v turned about the z axis."""
+    """Return v rotated about the z axis."""
     return c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]
 
 
@@ -242,13 +245,13 @@ def _spun(c: Number, s: Number, v: Vector) -> Vector:
 
 @inline_kernel
 def _free(lanes: Array, k: int) -> tuple[Number, Number]:
-    """The cosine and sine of an undetermined element."""
+    """Return cosine and sine of an undetermined element."""
     return lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1]
 
 
 @inline_kernel
 def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
-    """Solve the element that brings a to w, both as seen from its point."""
+    """Solve the element k that brings a to w, both relative to its point."""
     h = axis_at(numbers, k)
     if numbers[k, SLIDES] > 0.0:
         lanes[COS + k] = dot(h, minus(w, a))
@@ -260,9 +263,10 @@ def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
 def _solve(
     plan: IntArray, numbers: Array, lanes: Array, r: int, one: int, again: bool, shared: bool
 ) -> None:
-    """Solve the record at a place of the plan, the one-th: its joints, and the gap of its sign.
+    """Solve the joints of the record at index r of the plan, and the gap of its sign.
 
-    again: only its sign has changed since; shared: only the plan's last sign has
+    one: the record's number; again: only its sign has changed since the last call; shared: only
+    the plan's last sign has
     """
     kind, j, offset = plan[r + KIND], plan[r + JOINT], float(plan[r + IS_POINT])
     kept = KEPT + KEEPS * one
@@ -333,7 +337,7 @@ def _angle_of_sign(
     plan: IntArray, numbers: Array, lanes: Array, r: int, kept: int, a: Vector, w: Vector,
     offset: float,
 ) -> None:  # fmt: skip
-    """One of the two angles that a record has kept, by its sign; and its first joint."""
+    """Solve the joint of a record by its sign, from both angles, then its first joint."""
     sign, j = lanes[SIGN_OF + plan[r + SIGN]], plan[r + JOINT]
     c, s = lanes[kept] + sign * lanes[kept + 2], lanes[kept + 1] + sign * lanes[kept + 3]
     lanes[COS + j], lanes[SIN + j] = c, s
@@ -346,7 +350,7 @@ def _angle_of_sign(
 def _turn_first(
     plan: IntArray, numbers: Array, lanes: Array, r: int, a: Vector, w: Vector, offset: float
 ) -> None:
-    """Solve the first joint of a record, which brings a to w once its others stand."""
+    """Solve the first joint of a record, which brings a to w after its other joints are set."""
     k = plan[r + FIRST]
     a = _carry(plan, numbers, lanes, r + BETWEEN, 1.0, a, offset)
     _turn(numbers, lanes, k, minus(a, times(offset, point_at(numbers, plan[r + SEEN]))), w)
@@ -434,15 +438,15 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     _turn_first(plan, numbers, lanes, r, add(a, times(offset, p)), far, offset)
 
 
+# v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2.
 Terms = tuple[Vector, Vector, Vector, Affine, Affine, Affine]
-"""v = v0 + c v1 + s v2 with the third joint's (c, s), or (d, d^2); |v|^2; b1; b2."""
 
 
 @kernel
 def _terms_of_point(
     plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
 ) -> Terms:
-    """Terms of a PLACE: v is the point, seen from that of the second joint."""
+    """Return the terms of a PLACE: v is the point, relative to the second joint's point."""
     i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
     x = point_at(numbers, plan[r + MOVED])
@@ -474,7 +478,7 @@ def _terms_of_point(
 def _terms_of_plane(
     plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
 ) -> Terms:
-    """Terms of a LEVEL: v is the plane's normal, which also gives the plane's position."""
+    """Return the terms of a LEVEL: v is the normal, which also gives the plane's position."""
     i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
     x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
@@ -494,7 +498,7 @@ def _terms_of_plane(
 
 @kernel
 def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
-    """p (x + q y)."""
+    """Return p (x + q y)."""
     return p * (x[0] + q * y[0]), p * (x[1] + q * y[1]), p * (x[2] + q * y[2])
 
 
@@ -505,18 +509,18 @@ def _affine(p: Number, x: Affine, q: Number, y: Affine) -> Affine:
 def _set_joint(
     numbers: Array, lanes: Array, i: int, k: int, value: Number
 ) -> tuple[Number, Number]:
-    """Put joint i, which is element k, next to the start and inside the limits, or as near to
-    these as can be; return how far it is beyond them, and from the start [rad or m].
+    """Set joint i, of element k, to the turn next to the start, inside the limits if possible.
 
-    value: its angle, or shift
+    Returns its violation of the limits and its distance from the start [rad or m]. value: its
+    angle, or shift
     """
     lower, upper, start = numbers[k, LOWER], numbers[k, UPPER], lanes[START + i]
     x = numbers[k, MULTIPLIER] * (value - numbers[k, OFFSET])
     if numbers[k, SLIDES] == 0.0:
-        share = x * (1.0 / FULL_TURN)
-        turns = floor((start * (1.0 / FULL_TURN) + HALF) - share)
-        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - share))
-        turns = most(turns, -floor(share - (lower - SNAP) * (1.0 / FULL_TURN)))
+        in_turns = x * (1.0 / FULL_TURN)
+        turns = floor((start * (1.0 / FULL_TURN) + HALF) - in_turns)
+        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - in_turns))
+        turns = most(turns, -floor(in_turns - (lower - SNAP) * (1.0 / FULL_TURN)))
         x = x + FULL_TURN * turns
         if upper - lower < FULL_TURN:
             above, below = x - upper, lower - x + FULL_TURN
@@ -531,8 +535,11 @@ def _set_joint(
 def _set_joints(
     plan: IntArray, numbers: Array, lanes: Array, r: int, count: int, least_gap: float
 ) -> bool:
-    """Put the joints that a record has solved, the count-th; return whether any lane may lead to a
-    solution that is of use: with no gap below the least."""
+    """Set the joints that a record has solved; return whether any lane may still lead to a
+    solution.
+
+    count: the record's number; least_gap: with a smaller gap there is no solution
+    """
     used = plan[r + KNOWN_SIGNS]
     gap = 1.0 + 0.0 * lanes[GOAL]
     if used > 0:
@@ -562,7 +569,7 @@ def _set_joints(
 
 @kernel
 def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None:
-    """Put undetermined joints so far from the start: see `BY_START`; virtual ones are 0."""
+    """Set undetermined joints to their start values plus `free`, and virtual ones to 0."""
     lanes = _in_lanes(memory)
     zero = 0.0 * lanes[BOUND]
     _set_short(memory, COARSE)
@@ -603,11 +610,11 @@ def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
 
 @kernel
 def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> None:
-    """Fill the results for GOAL, START and VALUE, where FREE is NaN.
+    """Fill the results for GOAL, START and VALUE, with FREE at NaN.
 
-    In the few poses where that shows, undetermined joints stay as at the start: first all that
-    rounding may have determined; then, where no solution comes of that, those that surely are.
-    LOST still shows these poses.
+    A few poses have undetermined joints. These are solved again with their start values: first all
+    joints that only rounding may determine; then, if that gives no solution, only those that
+    surely are undetermined. UNDETERMINED still marks these poses.
     """
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, FRESH)
@@ -634,7 +641,7 @@ def _set_short(memory: Array, square: float) -> None:
 
 @kernel
 def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
-    """The signs that differ from lane to lane; no BOUND, and what is undetermined shows."""
+    """Set the branch signs that differ from lane to lane, and remove BOUND."""
     signs = min(spread, plan[USED_SIGNS])
     for lane in range(memory.shape[1]):
         memory[BOUND, lane] = NONE
@@ -645,7 +652,7 @@ def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
 
 @kernel
 def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int) -> int:
-    """The other signs in a pass; return the first one that was another in the pass before."""
+    """Set the other signs for a pass; return the first one that has changed."""
     used, changed = plan[USED_SIGNS], 0
     for sign in range(used - 1, spread - 1, -1):
         bit = used - 1 - sign
@@ -663,10 +670,10 @@ def passes_of(plan: IntArray, spread: int) -> int:
 
 @kernel
 def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, task: int) -> None:
-    """Fill the results of all passes, for what `prepare` has left.
+    """Fill the results of all passes, after `prepare`.
 
-    task: FRESH, ADDED to results that are kept where these are better, or MEASURED: where all
-    branches are and how far from their ends, not which are solutions
+    task: FRESH: solutions; ADDED: also, but only those better than the results; MEASURED: the
+    joints of all branches, solutions or not, and their distances from their ends
     """
     lanes, least_gap = _in_lanes(memory), -max(LENIENT, numbers[SETTINGS, MARGIN])
     if task == MEASURED:
@@ -698,15 +705,15 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
 
 @inline_kernel
 def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
-    """The result of a branch in each lane: a solution, what is near one, or none of both."""
+    """Write the result of the branch in each lane: a solution, a near-solution, or neither."""
     margin, beyond, apart = (
         numbers[SETTINGS, MARGIN],
         lanes[LIMIT_VIOLATION + plan[RECORDS]],
         lanes[SQUARED_DISTANCE + plan[RECORDS]],
     )  # fmt: skip
-    kept, room = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
+    kept, end_margin = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
     for sign in range(plan[USED_SIGNS]):
-        room = least(room, lanes[GAP + sign])
+        end_margin = least(end_margin, lanes[GAP + sign])
     if task == MEASURED:
         kept = apart < NONE  # but for what is undetermined
         for sign in range(plan[USED_SIGNS]):
@@ -721,13 +728,13 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
             there = lanes[at + DISTANCE] < NONE
             better = kept & ((error <= EXACT) | (lanes[at + DISTANCE] >= NONE))
             better = better & ((before > EXACT) | (lanes[at + DISTANCE] >= NONE))
-            _put_result(plan, lanes, at, better, error, apart, room)
+            _put_result(plan, lanes, at, better, error, apart, end_margin)
             lanes[CAREFUL] = select(kept | there, 1.0, lanes[CAREFUL])
             return
         lanes[at + ERROR] = error
-        careful = kept & ((room < CLOSE) | (error > EXACT))
+        careful = kept & ((end_margin < CLOSE) | (error > EXACT))
         lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
-    lanes[at + LIMIT_MARGIN] = select(kept, room, -NONE)
+    lanes[at + LIMIT_MARGIN] = select(kept, end_margin, -NONE)
     lanes[at + DISTANCE] = select(kept, apart, NONE)
     for i in range(plan[JOINTS]):
         lanes[at + i] = lanes[POINT + i]
@@ -735,11 +742,12 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
 
 @kernel
 def _put_result(
-    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number, room: Number
+    plan: IntArray, lanes: Array, at: int, better: Any, error: Number, apart: Number,
+    end_margin: Number,
 ) -> None:  # fmt: skip
-    """Replace a result in the lanes where another one is better."""
+    """Replace a result in the lanes in which the new one is better."""
     lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
-    lanes[at + LIMIT_MARGIN] = select(better, room, lanes[at + LIMIT_MARGIN])
+    lanes[at + LIMIT_MARGIN] = select(better, end_margin, lanes[at + LIMIT_MARGIN])
     lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
     for i in range(plan[JOINTS]):
         lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
@@ -750,7 +758,7 @@ def _put_result(
 
 @kernel
 def _rank(lanes: Array, results: int) -> None:
-    """RANKED of each result: how many of the same lane are nearer to the start."""
+    """Set RANKED of each result to the number of nearer results in its lane."""
     for one in range(results):
         lanes[RANKED + one] = 0.0 * lanes[GOAL]
     for one in range(results):
@@ -763,7 +771,7 @@ def _rank(lanes: Array, results: int) -> None:
 
 @kernel
 def _rank_branches(memory: Array, branches: int) -> None:
-    """Rank the branches of one pose, each in a lane of its own."""
+    """Rank the branches of one pose, one branch in each lane."""
     at = result_at(0) + DISTANCE
     for one in range(branches):
         apart, nearer = memory[at, one], 0
@@ -777,7 +785,7 @@ def _write_sorted(
     plan: IntArray, memory: Array, lane: int, spread: int, results: int, starts: Array, q: Array,
     rows: int, i: int,
 ) -> int:  # fmt: skip
-    """Write solutions that are all clearly apart, in the order of their ranks."""
+    """Write solutions in the order of their ranks; they differ clearly."""
     first, count, beside = min(i, starts.shape[0] - 1), 0, (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
@@ -800,12 +808,12 @@ def write_solutions(
     plan: IntArray, numbers: Array, memory: Array, lane: int, spread: int, results: int,
     starts: Array, q: Array, errors: Array, i: int,
 ) -> int:  # fmt: skip
-    """Write the solutions of pose i and what is near one, each once, to q (N rows, n), the nearest
-    to the start first; return how many there are.
+    """Write the solutions and near-solutions of pose i to q (N rows, n), each once, nearest to the
+    start first; return their number.
 
-    They are in so many results, each in 1 << spread lanes from `lane` on.
+    They are in `results` results of 1 << spread lanes, from `lane` on.
     """
-    count, room, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
+    count, capacity, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
         apart = memory[at + DISTANCE, own]
@@ -825,7 +833,7 @@ def write_solutions(
             if memory[at + ERROR, own] < memory[there + ERROR, its]:
                 memory[RANKED + known, lane] = one
             continue
-        if count == room:
+        if count == capacity:
             continue
         for k in range(count, row, -1):
             memory[RANKED + k, lane] = memory[RANKED + k - 1, lane]
@@ -857,7 +865,7 @@ def write_solutions(
 
 @kernel
 def _has_near(errors: Array, count: int) -> bool:
-    """Return whether any of the first `count` results is only near a solution."""
+    """Return whether any of the first `count` results is only a near-solution."""
     near = False
     for k in range(count):
         near |= errors[k] > EXACT
@@ -866,7 +874,7 @@ def _has_near(errors: Array, count: int) -> bool:
 
 @kernel
 def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
-    """Whether two results are the same but for whole turns."""
+    """Return whether two results are the same, modulo whole turns."""
     for j in range(plan[JOINTS]):
         gap = abs(memory[at + j, lane] - memory[there + j, beside])
         if gap > SAME and abs(gap - FULL_TURN) > SAME:
@@ -890,7 +898,7 @@ def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
 def load_start(
     plan: IntArray, starts: Array, values: Array, i: int, lane: int, memory: Array
 ) -> None:
-    """A lane of START and VALUE for pose i; one row of each serves all."""
+    """Load START and VALUE of pose i into a lane; a single row serves all poses."""
     row = min(i, starts.shape[0] - 1)
     for j in range(plan[JOINTS]):
         memory[START + j, lane] = starts[row, plan[COLUMN + j]]
@@ -899,7 +907,7 @@ def load_start(
 
 @kernel
 def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
-    """A lane of GOAL for pose i."""
+    """Load GOAL of pose i into a lane."""
     row = min(i, targets.shape[0] - 1)
     for c in range(12):
         memory[GOAL + c, lane] = targets[row, c]
@@ -907,15 +915,14 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
 
 @kernel(entry='ik_solve_poses')
 def solve_poses(address: int, first: int, last: int, free: float) -> bool:
-    """Solve the poses first..last-1 of N; return whether the last has what is only near a
-    solution.
+    """Solve the poses first..last-1 of N; return whether the last one has near-solutions.
 
     address : of `ARRAYS`, with memory (ROWS, WIDTH), targets (N, 12), starts (N, n), values (N,).
-        Results: q (N S, n), NaN behind the last, and counts (N,), -1 where a pose has what is only
-        near a solution, or joints are undetermined and the start's values lead to no solution, or
-        shall not be tried. For a single pose the first of these has its count, and errors (S,) are
-        above EXACT where a row is only near a solution or its limits
-    free: see `BY_START`.
+        Results: q (N S, n), NaN behind the last, and counts (N,). A count is -1 if a pose has
+        near-solutions, or if joints are undetermined and the start's values lead to no solution,
+        or are not to be tried. A single pose has its count also in the first case; its errors (S,)
+        exceed EXACT for near-solutions and for solutions outside the limits
+    free : see `BY_START`.
     """
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
@@ -961,9 +968,9 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     return near
 
 
-@kernel(entry='ik_judge_candidates')
+@kernel(entry='ik_check_candidates')
 def check_candidates(address: int, candidates: Array2) -> bool:
-    """Judge given candidates (k, elements) of one pose, the angles or shifts of all elements."""
+    """Check candidates (k, elements) of one pose, the angles or shifts of all elements."""
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
     starts, values, q = arrays.starts, arrays.values, arrays.q

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The solution in closed form that is nearest to a start, eight problems at once: a kernel.
+"""The closed-form solution nearest to a start, for eight problems at once: a kernel.
 
-A pose with a solution a hair beyond a limit, for which a joint would go round, is left to others.
-Of seven joints the redundant one stays at its start's value or, where that has no solution inside
-the limits, goes to the next one outwards that has. Of longer chains the joints before and behind
-those that are solved for, the *others*, stay at their starts.
+If a solution violates a limit by a hair, so that a joint would go round, the pose is left to other
+searches. The redundant joint of seven keeps its start value or, if that has no solution inside the
+limits, gets the next value outwards that has one. In longer chains the joints before and behind
+those that are solved for, the *others*, keep their start values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..kernels.signatures import Array2, IntArray1
 from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from .formulas import rotated
 from .kernel import (
     BRANCHES,
@@ -62,11 +62,11 @@ from .records import (
     result_at,
 )
 
+# Values over the range of the redundancy parameter, or over a turn if that is less: one in each
+# lane. If none of them has a solution, those in between are tried.
 VALUES = 8
-"""Steps from end to end of the redundant joint's range, or of a turn, where that is less: as many
-values as there are lanes. Where none of them has a solution those in between are tried."""
+# Rows of the workspace: the problem of a lane (-1: none), and the number of values tried for it.
 PROBLEM, TRIED = ROWS, ROWS + 1
-"""Rows of the memory: the problem of a lane (-1: none), and how many values it has tried."""
 SCRATCH_ROWS = ROWS + 2
 
 _in_lanes = in_lanes[WIDTH]
@@ -83,13 +83,13 @@ def nearest_solutions(
     memory: Array2,
     points: Array2,
 ) -> None:
-    """Fill points (N, variables) for the problems first..last-1 of N: the solution that is nearest
-    to the start, or, without one, the start inside the limits.
+    """Fill points (N, variables) for problems first..last-1 of N with the solution nearest to the
+    start; without one, with the start, inside the limits.
 
     targets (N, 12), starts (N, variables). memory (SCRATCH_ROWS, WIDTH). plan, numbers: those of
-    `records`, with the variables as columns. Starts that miss the target by no more than STAYS
-    [m, rad] stay; if STAYS is below 0, those that miss it by more than -STAYS. The answers do not
-    depend on what else is in 0..N-1.
+    `records`, with the variables as columns. Starts that miss the target by at most STAYS [m, rad]
+    are kept; if STAYS is negative, those that miss it by more than -STAYS. The answers do not
+    depend on the other problems.
     """
     one, following = last - first == 1, first
     spread = BRANCHES if one else POSES
@@ -134,7 +134,7 @@ def _mark(
     memory: Array,
     points: Array,
 ) -> None:
-    """points = starts inside the limits, with a NaN where a solution is wanted. No lane works."""
+    """Set points to the starts, with a NaN if a solution is wanted; free all lanes."""
     for begin in range(first, last, WIDTH):
         for lane in range(WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
@@ -152,7 +152,7 @@ def _mark(
 def _begin_one(
     plan: IntArray, numbers: Array, memory: Array, spread: int, points: Array, i: int
 ) -> int:
-    """Give the lanes, which have the only problem, its next values to try; return how many."""
+    """Load the next values to try for the only problem into the lanes; return their number."""
     if spread == BRANCHES:
         return 1 if math.isnan(points[i, plan[COLUMN]]) else 0
     count, value = 0, int(memory[TRIED, WIDTH - 1])
@@ -169,7 +169,7 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Whether the only problem has a solution, which is taken, among its branches or values."""
+    """Write the solution of the only problem, if there is one; return whether there is."""
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(WIDTH):
@@ -189,7 +189,7 @@ def _has_ended(
 
 @kernel
 def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
-    """Keep the solutions found; give the other problems their next value to try, if any."""
+    """Write the solutions found; load the next value to try for the other problems, if any."""
     for lane in range(WIDTH):
         i = int(memory[PROBLEM, lane])
         if i < 0:
@@ -214,7 +214,7 @@ def _load(
     lane: int,
     memory: Array,
 ) -> None:
-    """A lane of GOAL, START, and VALUE, for problem i."""
+    """Load GOAL, START and VALUE of problem i into a lane."""
     target = frame_at(targets, i)
     if plan[BEFORE] + plan[BEHIND] > 0:
         target = _without_others(plan, numbers, starts, i, target)
@@ -230,7 +230,7 @@ def _load(
 
 @kernel
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
-    """The goal's frame with the other joints at 0 instead of their starts."""
+    """Return the goal's frame with the motions of the other joints taken off."""
     before = plan[BEFORE]
     for k in range(before):
         target = compose(_inverse(_motion_of_other(plan, numbers, starts, i, k)), target)
@@ -271,7 +271,7 @@ def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: in
 
 @kernel
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
-    """The lanes, as bits, whose start does not stay, and whose target is not out of reach."""
+    """Return a mask of the lanes whose start is not kept, and whose target is in reach."""
     error, near = error_at_start(plan, numbers, lanes), numbers[SETTINGS, STAYS]
     far = bits(error > near) if near >= 0.0 else bits(error <= -near)
     if plan[BEFORE] + plan[BEHIND] == 0:
@@ -285,30 +285,31 @@ def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
 
 @kernel
 def _solve(plan: IntArray, numbers: Array, memory: Array, spread: int) -> int:
-    """Solve in all lanes; return those, as bits, that are in doubt, as joints are turned round."""
+    """Solve all lanes; return a mask of those whose result is in doubt, since joints go round."""
     solve_lanes(plan, numbers, memory, spread)
     return _turned_round(plan, numbers, _in_lanes(memory), passes_of(plan, spread))
 
 
 @kernel
 def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> int:
-    """The lanes, as bits, where a limit has a joint go round by a whole turn for next to nothing.
+    """Return a mask of the lanes in which a joint goes round by a whole turn because of a tiny
+    limit violation.
 
-    Unturned it is beyond that limit by no more than the margin: at the limit the goal may be
-    reached, too, within its tolerance.
+    Without that turn it violates a limit by at most the margin: at the limit itself the goal may
+    be reached within its tolerance.
     """
     around = 0.0 * lanes[GOAL]
     for slot in range(slots):
         apart, at = 0.0 * around, result_at(slot)
         for j in range(plan[JOINTS]):
             apart = most(apart, abs(lanes[at + j] - lanes[START + j]))
-        far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * TURN)
+        far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * FULL_TURN)
         if bits(far) == 0:
             continue
         for j in range(plan[JOINTS]):
             x = lanes[at + j]
-            turns = floor((lanes[START + j] - x) * (1.0 / TURN) + HALF)
-            x = x + TURN * turns
+            turns = floor((lanes[START + j] - x) * (1.0 / FULL_TURN) + HALF)
+            x = x + FULL_TURN * turns
             beyond = most(numbers[j + 1, LOWER] - x, x - numbers[j + 1, UPPER])
             near = far & (abs(turns) > 0.5) & (beyond <= numbers[SETTINGS, MARGIN])
             around = select(near, 1.0, around)
@@ -317,10 +318,11 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
 
 @kernel
 def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: int) -> bool:
-    """Hold the joint of a lane at the value after this one; False where there is none.
+    """Set the redundancy parameter of a lane to the next value to try; return False after the
+    last.
 
-    In turns below and above the start's, a step further each time; then half a step nearer, but
-    not where there are others: for these, solutions are less likely.
+    Values alternate below and above that of the start, each pair a step further; then half a step
+    nearer, unless there are joints that are not solved for: with these, solutions are rarer.
     """
     joint = plan[REDUNDANT_JOINT]
     if joint < 0:
@@ -328,7 +330,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
     here, lower, upper = (
         memory[START + joint, lane], numbers[joint + 1, LOWER], numbers[joint + 1, UPPER],
     )  # fmt: skip
-    step, turns = min(upper - lower, TURN) / VALUES, upper - lower >= TURN
+    step, turns = min(upper - lower, FULL_TURN) / VALUES, upper - lower >= FULL_TURN
     last = 2 * VALUES if plan[BEFORE] + plan[BEHIND] > 0 else 4 * VALUES
     while value < last:
         value += 1
@@ -336,7 +338,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
         if value > 2 * VALUES:
             gap = step * ((value + 1) // 2 - VALUES - 0.5)
         x = here - gap if value % 2 == 1 else here + gap
-        if gap <= 0.5 * TURN if turns else lower <= x <= upper:  # further on they come again
+        if gap <= 0.5 * FULL_TURN if turns else lower <= x <= upper:  # further on they come again
             memory[VALUE, lane], memory[TRIED, lane] = x, value
             return True
     return False
@@ -344,7 +346,7 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
 
 @kernel
 def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
-    """Whether a result is a solution, and nearer than another result."""
+    """Return whether a result is a solution, and nearer than another result."""
     if not (memory[at + DISTANCE, lane] < NONE and memory[at + ERROR, lane] <= EXACT):
         return False
     return there < 0 or memory[at + DISTANCE, lane] < memory[there + DISTANCE, beside]
@@ -352,7 +354,7 @@ def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bo
 
 @kernel
 def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
-    """The slot of a lane with the nearest solution; -1 without any, or in doubt."""
+    """Return the slot of a lane's nearest solution; -1 without one, or in doubt."""
     best, there = -1, -1
     if (doubt >> lane) & 1:
         return best

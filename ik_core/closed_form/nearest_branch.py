@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of the redundancy parameter with the solution nearest to a start: a kernel.
+"""The redundancy parameter with the solution nearest to a start: a kernel.
 
-First the start's own value is looked at, and values from end to end of the range, eight at a time,
-outwards from there, as far as the redundant joint alone is nearer than the best. The branch of the
-best is followed to where it is nearest (`branch_search`). Then the parts of branches between two
-values that may come nearer still (`between`) are divided, the most promising first: to a third,
-and to smaller ones where a branch ends or is fast. A better one that turns up is followed, too.
+The start's own value is evaluated first, then values over the whole range, eight at a time,
+outwards from there, until the redundant joint alone is further away than the best solution. The
+branch of the best is followed to its nearest point (`branch_search`). Then parts of branches
+between two values that may come nearer still are divided, the most promising first: into thirds,
+and into smaller parts where a branch ends or changes fast. If a better solution turns up, its
+branch is followed, too.
 """
 
 from __future__ import annotations
@@ -67,22 +68,22 @@ from .records import (
     result_at,
 )
 
+# [rad] A branch that violates limits by more than this at a value, or is further from the start
+# than the best by more, is assumed to be so next to it, too.
 WIDER = 0.5
-"""Branches that are further beyond limits, or further than the best, at a value [rad] are taken
-to be so also next to it."""
-PARTS = 3
-"""A promising interval is divided into this many parts,"""
+PARTS = 3  # Number of parts into which a promising interval is divided
+# Least size of such a part, as a fraction of the distance of two values; the second is for parts
+# in which a branch ends.
 SMOOTH, ENDED = 0.3, 0.03
-"""but no smaller than this share of the distance of two values; the second where a branch ends."""
+# A branch is followed at most this far [rad] into a part that is divided as if the branch ended
+# there.
 FAST = 1.0
-"""A branch is followed at most this far [rad] into a part that is divided as if it ended there."""
+# Columns of an interval: distance bound, start, length, branch number, and data of its ends.
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
-"""Columns of an interval: distance bound, start, length, slot, and data of its ends."""
-AROUND = 3.1415
-"""Values further than this [rad] from the start's may be nearer by a turn."""
+AROUND = 3.1415  # Values further than this [rad] from that of the start may be nearer by a turn
+# A start that misses the target by less than CLOSE [m, rad] probably has a solution nearby. The
+# search has missed it if the best solution is FURTHER times as far away.
 CLOSE, FURTHER = 0.1, 10.0
-"""A start that misses the target by less [m, rad] likely has a solution beside it: none was found
-where the best is so many times as far."""
 UNKNOWN = math.inf
 
 _in_lanes = in_lanes[WIDTH]
@@ -103,14 +104,14 @@ def nearest_branch(
     memory: Array2,
     q: Array1,
 ) -> tuple[float, bool]:
-    """Fill q (n,), which is the start, with the nearest solution; return the value it holds, and
-    whether those next to the start, or with its own value, have to be looked for with care.
+    """Fill q (n,), the start, with the nearest solution; return its redundancy parameter, and
+    whether values near the start, or its own value, must be checked with care.
 
-    NaN where there is none; UNKNOWN where joints do not matter at a value, so that each has to be
-    solved by itself. q[0] is NaN where the solution at the value has to be solved with care.
+    The value is NaN without a solution, and UNKNOWN if joints are undetermined at a value, so that
+    each value has to be solved by itself. q[0] is NaN if the value has to be solved with care.
 
     wide: as `numbers`, with WIDER as its MARGIN. target (1, 12), start (1, n), rising values (N,).
-    Room: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends (PARTS + 1,
+    Workspace: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends (PARTS + 1,
     NUMBERS, WIDTH), memory (ROWS, WIDTH).
     """
     best = trial[BRACKET:]
@@ -151,9 +152,8 @@ def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
 def _evaluate_start(
     plan: IntArray, numbers: Array, middle: float, trial: Array, memory: Array
 ) -> bool:
-    """Keep the nearest solution at the start's own value; return whether only near-solutions are
-    there, so that the scan must be careful.
-    """
+    """Keep the nearest solution at the start's own value; return whether there are only
+    near-solutions."""
     _solve_all(plan, numbers, middle, trial, memory)
     nothing, near, at = True, False, result_at(0)
     for lane in range(WIDTH):
@@ -167,7 +167,7 @@ def _evaluate_start(
 
 @kernel
 def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
-    """The solutions with a value of the redundancy parameter, a branch in each lane."""
+    """Solve all branches at a value of the redundancy parameter, one in each lane."""
     for lane in range(WIDTH):
         trial[0, lane] = value
     set_signs(plan, memory, BRANCHES)
@@ -185,7 +185,8 @@ def _scan_outwards(
     paths: Array,
     memory: Array,
 ) -> tuple[int, int]:
-    """Look at values, `middle` is the start's, and keep the best; return the first and the last.
+    """Evaluate values outwards from `middle`, that of the start, and keep the best; return the
+    first and the last.
 
     The last is below the first where joints do not matter at one.
     """
@@ -218,7 +219,7 @@ def _scan_outwards(
 
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
-    """Whether a value so far from the start's may have a solution nearer than the best."""
+    """Return whether a value this far from the start's may have a nearer solution."""
     return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 
@@ -232,7 +233,7 @@ def _evaluate_branches(
     paths: Array,
     memory: Array,
 ) -> bool:
-    """Keep what the branches are at the values picked; False where joints do not matter."""
+    """Keep the branches at the picked values; return False if joints are undetermined there."""
     for lane in range(WIDTH):
         trial[0, lane] = values[int(trial[PICKED, min(lane, picked - 1)])]
     set_values(trial[0], memory)
@@ -259,7 +260,8 @@ def _list_parts(
     trial: Array,
     memory: Array,
 ) -> int:
-    """Parts of branches between two values that may come nearer than the best; how many."""
+    """List the parts of branches between two values that may come nearer than the best; return
+    their number."""
     count, width, lanes, seen = 0, values[1] - values[0], _in_lanes(memory), _in_lanes(paths)
     for k in range(first, last):
         near, _ = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
@@ -286,9 +288,9 @@ def _list_part(
     parts: Array,
     count: int,
 ) -> int:
-    """Append the part of a branch after a value; ends: what is known of it, in a column of each.
+    """Append the part of a branch after a value. ends: its data at both ends, a column each.
 
-    Where there is no more room it is left out; there is for twice the parts of all branches.
+    Without space left it is skipped; there is space for twice the parts of all branches.
     """
     if count == parts.shape[0]:
         return count
@@ -310,7 +312,7 @@ def _divide(
     step: float,
     ends: Array,
 ) -> None:
-    """Divide parts, the most promising first, as far as they may have something better.
+    """Divide parts, the most promising first, while they may contain something better.
 
     step: the distance of two values, of which the first parts are.
     """
@@ -329,7 +331,7 @@ def _divide(
 
 @kernel
 def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
-    """Fill lanes with the values that divide the most promising parts; return how many."""
+    """Fill lanes with the values that divide the most promising parts; return their number."""
     picked = 0
     while (picked + 1) * (PARTS - 1) <= WIDTH:
         i = _most_promising(parts, count, trial[BRACKET + HERE, COST])
@@ -347,7 +349,7 @@ def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: 
 
 @kernel
 def _most_promising(parts: Array, count: int, least: float) -> int:
-    """The part that may come nearest, -1 where none is nearer than the best."""
+    """Return the part that may come nearest; -1 if none may beat the best."""
     best, near = -1, math.sqrt(least)
     for i in range(count):
         if parts[i, PROMISE] < near:
@@ -359,7 +361,7 @@ def _most_promising(parts: Array, count: int, least: float) -> int:
 def _note_ends(
     plan: IntArray, parts: Array, picked: int, trial: Array, memory: Array, ends: Array
 ) -> None:
-    """ends = what is known of the parts picked at their ends and in between, a column for each."""
+    """Fill ends with the data of the picked parts at their ends and in between, a column each."""
     for i in range(picked):
         lane = i * (PARTS - 1)
         part = parts[int(trial[PICKED, lane])]
@@ -381,7 +383,7 @@ def _list_again(
     step: float,
     ends: Array,
 ) -> int:
-    """Append the parts of parts that are to be divided; return how many there are."""
+    """Append the pieces of divided parts; return the number of parts."""
     lanes, seen = _in_lanes(memory), _in_lanes(ends)
     for k in range(PARTS):
         near, way = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
@@ -406,7 +408,7 @@ def _list_again(
 def _write_nearest(
     plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array, q: Array
 ) -> None:
-    """q = the nearest solution at a value, NaN first where it is only near one."""
+    """Set q to the nearest solution at a value; q[0] is NaN if there is only a near-solution."""
     _solve_all(plan, numbers, value, trial, memory)
     at, best = result_at(0), 0
     for lane in range(WIDTH):

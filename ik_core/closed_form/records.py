@@ -31,15 +31,11 @@ from ..maths.lanes import HAS_LANES
 from ..maths.rotations import Array, Frame
 from ..maths.vectors import Vector
 
-TURN, PLANE, SPHERE, CONE, PLACE, LEVEL = range(6)
-"""Kinds of records."""
-TARGET = 0
-"""The target's element."""
+TURN, PLANE, SPHERE, CONE, PLACE, LEVEL = range(6)  # Kinds of records
+TARGET = 0  # Index of the target's element
 MOST_ELEMENTS, MOST_JOINTS, MOST_RECORDS, SIGNS = 8, 7, 4, 3
-WIDTH = 8 if HAS_LANES else 1
-"""Lanes."""
-SLOTS = 1 << SIGNS
-"""Branches of a pose: choices of signs."""
+WIDTH = 8 if HAS_LANES else 1  # Number of lanes
+SLOTS = 1 << SIGNS  # Number of branches of a pose, one for each choice of signs
 
 # --- the plan: a header, ...
 (
@@ -54,12 +50,11 @@ SLOTS = 1 << SIGNS
     BEFORE,  # joints before those that are solved for: see `nearest`
     BEHIND,  # and behind them
 ) = range(10)
-BEGINS = 10
-"""First record that depends on each sign."""
+BEGINS = 10  # First of the columns with the first record that depends on each sign
+# First of the columns with the index of each joint in q. Joint i is element i + 1.
 COLUMN = BEGINS + SIGNS
-"""Index of each joint in q; joint i is element i + 1;"""
+# First column of the joints before and behind those that are solved for.
 OTHERS = COLUMN + MOST_JOINTS
-"""First column of the joints before and behind."""
 MOST_OTHERS = 1
 HEADER = OTHERS + MOST_OTHERS
 # ... the records; spans are the first place of the plan and the one behind the last,
@@ -75,77 +70,70 @@ HEADER = OTHERS + MOST_OTHERS
     KNOWN_SIGNS,  # number of signs that this record and those before it use
     SOLVED,  # span: indices of the joints that are solved from here on
 ) = range(10)
+# Spans: from the last joint to the moved object, between E2 and E3, between E1 and E2, and from
+# the moved object the other way round the loop to E1.
 INSIDE, MIDDLE, BETWEEN, OUTSIDE = 11, 13, 15, 17
-"""Spans: from the last joint to the moved object, between E2 and E3, between E1 and E2, and from
-the moved object the other way round the loop to E1."""
+# End of the elements at the front of OUTSIDE that do not depend on the plan's last sign.
 SHARED = 19
-"""Behind the elements at the front of OUTSIDE that do not depend on the plan's last sign."""
-AROUND = 20
-"""First element of OUTSIDE that turns about the same direction as a TURN."""
-RECORD = 21
-"""Length of a record. Behind the last one are the paths."""
+AROUND = 20  # First element of OUTSIDE that turns about the same direction as a TURN
+RECORD = 21  # Length of a record. The paths follow the last record.
 
 # --- the other numbers: rows of elements, as the formulas take them: axis, point, ...
 MULTIPLIER, OFFSET, LOWER, UPPER, SLIDES = 6, 7, 8, 9, 10
+# First row of the frames in which solutions are checked: each joint's frame in that of the one
+# before.
 JUDGED = MOST_ELEMENTS
-"""Row of the frame of the first joint as it is; of each joint in the one before."""
-NORMALS = JUDGED + MOST_JOINTS
-"""Two more axes that records may see."""
+NORMALS = JUDGED + MOST_JOINTS  # First of two more axes that records may use
+# Rows of the inverse of the goal's frame with all joints at 0, and of the goal's frame in the last
+# joint's.
 HOME, TIP = NORMALS + 2, NORMALS + 3
-"""The inverse of the goal's frame with all joints at 0; that frame in the last joint's."""
 SETTINGS = NORMALS + 4
+# Columns of the settings [m, rad]: largest error from which a solution nearby is looked for;
+# largest error of starts that are kept; largest distance of goals [m]; largest error of candidates
+# that are kept beside solutions. `nearest` uses the second and third.
 MARGIN, STAYS, REACH, MISSES = 0, 1, 2, 3
-"""Columns of the settings: errors [m, rad] that lead to a solution nearby; those of starts that
-stay, and how far goals may be [m], see `nearest`; largest errors [m, rad] of candidates that are
-kept beside solutions."""
+# Row of the first joint that is not solved for. Its column SLIDES marks prismatic joints.
 OTHER = SETTINGS + 1
-"""Row of the first joint that is not solved for. SLIDES is the column that says which slide."""
 NUMBERS, COLUMNS = OTHER + MOST_OTHERS, 12
 
 # --- rows of the memory, in lanes
+# Rows of the goal's frame, of the motion E0, and of the cosine and sine, or shift, of each
+# element.
 GOAL, POSE, COS, SIN = 0, 12, 24, 24 + MOST_ELEMENTS
-"""The goal's frame; the motion E0; cosine and sine, or shift, of each element,"""
-FREE = SIN + MOST_ELEMENTS
-"""First column of flags of undetermined elements."""
+FREE = SIN + MOST_ELEMENTS  # First row of the flags of undetermined elements
 START = FREE + 2 * MOST_ELEMENTS
-VALUE = START + MOST_JOINTS
-"""The redundancy parameter, as the joint stands."""
+VALUE = START + MOST_JOINTS  # Row of the redundancy parameter, a joint value
 SIGN_OF, GAP = VALUE + 1, VALUE + 1 + SIGNS
-LIMIT_VIOLATION = GAP + SIGNS
-"""First column of the distances of the joints before each record beyond their limits."""
+LIMIT_VIOLATION = GAP + SIGNS  # First row of the limit violations of the joints before each record
+# First row of the squared distances of these joints to the start.
 SQUARED_DISTANCE = LIMIT_VIOLATION + MOST_RECORDS + 1
-"""Column of the squared distance to the start."""
-POINT = SQUARED_DISTANCE + MOST_RECORDS + 1
-"""First column of the joint values."""
+POINT = SQUARED_DISTANCE + MOST_RECORDS + 1  # First row of the joint values
+# Row of the squared distance to the start beyond which solutions are of no use.
 BOUND = POINT + MOST_JOINTS
-"""Squared distances to the start from which on solutions are of no use."""
+# Row of flags: 1 if a joint was undetermined while FREE was NaN.
 UNDETERMINED, SPARE = BOUND + 1, BOUND + 2
-"""1 where a joint was undetermined and FREE is not a number."""
+# Row of flags: 1 if a candidate is only near a solution, or two solutions may be the same.
 CAREFUL = BOUND + 3
-"""1 where a candidate is only near a solution, or two may be the same."""
-SHORT = BOUND + 4
-"""Squared length of what has no direction."""
+SHORT = BOUND + 4  # Row of the squared length below which vectors have no direction
+# Rows that a record keeps for its second sign: mean and half difference of two angles, a, w; for a
+# TURN its angle up to AROUND; and for the plan's last sign the object as seen from behind SHARED.
 KEPT, KEEPS = BOUND + 5, 13
-"""Columns that a record keeps for its second sign: mean and half difference of two angles, a, w;
-a TURN its angle up to AROUND. And for the plan's last sign: the object as seen from behind
-SHARED."""
 RESULTS = KEPT + MOST_RECORDS * KEEPS
+# Rows of a branch behind its joints: error of the loop, squared distance to the start, margin to
+# its end, and margins of its subproblems.
 ERROR, DISTANCE, LIMIT_MARGIN, GAPS = (
     MOST_JOINTS,
     MOST_JOINTS + 1,
     MOST_JOINTS + 2,
     MOST_JOINTS + 3,
 )
-"""Columns of a branch behind its joints: error of the loop, squared distance to the start, margin
-to its end, and margins of its subproblems.
-"""
 RESULT = GAPS + SIGNS
 RANKED = RESULTS + SLOTS * RESULT
 MOST_FOUND = 32
 ROWS = RANKED + MOST_FOUND
-NONE = 1e300
-"""The distance of a branch without a solution."""
+NONE = 1e300  # Squared distance of a branch without a solution
 
+# Arguments and results of `kernel.solve_poses`.
 ARRAYS = Layout(
     'poses of a closed form',
     (
@@ -170,24 +158,23 @@ ARRAYS = Layout(
     errors=(FLOAT, 'slots'),  # [m, rad] of the rows of one pose
     counts=(INT, 'count'),
 )
-"""Arguments and results of `kernel.solve_poses`."""
 
 
 @kernel
 def axis_at(numbers: Array, row: int) -> Vector:
-    """The axis of a row."""
+    """Return the axis of a row."""
     return numbers[row, 0], numbers[row, 1], numbers[row, 2]
 
 
 @kernel
 def point_at(numbers: Array, row: int) -> Vector:
-    """The point of a row."""
+    """Return the point of a row."""
     return numbers[row, 3], numbers[row, 4], numbers[row, 5]
 
 
 @kernel
 def frame_in(lanes: Array, row: int) -> Frame:
-    """The frame in twelve rows of the memory."""
+    """Return the frame in twelve rows of the memory."""
     return (
         lanes[row], lanes[row + 1], lanes[row + 2], lanes[row + 3], lanes[row + 4], lanes[row + 5],
         lanes[row + 6], lanes[row + 7], lanes[row + 8], lanes[row + 9], lanes[row + 10],
@@ -197,12 +184,12 @@ def frame_in(lanes: Array, row: int) -> Frame:
 
 @kernel
 def put_frame_in(lanes: Array, row: int, frame: Frame) -> None:
-    """Twelve rows of the memory = a frame."""
+    """Write a frame to twelve rows of the memory."""
     for i in range(12):
         lanes[row + i] = frame[i]
 
 
 @kernel
 def result_at(slot: int) -> int:
-    """The first row of a result."""
+    """Return the first row of a result."""
     return RESULTS + RESULT * slot

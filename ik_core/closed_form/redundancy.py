@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of seven joints: the redundancy parameter, a joint's value, swept over its limits.
 
-What lies between two samples is estimated from the branches there (`hidden`): most intervals and
-gaps that are narrower than the distance of the samples are found, but not all.
+Solutions between two samples are estimated from the branches at both (`hidden_values`): most
+intervals and gaps that are narrower than the distance of the samples are found, but not all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from .kernel import EXACT
 from .records import NONE
 from .redundancy_scan import EVERY, LAST
 
+# Samples for the interval scan and golden-section refinement, and for a first try; doubled while
+# no solution is found.
 SAMPLES, FIRST_SAMPLES = 180, 40
-"""Samples for the interval scan and golden-section refinement; doubled when no solution is found.
-"""
 BISECTIONS = 40
+# First step beyond the end of exact solutions, and accuracy of that end [rad].
 FIRST_STEP, FINEST = 1e-7, 1e-7
-"""First step beyond the end of exact solutions, and accuracy of that end [rad]."""
-NARROWED = 1e-6
-"""The best of a cost is found to this share of the distance of the samples."""
+NARROWED = 1e-6  # Accuracy of the minimum of a cost, as a fraction of the distance of samples
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 Cost = Callable[[Array], float]
@@ -37,7 +36,8 @@ Cost = Callable[[Array], float]
 def redundancy_intervals(
     form: ClosedForm, q0: VectorLike | None = None, *, samples: int = SAMPLES
 ) -> list[tuple[float, float]]:
-    """The intervals of the redundancy parameter [rad, m] with solutions inside the limits.
+    """Find the intervals of the redundancy parameter [rad, m] that have solutions inside the
+    limits.
 
     Scans `samples` values, and between two of them where a branch may begin or end; the ends of
     the intervals are bisected. Raises UnsupportedProblem for a chain without a redundant joint,
@@ -69,7 +69,7 @@ def _checked_form(form: object) -> ClosedForm:
 
 
 def _are_there(form: ClosedForm, start: Array, values: Array) -> list[bool]:
-    """Whether there are solutions at each value."""
+    """Return whether there are solutions at each value."""
     swept = form.sweep(start, values, EVERY)
     if swept is None:
         return [len(form.solve(start, value)) > 0 for value in values.tolist()]
@@ -83,7 +83,7 @@ def best_solution(
     *,
     samples: int | None = None,
 ) -> Array | None:
-    """The solution q (n,) of least cost over all redundancy parameters, or None.
+    """Find the solution q (n,) of least cost over all redundancy parameters, or None.
 
     cost : function of a configuration (n,); by default its distance to q0
     samples : number of values scanned first; by default 40, and 180 where these find nothing or
@@ -127,7 +127,7 @@ def best_solution(
 def _nearest_of_all(
     form: ClosedForm, start: Array, samples: int | None
 ) -> tuple[Array | None, bool] | None:
-    """See `ClosedForm.nearest`; looked for again, closer, where nothing is found."""
+    """Return `ClosedForm.nearest` for FIRST_SAMPLES values, or else for SAMPLES."""
     best = form.nearest(start, _values(form, FIRST_SAMPLES if samples is None else samples))
     if samples is None and best is not None and best[0] is None:
         return form.nearest(start, _values(form, SAMPLES))
@@ -135,7 +135,8 @@ def _nearest_of_all(
 
 
 def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None:
-    """The best, or a solution next to the start or with its own value: where no sample lies."""
+    """Return the nearest of `best`, a solution next to the start, and one with the start's own
+    value: samples may miss these two."""
     best = _nearer(form.followed(start), best, start)
     own = form.solve_loaded(start)[:1]
     is_good = len(own) and (best is None or form.appraised(own)[0].max() <= EXACT)
@@ -143,7 +144,7 @@ def _nearest(form: ClosedForm, start: Array, best: Array | None) -> Array | None
 
 
 def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | None:
-    """The one that is nearer to the start, the other where they are as near."""
+    """Return the one nearer to the start, or the second if they are equally near."""
     if one is None or other is None:
         return other if one is None else one
     one_gap, gap = one - start, other - start
@@ -153,7 +154,7 @@ def _nearer(one: Array | None, other: Array | None, start: Array) -> Array | Non
 def _golden(
     best_at: Callable[[float], tuple[float, Array | None]], low: float, high: float, width: float
 ) -> list[tuple[float, Array | None]]:
-    """The last two points of a golden section search."""
+    """Return the last two points of a golden section search."""
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     one, two = best_at(a), best_at(b)
     while high - low > width:
@@ -169,7 +170,7 @@ def _golden(
 
 
 def _values(form: ClosedForm, samples: int) -> Array:
-    """Values of the redundant joint from limit to limit."""
+    """Return values of the redundant joint from limit to limit."""
     if form.redundant_joint is None:
         raise UnsupportedProblem(
             f'this chain has no redundant joint ({form.family}), so there is nothing to sweep: '
@@ -180,14 +181,15 @@ def _values(form: ClosedForm, samples: int) -> Array:
 
 @lru_cache(maxsize=32)
 def _spread(low: float, high: float, samples: int) -> Array:
-    """Values from one to the other; shared, so not to be written to."""
+    """Return values from one to the other; cached, so read only."""
     return np.linspace(low, high, samples)  # which ends at the limit itself, not an ulp beyond it
 
 
 def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
-    """Find the last value with solutions between one with and one without.
+    """Find the last value with solutions, between one with and one without.
 
-    The sweep finds the end of exact ones; those to the tolerances go on a little way.
+    The sweep finds the end of exact solutions; those within the tolerances continue a little
+    further.
     """
     swept = form.sweep(start, np.array([there, beyond]), LAST)
     if swept is not None and len(form.solve(start, swept[0])):

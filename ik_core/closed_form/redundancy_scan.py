@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the redundancy parameter, eight at a time: kernels of `redundancy`.
+"""Kernels of `redundancy`: values of the redundancy parameter, eight at a time.
 
-`sweep` solves for each value. `hidden_values` looks between them: where none of two values has a
-solution, a branch may still rise above its end in between; where both have one, all branches may
-be beyond theirs. What is known of the branches at both values says where that may be (`branches`):
-there the highest point is looked for, or the lowest.
+`sweep` solves for each value. `hidden_values` searches between them: if two values have no
+solution, a branch may still have one in between; if both have one, all branches may end in
+between. The branches at both values show where that is possible (`branches`): there the kernel
+looks for the largest margin, or the smallest.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ from .kernel import (
 )
 from .records import DISTANCE, ERROR, LIMIT_MARGIN, NONE, WIDTH, result_at
 
-EVERY, LAST = 0, 1
-"""Tasks of a sweep."""
+EVERY, LAST = 0, 1  # Tasks of `sweep`
+# Maximum number of rounds. Eight values between two shrink a range to a ninth; eight about a
+# maximum, to two ninths.
 ROUNDS, ROUNDS_BETWEEN = 14, 3
-"""Eight values between two shrink a range to a ninth, and one about a maximum to two ninths; so
-often at most."""
-FINEST = 1e-13
-"""Steps [rad] that are not divided."""
+FINEST = 1e-13  # Steps [rad] below this are not divided
 
 _in_lanes = in_lanes[WIDTH]
 
@@ -75,7 +73,7 @@ def sweep(
 
 @kernel
 def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
-    """trial[1] = the costs of eight values trial[0], see `sweep`."""
+    """Set trial[1] to the costs of eight values trial[0], as `sweep` defines them."""
     set_values(trial[0], memory)
     solve_lanes(plan, numbers, memory, POSES)
     for lane in range(WIDTH):
@@ -120,10 +118,11 @@ def hidden_values(
     memory: Array2,
     found: Array1,
 ) -> int:
-    """Fill found (N,) with values between two of (N,) that have solutions where these have none,
-    or none where both have some; return how many, -1 where joints are undetermined at a value.
+    """Fill found (N,) with hidden values; return their number, -1 if joints are undetermined at a
+    value.
 
-    The other arguments are those of `nearest_branch`.
+    A hidden value is between two of `values` (N,): it has solutions and they have none, or the
+    reverse. The other arguments are those of `nearest_branch`.
     """
     load(plan, targets, starts, memory)
     set_signs(plan, memory, POSES)
@@ -149,8 +148,11 @@ def hidden_values(
 
 @kernel
 def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array) -> float:
-    """1.0 where there may be a solution between two values that have none, -1.0 where there may
-    be none between two that have some, else 0.0. one, two (NUMBERS,), in lanes: the branches."""
+    """Return 1.0 if there may be a solution between two values without one, -1.0 if there may be
+    none between two values with one, else 0.0.
+
+    one, two (NUMBERS,), in lanes: the branches at the values
+    """
     has_one, has_two = bits(one[END] >= -SNAP) != 0, bits(two[END] >= -SNAP) != 0
     if has_one != has_two:
         return 0.0
@@ -169,8 +171,8 @@ def _scan_between(
     trial: Array,
     memory: Array,
 ) -> bool:
-    """Whether the largest margin of all branches, times the side, is above 0 between two values;
-    trial[2, 0] = where."""
+    """Return whether any branch has a margin of the sign of `side` between two values; trial[2, 0]
+    becomes the value."""
     for _ in range(ROUNDS_BETWEEN):
         step = (high - low) / (WIDTH + 1)
         for lane in range(WIDTH):

@@ -11,20 +11,19 @@ from ..maths.linalg import cholesky_solve
 from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 
+# Solutions are refined until their error [m, rad] is below this, or as far as possible.
 FOLLOWED = 1e-12
-"""Solutions are followed to this error [m, rad], or as near as they get."""
 STEPS = 40
+# After this many steps that do not halve the error there is no solution nearby: at a double one
+# Newton's method divides it by four.
 MOST_SLOW = 8
-"""No solution is near after this many steps that do not halve the error: at a double one Newton's
-method divides it by four.
-"""
+# Damping of a step [m]: without need, least after a rejected step, and largest.
 NO_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e-6, 1.0
-"""Damping of a step [m]: none, the least after a step that failed, and the most."""
 
 
 @kernel
 def _error(p: Packed, x: Array, residual: Array) -> float:
-    """The largest error [m, rad] at x."""
+    """Return the largest error [m, rad] at x."""
     update(p, x, residual)
     error = 0.0
     for i in range(p.errors.shape[0]):
@@ -33,13 +32,13 @@ def _error(p: Packed, x: Array, residual: Array) -> float:
 
 
 @kernel
-def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
-    """normal (n, n) = J'J + damping^2, without the column of the variable that is held."""
+def _gram(columns: Array, damping: float, fixed: int, normal: Array) -> None:
+    """Set normal (n, n) to J'J + damping^2, without the column of the fixed variable."""
     n, m = columns.shape
     for i in range(n):
         for j in range(i + 1):
             entry = damping * damping if i == j else 0.0
-            if (i - held) * (j - held) != 0:
+            if (i - fixed) * (j - fixed) != 0:
                 for k in range(m):
                     entry += columns[i, k] * columns[j, k]
             normal[i, j] = normal[j, i] = entry
@@ -47,14 +46,14 @@ def _gram(columns: Array, damping: float, held: int, normal: Array) -> None:
 
 @kernel
 def _step(
-    columns: Array, residual: Array, damping: float, held: int, normal: Array, step: Array
+    columns: Array, residual: Array, damping: float, fixed: int, normal: Array, step: Array
 ) -> None:
-    """step (n,) = the damped least squares step, without the variable that is held."""
+    """Set step (n,) to the damped least squares step, without the fixed variable."""
     n, m = columns.shape
-    _gram(columns, damping, held, normal)
+    _gram(columns, damping, fixed, normal)
     for i in range(n):
         step[i] = 0.0
-        for k in range(m if i != held else 0):
+        for k in range(m if i != fixed else 0):
             step[i] -= columns[i, k] * residual[k]
     cholesky_solve(normal, step, n)
 
@@ -64,7 +63,7 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
     """Remove the columns of variables at a limit that a step would cross; return whether there are
     any.
 
-    A step that is only cut off there converges slowly, or ends beside the solution.
+    If only the step were cut off there, it would converge slowly, or end beside the solution.
     """
     found = False
     for j in range(x.shape[0]):
@@ -79,17 +78,17 @@ def _pinned(columns: Array, limits: Array, x: Array, step: Array) -> bool:
 def follow(
     p: Packed,
     limits: Array2,
-    held: int,
+    fixed: int,
     x: Array1,
     residual: Array1,
     columns: Array2,
     normal: Array2,
     vectors: Array2,
 ) -> float:
-    """Lead x (n,) to the solution near it inside the limits (5, n), by damped least squares.
+    """Refine x (n,) to the solution near it inside the limits (5, n), by damped least squares.
 
-    held: the variable that does not move, or -1. Returns the error [m, rad] that is left; p's
-    errors are those. residual (m,), columns (n, m), normal (n, n), vectors (2, n): room.
+    fixed: the variable that does not move, or -1. Returns the error [m, rad] that remains, that of
+    p's errors. Scratch: residual (m,), columns (n, m), normal (n, n), vectors (2, n).
     """
     n, damping, slow = x.shape[0], NO_DAMPING, 0
     step, following = vectors[0], vectors[1]
@@ -101,9 +100,9 @@ def follow(
             break
         update(p, x, residual)
         goal_jacobian(p, 0, columns)
-        _step(columns, residual, damping, held, normal, step)
+        _step(columns, residual, damping, fixed, normal, step)
         if _pinned(columns, limits, x, step):
-            _step(columns, residual, damping, held, normal, step)
+            _step(columns, residual, damping, fixed, normal, step)
         for j in range(n):
             following[j] = min(max(x[j] + step[j], limits[0, j]), limits[1, j])
         nearer = _error(p, following, residual)
@@ -130,8 +129,8 @@ def appraise(
 ) -> None:
     """Write the errors (k, 2) [m, rad] and shares (k,) of solutions x (k, n) of one goal.
 
-    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest; 0
-    where that is about the root of rounding. The rest as in `follow`.
+    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest,
+    and 0 if that is about the root of rounding. Scratch as in `follow`.
     """
     n, point = x.shape[1], vectors[0]
     for i in range(x.shape[0]):
@@ -149,7 +148,8 @@ def appraise(
 
 @kernel
 def _inverse_trace(a: Array, unit: Array) -> float:
-    """The trace of the inverse of a symmetric matrix, inf where it is singular; `a` is spoilt.
+    """Return the trace of the inverse of a symmetric matrix, inf if it is singular; overwrites
+    `a`.
 
     By the columns of the inverse of Cholesky's factor.
     """

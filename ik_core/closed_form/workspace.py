@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A strategy ready for use: with the arrays that the kernels read and write."""
+"""A strategy with the arrays that the kernels read and write."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from .nearest_branch import PART, PARTS, WIDER, nearest_branch
 from .records import ARRAYS, JUDGED, MARGIN, MISSES, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
 from .redundancy_scan import hidden_values, sweep
 
-CACHE_LINE = 64
-"""Bytes."""
-FOLLOWED = 10.0
-"""Candidates within this many tolerances of the goal are refined."""
+CACHE_LINE = 64  # Length of a cache line in bytes
+FOLLOWED = 10.0  # Candidates within this many tolerances of the goal are refined
+# FOLLOWED for callers that need all candidates that may be refined to the tolerances, and for
+# chains with virtual joints, which magnify errors.
 FAR_FOLLOWED = 100.0
-"""FOLLOWED of callers that need all candidates that may end within the tolerances, and of chains
-with virtual joints, which magnify what the others miss."""
+# If there are solutions, candidates with a larger error [m, rad] are not. With virtual joints they
+# may be: only candidates of exact goals leave these at zero.
 CLEARLY = 1e-5
-"""Candidates with a larger error [m, rad] are no solutions, if others are; with virtual joints,
-which only candidates of exact goals leave at zero, they may be."""
+# Largest error [m, rad] of candidates that are refined, if the chain fits the strategy only
+# nearly.
 NEARLY_FOLLOWED = 0.1
-"""Distance [m, rad] of candidates that are refined, for chains that fit a strategy only nearly."""
 
 
 def memory() -> Array:
-    """Memory of the kernels, one for each thread.
+    """Return the kernels' memory, one for each thread.
 
     Its rows of lanes do not cross the lines of a cache, which would halve the speed of reading.
     """
@@ -47,9 +46,9 @@ def memory() -> Array:
 def arrays_of(
     chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, margin: float
 ) -> tuple[IntArray, Array]:
-    """Plan and numbers of a strategy: see `records`.
+    """Return plan and numbers of a strategy, as in `records`.
 
-    columns (joints,): where each joint of the chain is in q
+    columns (joints,): column of each joint of the chain in q
     """
     n, elements = len(chain.rows), len(strategy.rows)
     plan = strategy.plan.copy()
@@ -74,7 +73,8 @@ def arrays_of(
 
 
 def _frames_of(chain: Chain) -> list[Array]:
-    """Frames (4, 4) with the chain's axes as z axes, then the goal's; each in the one before."""
+    """Return frames (4, 4) with the chain's axes as z axes, then the goal's; each relative to the
+    one before."""
     placed = [np.eye(4)]
     for row in chain.rows:
         frame, axis = np.eye(4), row[:3]
@@ -87,11 +87,11 @@ def _frames_of(chain: Chain) -> list[Array]:
 
 
 class Workspace:
-    """The arrays of a strategy for one pose: what was found last is in `q` (rows, n).
+    """The arrays of a strategy for one pose; `q` (rows, n) has the last solutions.
 
-    `errors` (rows,) are above EXACT where a row is only near a solution. `is_near`: whether any
-    row is, `is_sure`: whether, apart from that, they are all there are. `is_exact`: whether trials
-    needed no following.
+    `errors` (rows,) exceed EXACT in rows with near-solutions. `is_near`: True if there are such
+    rows. `is_sure`: True if, apart from that, all solutions were found. `is_exact`: True if trials
+    needed no refinement.
     """
 
     rows = SLOTS
@@ -160,8 +160,11 @@ class Workspace:
         return ARRAYS.make(sizes, arrays=arrays)
 
     def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
-        """Solve for targets (1, 12), a start (n,), a value of the redundancy parameter; return how
-        many rows were found, -1 where the pose is undetermined, which shows if `free` is NaN."""
+        """Solve for targets (1, 12), a start (n,) and a redundancy parameter; return the number of
+        rows.
+
+        -1 if joints of the pose are undetermined, which is detected if `free` is NaN.
+        """
         self._target[0], self._start[0], self._value[0] = targets[0], start, value
         self.is_near = solve_poses(self._arrays.address, 0, 1, free)
         return self._count.item()
@@ -169,14 +172,14 @@ class Workspace:
     # --- seven joints ---------------------------------------------------------------------------
 
     def sweep(self, targets: Array, start: Array, values: Array, task: int) -> tuple[float, Array]:
-        """The answer of `redundancy_scan.sweep`, and the costs (N,), for targets (1, 12)."""
+        """Return the result and the costs (N,) of `redundancy_scan.sweep`, for targets (1, 12)."""
         self._start[0], costs = start, np.zeros(len(values))
         own = self._trial, self._memory, costs
         given = self.plan, self.numbers, targets, self._start, values, task
         return sweep(*given, *own), costs
 
     def nearest(self, targets: Array, start: Array, values: Array) -> tuple[float, bool, Array]:
-        """The answers of `nearest_branch`, and q (n,), for targets (1, 12)."""
+        """Return the results of `nearest_branch`, and q (n,), for targets (1, 12)."""
         wide = self._widened(len(values))
         self._start[0], q = start, start.copy()
         own = self._trial, self._paths, self._parts, self._ends, self._memory, q
@@ -196,7 +199,7 @@ class Workspace:
         return None if count < 0 else found[:count]
 
     def _widened(self, count: int) -> Array:
-        """The numbers with wider limits, for branches; and memory for so many values of them."""
+        """Return the numbers with wider limits; allocate memory for `count` values."""
         if self._wide is None:
             self._wide = self.numbers.copy()
             self._wide[SETTINGS, MARGIN] = WIDER

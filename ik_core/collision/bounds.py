@@ -8,10 +8,10 @@ that no bound exceeds the distance of the two pieces.
 from __future__ import annotations
 
 from ..kernels.jit import inline_kernel, kernel
-from ..maths.lanes import Number, bits, cos_sin, least, most, root, select
-from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, put_frame
+from ..maths.lanes import Number, bits, least, most, root, select
+from ..maths.rotations import Array, Frame, frame_at, from_axes
 from ..maths.vectors import Vector, dot, minus
-from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PARENT, PRISMATIC, VARIABLE, moved_frame
+from ..robot.kinematics import OFFSET, place_bodies, set_angles
 from .records import BOUND, BOX, CAPSULES, FIRST, SECOND, Record
 
 GUARD = 1e-9  # [m] more than the rounding errors in a bound, for a robot of up to 1e3 m
@@ -25,7 +25,10 @@ PARALLEL = 1e-12  # squared sine of the angle below which two segments are paral
 def place_pieces(model: Record, state: Record) -> None:
     """Write the frames of all bodies at the configurations `state.q`, and the spheres and capsules
     of all moving pieces, in the root link's frame."""
-    _place_bodies(model, state)
+    tree, geometry = model.tree, model.geometry
+    angle, cosine, sine = state.angle, state.cosine, state.sine
+    set_angles(tree, geometry, geometry[:, OFFSET], state.q, angle, cosine, sine)
+    place_bodies(tree, geometry, angle, cosine, sine, state.frames[1:])
     sphere, capsule, centre, ends = model.sphere, model.capsule, state.centre, state.ends
     for i in range(model.moving):
         frame = frame_at(state.frames, model.body[i])
@@ -35,20 +38,6 @@ def place_pieces(model: Record, state: Record) -> None:
         ends[i, 0], ends[i, 1], ends[i, 2] = x, y, z
         x, y, z = _point(frame, capsule, i, 3)
         ends[i, 3], ends[i, 4], ends[i, 5] = x, y, z
-
-
-@kernel
-def _place_bodies(model: Record, state: Record) -> None:
-    """Write the frames of all bodies at the configurations `state.q`."""
-    tree, geometry, frames = model.tree, model.geometry, state.frames
-    angle, cosine, sine = state.angle, state.cosine, state.sine
-    for k in range(tree.shape[0]):  # sines first, for all bodies: they do not wait for each other
-        angle[k] = geometry[k, MULTIPLIER] * state.q[tree[k, VARIABLE]] + geometry[k, OFFSET]
-        cosine[k], sine[k] = cos_sin(angle[k])
-    for k in range(tree.shape[0]):
-        frame = compose(frame_at(frames, tree[k, PARENT] + 1), frame_at(geometry, k))
-        first = angle[k] if tree[k, KIND] == PRISMATIC else cosine[k]
-        put_frame(frames, k + 1, moved_frame(tree, k, frame, first, sine[k]))
 
 
 @inline_kernel

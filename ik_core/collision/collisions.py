@@ -21,6 +21,7 @@ from ..maths.transforms import for_kernels
 from ..options import exact_number
 from ..robot.robot import Robot, check_robot
 from ..robot.urdf_shapes import Geometry
+from .bounds import FAR
 from .packing import (
     BodyPiece,
     Record,
@@ -40,7 +41,6 @@ from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
 CHUNK = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
-FARTHEST = 1e300
 # pairs of bodies in different groups; in the same group; in different groups, on given bodies
 PairKind = Literal['moved', 'unmoved', 'settled']
 
@@ -208,7 +208,7 @@ class Collisions:
         Raises InvalidConfiguration, UnsupportedProblem if no pair may meet.
         """
         with self._lock:
-            found = self._distances(q, FARTHEST, only_nearest=True)
+            found = self._distances(q, FAR, only_nearest=True)
         if not found:
             raise UnsupportedProblem(f'robot {self.robot.name!r} has no pair that may meet')
         return found[0]
@@ -226,7 +226,7 @@ class Collisions:
         if limit is None or not limit >= 0.0:
             raise InvalidOption(f'within = {within!r}: a length [m] of at least 0 is needed')
         with self._lock:
-            found = self._distances(q, min(limit, FARTHEST), 'moved', groups)
+            found = self._distances(q, min(limit, FAR), 'moved', groups)
         return sorted(found, key=lambda pair: pair.distance)
 
     def gradient(self, q: VectorLike | MatrixLike) -> Array:
@@ -281,10 +281,11 @@ class Collisions:
         return [pair for pair in pairs if pair.distance <= pair.margin]
 
     def unmoved(self, rows: Array, groups: IntArray) -> tuple[list[PairDistance], int]:
-        """Return the first colliding configuration of rows (N, n) for pairs within one group.
+        """Return the collisions within groups of bodies in the first of rows (N, n) that has any,
+        and its index.
 
-        Returns those pairs of bodies of the same group that are not farther apart than their
-        margins, the deepest first, and the index of the row; ([], N) if there is none.
+        These are the pairs of bodies of the same group that are not farther apart than their
+        margins, the deepest first; ([], N) if there are none.
         """
         is_outside = bool(self.are_outside(rows).any())
         with self._lock:

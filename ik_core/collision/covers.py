@@ -108,9 +108,10 @@ def _with_radius(*ends: Array, radius: float) -> Array:
 
 @kernel
 def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
-    """Excess [m] of the smallest cover around the corners with given ends, a row of `table`.
+    """Return the excess [m] of the smallest cover of the corners with given ends, those in a row
+    of `table`.
 
-    A row has 3 numbers for a sphere, 6 for a capsule, and one more for the value.
+    It has 3 numbers for a sphere, 6 for a capsule, and a last column for the excess.
     """
     last = table.shape[1] - 4
     ax, ay, az = table[row, 0], table[row, 1], table[row, 2]

@@ -33,8 +33,8 @@ MOST_TRIANGLES = 700  # in the random sample that planes are chosen with; they c
 # a part whose hull has more corners, as a fan has, is searched with a smaller sample: the time for
 # a hull grows with its corners, and a search computes a thousand hulls
 MANY_CORNERS, FEWER_TRIANGLES = 1000, 150
-FLAT = 1e-9  # least volume of a hull, as a fraction of its extent's cube
-PARALLEL = 1e-6  # three planes whose normals span a smaller volume have no corner
+LEAST_VOLUME = 1e-9  # least volume of a hull, as a fraction of its extent's cube
+LEAST_CORNER = 1e-6  # three planes whose normals span a smaller volume have no corner
 OUTSIDE = 0.25  # winding numbers of points inside the solid are larger: 1 if it is closed
 
 
@@ -92,7 +92,7 @@ def _convex_hull(points: Array) -> Any:
         found = ConvexHull(points)
     except (QhullError, ValueError):  # ValueError: fewer than four points
         return None
-    return found if found.volume > FLAT * extent**3 else None
+    return found if found.volume > LEAST_VOLUME * extent**3 else None
 
 
 def convex_pieces(triangles: Array) -> list[Hull]:
@@ -228,7 +228,7 @@ def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
     corners = []
     for first, second in combinations(part.cell, 2):
         normals = np.stack([axis, first[:3], second[:3]])
-        if abs(np.linalg.det(normals)) > PARALLEL:
+        if abs(np.linalg.det(normals)) > LEAST_CORNER:
             corner = np.linalg.solve(normals, [at, first[3], second[3]])
             height = [
                 (planes[:, :3] @ corner - planes[:, 3]).max()

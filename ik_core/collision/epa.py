@@ -174,8 +174,11 @@ def _is_off(
     direction: Vector,
     k: int,
 ) -> bool:
-    """Write corner k: of the farthest points along and against a direction, the one farther from
-    the plane through corner 0; return whether it is off that plane."""
+    """Write corner k; return False if all points are in a plane through corner 0.
+
+    The corner is the farther one, from that plane, of the farthest points along and against a
+    direction.
+    """
     first = state.polytope
     _corner_along(model, corners, state, lanes, i, j, frame, direction, k)
     up = dot(minus(_row(first, k), _row(first, 0)), direction)

@@ -27,7 +27,8 @@ PARALLEL = 1e-12  # squared sine of the angle between directions that count as p
 IN_FACE = 1e-10  # squared sine of the angle between an edge and a plane that contains it
 SHORTEST = 1e-12  # [m^2] shorter edges, squared, have no direction
 SEPARATED = 1e-15  # [m] gaps that differ less are equal
-TURN = 1e-3  # [rad] larger rotations are ignored: all of a rim may be equally far along the normal
+# [rad] Larger rotations are ignored: all points of a rim may be equally far along the normal.
+MAX_ROTATION = 1e-3
 NONE = 0.0, 0.0, 0.0
 OWN = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
 
@@ -131,7 +132,7 @@ def _gap(
 def _turned(radius: float, arm: Vector, around: Vector, normal: Vector) -> Vector:
     """Displacement along a rim to the point that is farthest along a normal, or nearest."""
     off, height = dot(normal, around), dot(normal, arm)
-    return times(radius * off / height, around) if abs(off) < TURN * abs(height) else NONE
+    return times(radius * off / height, around) if abs(off) < MAX_ROTATION * abs(height) else NONE
 
 
 @kernel

@@ -120,7 +120,11 @@ class Margins:
             return
         self.default = DEFAULT_MARGIN
         for names, value in margin.items():
-            if isinstance(names, str) or len(names) != 2 or not all(map(_is_text, names)):
+            if (
+                isinstance(names, str)
+                or len(names) != 2
+                or not all(isinstance(name, str) for name in names)
+            ):
                 raise InvalidOption(
                     f"margin: {names!r} is no pair of names; ('link', 'link') is needed"
                 )
@@ -140,10 +144,6 @@ class Margins:
     def is_named(self, first: str, second: str) -> bool:
         """Return whether the pair has a margin of its own."""
         return frozenset((first, second)) in self.named
-
-
-def _is_text(name: Any) -> bool:
-    return isinstance(name, str)
 
 
 def _margin(value: Any, name: str) -> float:
@@ -191,7 +191,11 @@ def link_pairs(
             if pair.verdict != 'touching' and pair.nearest <= 0.0 and pair.contacts < 1.0:
                 warnings.append(_contradiction(pair, reason, robot))
             pair = replace(pair, verdict='disabled', reason=reason)
-        elif pair.is_checked and _are_fingers(robot, pair) and not _is_named(margins, pair):
+        elif (
+            pair.is_checked
+            and _are_fingers(robot, pair)
+            and not margins.is_named(pair.first, pair.second)
+        ):
             pair = replace(pair, verdict='fingers')
         elif pair.verdict == 'sometimes' and pair.share == 1.0:
             warnings.append(
@@ -201,10 +205,6 @@ def link_pairs(
             )
         found.append(pair)
     return tuple(found), tuple(warnings)
-
-
-def _is_named(margins: Margins, pair: LinkPair) -> bool:
-    return margins.is_named(pair.first, pair.second)
 
 
 def _are_fingers(robot: Robot, pair: LinkPair) -> bool:

@@ -45,7 +45,7 @@ from .records import (
 )
 
 SPARE = 1e-9  # [m] more than the rounding error of a bound, for a robot of up to 1e3 m
-TOLERANCE = 1e-7  # [m] of distances that only guide a search
+GUIDING_TOLERANCE = 1e-7  # [m] of distances that only guide a search
 # verdicts: the links never come nearer than the margin; they do; not decided
 NEVER, NEAR, OPEN = range(3)
 BALL_STEPS = 60  # to a point that is deep in two pieces
@@ -88,23 +88,25 @@ path_lanes, path_numbers = PATH.vector_view(WIDTH), PATH.scalar_view(WIDTH)
 
 @kernel
 def _place(model: Record, path: Record, x: Array) -> None:
-    """Write a path's axes, origins and second link's frame, all in the first link's frame."""
+    """Write a path's axes, origins and second link's frame, all in the first link's frame.
+
+    Not by `place_bodies`: the first part of a path leads from child to parent, and only the joints
+    between the links are placed.
+    """
     frame = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     tree, geometry = model.tree, model.geometry
     for k in range(path.body.shape[0]):
         body = path.body[k]
-        value = geometry[body, MULTIPLIER] * x[path.variable[k]] + geometry[body, OFFSET]
-        first, second = value, value
-        if tree[body, KIND] != PRISMATIC:
-            first, second = math.cos(value), math.sin(value)
+        angle = geometry[body, MULTIPLIER] * x[path.variable[k]] + geometry[body, OFFSET]
+        cosine, sine = math.cos(angle), math.sin(angle)
         own = frame_at(geometry, body)
         if path.up[k] == 1:
             _set_axis(path, k, frame)
-            frame = compose(frame, _inverse(moved_frame(tree, body, own, first, second)))
+            frame = compose(frame, _inverse(moved_frame(tree, body, own, angle, cosine, sine)))
         else:
             frame = compose(frame, own)
             _set_axis(path, k, frame)
-            frame = moved_frame(tree, body, frame, first, second)
+            frame = moved_frame(tree, body, frame, angle, cosine, sine)
     for c in range(12):
         path.frame[c] = frame[c]
 
@@ -180,7 +182,7 @@ def _link_distance(
             if _sphere_gap(model, path, state, i, j) >= best:
                 continue
             lower, upper = between(
-                model, corners, state, lanes, i, j, _frame_of(path), best, 0.0, TOLERANCE
+                model, corners, state, lanes, i, j, _frame_of(path), best, 0.0, GUIDING_TOLERANCE
             )
             if lower >= best or upper >= best:
                 continue
@@ -434,7 +436,7 @@ def _check_pieces(
     if _sphere_gap(model, path, state, i, j) > total + margin + SPARE:
         return NEVER
     lower, upper = between(
-        model, corners, state, lanes, i, j, _frame_of(path), FAR, margin, TOLERANCE
+        model, corners, state, lanes, i, j, _frame_of(path), FAR, margin, GUIDING_TOLERANCE
     )
     if upper <= margin:
         return NEAR
@@ -498,10 +500,11 @@ def _corners(
 def _bound_along(
     model: Record, corners: Record, path: Record, wide: Record, i: int, j: int, n: Vector
 ) -> tuple[float, int]:
-    """A lower bound of the distance of two pieces in a box, from the gap along n, and its cut.
+    """Return a lower bound of the distance of two pieces in a box, from the gap along n, and its
+    cut.
 
-    The cut with the largest bound is chosen: joints before it move the first link, the others the
-    second link.
+    A cut divides the path: joints before it move the first link, the others the second link. The
+    cut with the largest bound is chosen.
     """
     joints = path.body.shape[0]
     for k in range(joints):
@@ -613,7 +616,7 @@ def prove_inside(
                 _sphere_gap(model, path, state, i, j)
                 frame = _frame_of(path)
                 _, upper = between(
-                    model, corners, state, lanes, i, j, frame, margin, -FAR, TOLERANCE
+                    model, corners, state, lanes, i, j, frame, margin, -FAR, GUIDING_TOLERANCE
                 )
                 if upper > margin:
                     continue
@@ -699,7 +702,7 @@ def _common_ball(
     Several points are tried. Returns -FAR if the pieces do not touch.
     """
     frame = _frame_of(path)
-    _, upper = between(model, corners, state, lanes, i, j, frame, 0.0, -FAR, TOLERANCE)
+    _, upper = between(model, corners, state, lanes, i, j, frame, 0.0, -FAR, GUIDING_TOLERANCE)
     if upper > 0.0:
         return -FAR
     x, y, z = state.witness[0], state.witness[1], state.witness[2]
@@ -730,7 +733,7 @@ def _towards_axes(model: Record, path: Record, p: Vector, direction: Vector) -> 
         if model.tree[path.body[k], KIND] != PRISMATIC:
             axis = _vector(path.axis, k)
             r = cross(axis, cross(axis, minus(p, _vector(path.origin, k))))
-            scale = path.chord[k] / max(norm(r), TOLERANCE)
+            scale = path.chord[k] / max(norm(r), GUIDING_TOLERANCE)
             x, y, z = x + scale * r[0], y + scale * r[1], z + scale * r[2]
     return x, y, z
 
@@ -755,7 +758,7 @@ def _depth(
     for c in range(3):
         state.toward[c] = model.sphere[i, c] - p[c]
     here = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
-    _, upper = between(model, corners, state, lanes, point, i, here, FAR, -FAR, TOLERANCE)
+    _, upper = between(model, corners, state, lanes, point, i, here, FAR, -FAR, GUIDING_TOLERANCE)
     if upper <= -thickness_of(model, i):
         lower, _ = depth_bounds(model, corners, state, lanes, point, i, here)
         return lower

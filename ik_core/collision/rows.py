@@ -27,8 +27,8 @@ from .records import (
 )
 
 # [m] the largest gap between the bounds of a distance: on a surface of radius r it leaves an error
-# of sqrt(TOLERANCE / r) in the normal
-TOLERANCE = 1e-16
+# of sqrt(GAP_TOLERANCE / r) in the normal
+GAP_TOLERANCE = 1e-16
 
 
 @kernel(entry='ik_collision_free_rows')
@@ -46,7 +46,7 @@ def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolAr
 
 
 @kernel
-def is_free(model_address: int, state_address: int, q: Array) -> bool:
+def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
     """Return whether all pairs are farther apart than their margins at q (n,)."""
     state = state_numbers(state_address)
     for j in range(q.shape[0]):
@@ -91,7 +91,7 @@ def _apart(
         return height, height
     frame = _relative(state.frames, model.body[i], model.body[j], lane)
     _set_direction(model, state, i, j, frame)
-    return between(model, corners, state, lanes, i, j, frame, margin, margin, TOLERANCE)
+    return between(model, corners, state, lanes, i, j, frame, margin, margin, GAP_TOLERANCE)
 
 
 @inline_kernel
@@ -144,7 +144,7 @@ def _set_over_plane(
 
 @kernel
 def deepest(model_address: int, state_address: int, q: Array, reach: float) -> float:
-    """Return how much nearer than its margin the worst pair is at q (n,) [m]; -FAR if none is.
+    """Return the largest violation of a margin at q (n,) [m]; -FAR without pairs in reach.
 
     reach : the largest margin [m]
     """
@@ -248,7 +248,7 @@ def _distance(
     frame = _relative(state.frames, model.body[i], model.body[j], 0)
     _set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
-    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, TOLERANCE)
+    lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, GAP_TOLERANCE)
     if upper <= -thick:  # the cores touch: `between` has no depth
         return -depth_of(model, corners, state, lanes, i, j, frame)
     if lower <= best:

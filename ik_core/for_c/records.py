@@ -41,7 +41,7 @@ def fingerprint() -> int:
 
 
 def _struct(layout: Layout, width: int) -> str:
-    offsets, _ = layout.places(width)
+    offsets, _ = layout.offsets(width)
     lines = [_field(layout, name, width) for name in sorted(offsets, key=offsets.__getitem__)]
     return f'struct {_name(layout, width)} {{\n' + ''.join(lines) + '};\n'
 

@@ -23,8 +23,8 @@ from ..tracking.governor import Governor
 from ..tracking.governor.motion_limits import MotionLimits
 from .records import ROBOT, fingerprint
 
-FEW = 4  # lanes of a single search in all libraries
-LINKS = 'problem', 'one', 'few'  # fields of a search that are addresses of records
+FOUR = 4  # lanes of a single search in all libraries
+LINKS = 'problem', 'single', 'four_lanes'  # fields of a search that are addresses of records
 
 
 def export(
@@ -48,8 +48,8 @@ def export(
         raise InvalidOption(f'only goals are exported, not {given}: leave it out, check in C')
     search = LevenbergMarquardt().workspace(problem)
     q = search.load(None)
-    few = search.make_lanes(FEW)
-    search.searches['few'] = few.address
+    four = search.make_lanes(FOUR)
+    search.searches['four_lanes'] = four.address
     governor = Governor(limits, period, q)
     robot = ROBOT.make({'joints': len(q), 'goals': len(problem.packed.parts)})
     robot['period'], robot['q'] = period, q
@@ -81,7 +81,7 @@ class _Memory:
     def put(self, record: Record) -> int:
         """Copy a record and everything it points to; return the offset of the copy."""
         copy = self._append(record._block.tobytes())
-        for name, offset in record.layout.places(record.width)[0].items():
+        for name, offset in record.layout.offsets(record.width)[0].items():
             if record.layout.fields[name][0] == RECORD:
                 self._point(copy + offset, self.put(record.part(name)))
             elif record.layout.name == 'searches' and name in LINKS:

@@ -117,7 +117,7 @@ def write_index(folder: Path) -> None:
 
 
 def check_index(folder: Path) -> None:
-    """Exit if a file in the index is missing or damaged: a part of the kernels is no library."""
+    """Exit if a file in the index is missing or damaged: a library needs all of them."""
     for row in (folder / 'index').read_text().splitlines()[1:]:
         digest, name = row.split()
         if not (folder / name).is_file() or file_hash(folder / name) != digest:
@@ -130,8 +130,8 @@ def file_hash(path: Path) -> str:
 
 
 def link(cpu: str, assembly: list[Path], scratch: Path, folder: Path) -> None:
-    """Link a library for a set of instructions: twice, the second time with the hash of the
-    first one's code as its seal."""
+    """Link a library for a set of instructions, in two passes: the second one seals it with the
+    hash of the first one's code."""
     flags = MACOS_FLAGS if cpu == MACOS else FLAGS
     made_of = (assembly[0].parent / 'index').read_text().partition('\n')[0]
     defined = [f'-DLEVEL={cpu[-1] if cpu.startswith("x86") else 0}', f'-DSOURCES="{made_of}"']
@@ -204,7 +204,7 @@ def compile_part(folder: Path, part: int, wanted: str) -> None:
 
 
 def sets_of_instructions(wanted: str) -> Iterator[str]:
-    """Yield those to compile for; the best one first."""
+    """Yield the sets of instructions to compile for, the best one first."""
     import llvmlite.binding as llvm
 
     machine = machine_here() if wanted == 'host' else wanted
@@ -274,7 +274,7 @@ def linked(entries: list[Any], table: str) -> Any:
 
 
 def waiting_library() -> type:
-    """Return a class of numba's libraries that wait: nothing is optimised, linked or emitted."""
+    """Return a class of numba's libraries that neither optimises, links nor emits code."""
     from numba.core import codegen
 
     class Waiting(codegen.JITCodeLibrary):
@@ -298,7 +298,7 @@ def waiting_library() -> type:
 
 
 def reshape() -> Any:
-    """Return the one function of numba's own library that kernels call, as a module."""
+    """Return numba's reshape function as a module; kernels call no other of its functions."""
     import llvmlite.binding as llvm
 
     text = RESHAPE.read_text()
@@ -309,7 +309,7 @@ def reshape() -> Any:
 
 
 def optimise(module: Any, machine: Any) -> None:
-    """Optimise a module; no vectors other than ours."""
+    """Optimise a module, without vectorisation by LLVM."""
     import llvmlite.binding as llvm
 
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
@@ -352,7 +352,7 @@ def numba_type(kind: Any) -> Any:
 def entry_module(entry: Any, compiled: Any, result: Any) -> Any:
     """Return a module with `int SYMBOL(int64_t *table)`, which calls the compiled kernel.
 
-    result : numba's type of what the entry says that it returns
+    result : numba's type of the result that the entry declares
     """
     import llvmlite.binding as llvm
     from llvmlite import ir

@@ -30,7 +30,7 @@ COMPILED: bool = library.BACKEND != 'python'
 
 
 class NumbaProxy:
-    """A function of kernels for which numba has its own once it compiles a caller: `for_numba`."""
+    """A function that numba replaces by `for_numba` in the kernels that it compiles."""
 
     _made: Any = None
 
@@ -84,7 +84,7 @@ class Kernel(NumbaProxy):
 
     @cached_property
     def path(self) -> str:
-        """Module and name; of a copy also a hash of its parts, since others may have its name."""
+        """Module and name, and for a copy a hash of its parts: other copies may have its name."""
         own = f'{self.__module__}:{self.__qualname__}'
         if not self.parts:
             return own
@@ -118,7 +118,7 @@ class Entry(NamedTuple):
 
     symbol : its name there, and for programs in C
     kernel : the kernel
-    lanes : only in libraries with so many lanes; 0: in all
+    lanes : number of lanes of the libraries that have it; 0: all libraries
     """
 
     symbol: str
@@ -189,9 +189,10 @@ def _kernel(
 def with_kernels(
     template: Callable[..., Any], name: str, entry: str = '', lanes: int = 0, /, **kernels: Any
 ) -> Any:
-    """Return a kernel with the source of `template`, whose global names `kernels` are these.
+    """Return a kernel: the source of `template` with these `kernels` in place of its global names.
 
-    So one loop serves many methods. entry, lanes : if it is an entry, its symbol and its lanes
+    So one loop serves many methods. entry, lanes : symbol and lanes of the kernel, if it is an
+    entry
     """
     source = source_of(template)
     copy = FunctionType(source.__code__, {**source.__globals__, **kernels}, name)
@@ -201,9 +202,9 @@ def with_kernels(
 
 
 def substitute(kernel: Any, suffix: str, instead: Mapping[Any, Any], entry: str = '') -> Any:
-    """Return a kernel where, in it and in all that it calls, kernels are replaced: `instead`.
+    """Copy a kernel and all kernels that it calls, with those in `instead` replaced.
 
-    A kernel that calls none of them is not copied. entry : symbol of the copy, if it is one
+    Kernels that call none of these are not copied. entry : symbol of the copy, if it is an entry
     """
     made = dict(instead)
 
@@ -222,7 +223,7 @@ def substitute(kernel: Any, suffix: str, instead: Mapping[Any, Any], entry: str 
 
 
 def is_kernel(value: Any) -> bool:
-    """Return whether that is a function of this package, compiled or not."""
+    """Return whether a value is a function of this package, compiled or not."""
     try:
         source = source_of(value)
     except TypeError:  # it has no hash, so it is none
@@ -235,7 +236,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def path_of(value: Any) -> str:
-    """Return what identifies a part of a kernel: the path of a kernel or a view, or a name."""
+    """Return the identifier of a part of a kernel: the path of a kernel or a view, or a name."""
     return getattr(library.KERNELS.get(value, value), 'path', '') or name_of(value)
 
 
@@ -281,7 +282,7 @@ class Callback:
         return 0
 
     def _calls(self) -> Iterator[int]:
-        """Call one function after the other.
+        """Call the functions in order.
 
         A Ctrl-C that came while a kernel ran is raised as soon as Python goes on: here, that is
         within `try`; on the way into a function that C calls, it would be lost.
@@ -298,7 +299,7 @@ class Callback:
                 self.error, failed = error, 1
 
     def check(self) -> None:
-        """Raise what the function raised, once."""
+        """Raise the exception of the function, once."""
         error, self.error = self.error, None
         if error is not None:
             raise error

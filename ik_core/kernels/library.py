@@ -38,13 +38,13 @@ MISSING = {
 
 
 class Refused(Exception):
-    """Why a library is not used."""
+    """The reason why a library is not used."""
 
 
 class Row(NamedTuple):
-    """An entry in the table of the library; letters as call.c reads them.
+    """An entry in the library's table, with the letters that call.c reads.
 
-    path : of the kernel that it was compiled of
+    path : of the kernel from which it was compiled
     """
 
     arguments: str
@@ -135,7 +135,7 @@ def _load(path: Path) -> Library:
 
 
 def _check_sound(name: str, code: bytes) -> None:
-    """Raise Refused if a file is no whole library of ours: to load it could crash."""
+    """Raise Refused unless a file is a complete library of ours: others could crash."""
     is_elf = code.startswith(b'\x7fELF\x02')
     if len(code) < 64 or not (is_elf or code.startswith(MACH_O)):
         raise Refused(f'{name} is not a library')
@@ -152,7 +152,7 @@ def _check_sound(name: str, code: bytes) -> None:
 
 
 def _choose() -> tuple[Library | None, str, str]:
-    """Return the library or None, the way that kernels run, and why."""
+    """Return the library or None, the backend, and the reason for it."""
     if os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0'):
         return None, 'python', 'NUMBA_DISABLE_JIT is set'
     reasons = []
@@ -211,10 +211,10 @@ def lanes() -> int:
 
 
 def builtin_of(kernel: Any) -> Any:
-    """Return the builtin of an entry that the library was compiled of, else None.
+    """Return the library's builtin for a kernel; None if it was not compiled from this kernel.
 
-    Kernels of users, and our own newer than the library, may have a symbol of the library's, but
-    another path.
+    A user's kernel, or one that is newer than the library, may have a symbol of the library, but
+    has another path.
     """
     row = None if _LIBRARY is None else _LIBRARY.rows.get(kernel.entry)
     if _LIBRARY is None or row is None or row.path != kernel.path:

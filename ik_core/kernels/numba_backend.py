@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles kernels by numba: all when the library is built, users' own, ours without a library.
+"""Compiles kernels by numba: all of them for the library; users' own, and ours without a library,
+when called.
 
 numba keeps what it compiled in `~/.cache/ik_core`, in a folder that only its owner can write to,
 one for each state of this package's sources. A kernel of a user's is found there by a hash of its
@@ -59,7 +60,7 @@ class Part(codegen.JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return no address."""
+        """Return 0: parts have no machine code."""
         return 0
 
 
@@ -85,12 +86,13 @@ def part(kernel: Any) -> Any:
 
 
 def entry(kernel: Any, arguments: tuple[Any, ...]) -> Any:
-    """Return numba's dispatcher of a kernel that Python calls, compiled for these arguments.
+    """Return numba's dispatcher of a kernel that Python calls, compiled for these arguments and
+    cached.
 
     numba keeps what it compiled.
     """
     _register()
-    source, place = kernel.py_func, folder()
+    source, cache = kernel.py_func, folder()
     copy = FunctionType(source.__code__, source.__globals__, source.__name__, source.__defaults__)
     copy.__module__, copy.__qualname__ = source.__module__, source.__qualname__
     digest = hashlib.sha256()
@@ -98,9 +100,9 @@ def entry(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         digest.update(file.encode() + b'\0' + Path(file).read_bytes())
     copy.__qualname__ += f'_{digest.hexdigest()[:12]}'  # numba's cache tells them apart by it
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = place or ''
+    numba.config.CACHE_DIR = cache or ''
     try:
-        made = numba.njit(cache=place is not None, **OPTIONS)(copy)
+        made = numba.njit(cache=cache is not None, **OPTIONS)(copy)
     except RuntimeError:  # numba can't cache what has no file
         made = numba.njit(**OPTIONS)(source)
     finally:
@@ -154,7 +156,7 @@ def call_back(typing_context: Any, address: Any) -> Any:
 
 
 def _ignore_literals(made: Any) -> None:
-    """Compile a kernel once for a kind of arguments, not once more for each constant."""
+    """Compile a kernel once for a type of arguments, not again for each constant."""
     template = made.get_call_template
 
     def template_of_kinds(arguments: Any, keywords: Any) -> Any:
@@ -169,7 +171,7 @@ def _ignore_literals(made: Any) -> None:
 
 @cache
 def folder() -> str | None:
-    """Return the folder of numba's cache, None where there can't be a safe one."""
+    """Return the folder of numba's cache; None if no safe one is possible."""
     own = cache_folder(f'numba-{stamp(sources())}')
     if own is None:
         return None
@@ -201,5 +203,5 @@ def _files(source: FunctionType, seen: set[Any]) -> Iterator[str]:
 
 
 def _members(value: Any, names: tuple[str, ...]) -> list[Any]:
-    """Return what a kernel may use of a module."""
+    """Return the names in a module that a kernel may use."""
     return [vars(value).get(name) for name in names] if isinstance(value, ModuleType) else []

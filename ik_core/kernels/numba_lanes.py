@@ -47,7 +47,7 @@ class Lanes(types.Type):
         super().__init__(name=f'Lanes({count})')
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """A number becomes that number in every lane."""
+        """Convert a number to lanes: it is copied to every lane."""
         return Conversion.safe if isinstance(other, NUMBERS) else None
 
 
@@ -59,7 +59,7 @@ class Mask(types.Type):
         super().__init__(name=f'Mask({count})')
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """Convert a scalar condition to a mask: it holds for every lane."""
+        """Convert a scalar condition to a mask: it is copied to every lane."""
         return Conversion.safe if isinstance(other, types.Boolean) else None
 
 
@@ -85,7 +85,7 @@ def _count(*kinds: Any) -> int:
 
 
 def _splat(builder: Any, value: Any, count: int) -> Any:
-    """A value in every lane."""
+    """Return a value, copied to every lane."""
     vector = ir.VectorType(value.type, count)
     if isinstance(value, ir.Constant):
         return ir.Constant(vector, [value] * count)
@@ -95,7 +95,7 @@ def _splat(builder: Any, value: Any, count: int) -> Any:
 
 
 def _number(context: Any, builder: Any, kind: Any, value: Any, count: int) -> Any:
-    """An operand as the instruction needs it; `count` 0: as a float."""
+    """Convert an operand to `count` lanes, or to a float if `count` is 0."""
     if isinstance(kind, Lanes):
         return value
     value = context.cast(builder, value, kind, types.float64)
@@ -109,19 +109,19 @@ def _cast(context: Any, builder: Any, source: Any, target: Any, value: Any) -> A
 
 
 def _lanes(*kinds: Any) -> Any:
-    """Type the result of arithmetic, if an argument is a vector of lanes; else None."""
+    """Return the type of an arithmetic result if an operand is lanes, else None."""
     count = _count(*kinds)
     return Lanes(count) if count else None
 
 
 def _mask(*kinds: Any) -> Any:
-    """Type the result of a comparison, likewise."""
+    """Return the type of a comparison's result if an operand is lanes, else None."""
     count = _count(*kinds)
     return Mask(count) if count else None
 
 
 def _either(*kinds: Any) -> Any:
-    """Type a function that numba lacks for scalars, too."""
+    """Return the type of a function's result, also for numbers, for which numba has none."""
     known = all(isinstance(kind, NUMBERS) for kind in kinds)
     return types.float64 if known else _lanes(*kinds)
 
@@ -134,7 +134,7 @@ def _cast_answer(context: Any, builder: Any, source: Any, target: Any, value: An
 def _operation(
     function: Any, operands: int, answer: Callable[..., Any], emit: Callable[..., Any]
 ) -> None:
-    """Teach numba a function of so many numbers or lanes."""
+    """Register with numba a function of one or two numbers or lanes."""
 
     @type_callable(function)
     def typed(context: Any) -> Any:
@@ -151,7 +151,7 @@ def _operation(
 
 
 def _called(name: str) -> Callable[..., Any]:
-    """An instruction that LLVM has as a function of vectors."""
+    """Return an emitter of a call of LLVM's vector function `name`."""
 
     def emit(builder: Any, value: Any) -> Any:
         kind = value.type
@@ -165,7 +165,7 @@ def _called(name: str) -> Callable[..., Any]:
 
 
 def _compared(builder: Any, sign: str, a: Any, b: Any) -> Any:
-    """IEEE comparison: with NaN only != is true."""
+    """Emit an IEEE comparison: with NaN only != is true."""
     compare = builder.fcmp_unordered if sign == '!=' else builder.fcmp_ordered
     return compare(sign, a, b)
 
@@ -192,7 +192,7 @@ def _register_operators() -> None:
 
 
 def _register_choice(function: Any, sign: str) -> None:
-    """`least` and `most`, as min and max choose between two floats: the first where equal."""
+    """Register `least` or `most`, which choose the first of two equal numbers."""
 
     def choose(builder: Any, a: Any, b: Any) -> Any:
         return builder.select(builder.fcmp_ordered(sign, b, a), b, a)
@@ -224,7 +224,7 @@ def _register_select(function: Any) -> None:
 
 
 def register(root: Any, floor: Any, least: Any, most: Any, select: Any, bits: Any) -> None:
-    """Teach numba the operators, and these functions of `maths.lanes`, for lanes."""
+    """Register with numba the operators and these functions of `maths.lanes`, for lanes."""
     _register_operators()
     _operation(root, 1, _either, _called('sqrt'))
     _operation(floor, 1, _either, _called('floor'))
@@ -245,7 +245,7 @@ def register(root: Any, floor: Any, least: Any, most: Any, select: Any, bits: An
 
 
 def in_lanes(count: int) -> Any:
-    """An intrinsic: a float array (..., count) as an array (...) of lanes."""
+    """Return an intrinsic that views a float array (..., count) as an array (...) of lanes."""
     dtype = Lanes(count) if count > 1 else types.float64
 
     @intrinsic
@@ -268,7 +268,7 @@ def in_lanes(count: int) -> Any:
 def _seen(
     context: Any, builder: Any, kind: Any, given: Any, shape: list[Any], strides: list[Any]
 ) -> Any:
-    """The memory of an array as an array of another kind."""
+    """Return an array of another type with the memory of a given one."""
     made = context.make_array(kind)(context, builder)
     whole = context.get_constant(types.intp, 1)
     for length in shape:

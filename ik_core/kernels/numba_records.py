@@ -56,19 +56,21 @@ class _Attributes(AttributeTemplate):
         return record.type_of(name)
 
 
-def _at(builder: Any, record: Any, place: int, kind: Any) -> Any:
-    """A pointer to what is at an offset."""
-    return builder.bitcast(builder.gep(record, [WORD(place)]), kind.as_pointer())
+def _at(builder: Any, record: Any, offset: int, kind: Any) -> Any:
+    """Return a pointer of a type to an offset in a record."""
+    return builder.bitcast(builder.gep(record, [WORD(offset)]), kind.as_pointer())
 
 
 @lower_getattr_generic(RecordType)
 def _get(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -> Any:
-    place, field, shape, inside = kind.fields[name]
+    offset, field, shape, inside = kind.fields[name]
     if field == RECORD:
-        return builder.inttoptr(builder.load(_at(builder, record, place, WORD)), BYTE.as_pointer())
+        return builder.inttoptr(
+            builder.load(_at(builder, record, offset, WORD)), BYTE.as_pointer()
+        )
     found = kind.type_of(name)
     if not shape:
-        pointer = _at(builder, record, place, context.get_value_type(found))
+        pointer = _at(builder, record, offset, context.get_value_type(found))
         return builder.load(pointer, align=8)
     made = context.make_array(found)(context, builder)
     sizes = [
@@ -84,9 +86,9 @@ def _get(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -
         strides.insert(0, count)
         count = builder.mul(count, size)
     if inside:
-        first = _at(builder, record, place, BYTE)
+        first = _at(builder, record, offset, BYTE)
     else:
-        address = builder.load(_at(builder, record, place, WORD))
+        address = builder.load(_at(builder, record, offset, WORD))
         first = builder.inttoptr(address, BYTE.as_pointer())
     made.data = builder.bitcast(first, made.data.type)
     made.shape = cgutils.pack_array(builder, sizes, ty=WORD)
@@ -101,9 +103,9 @@ def _get(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -
 @lower_setattr_generic(RecordType)
 def _set(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
     kind = signature.args[0]
-    place = kind.fields[name][0]
+    offset = kind.fields[name][0]
     found = context.get_value_type(kind.type_of(name))
-    builder.store(arguments[1], _at(builder, arguments[0], place, found), align=8)
+    builder.store(arguments[1], _at(builder, arguments[0], offset, found), align=8)
 
 
 def view(name: str, fields: tuple[Any, ...]) -> Any:

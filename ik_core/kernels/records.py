@@ -40,8 +40,12 @@ Field = tuple[Any, ...]
 
 
 class Plan(NamedTuple):
-    """Records of the same sizes: the offset [bytes] and the shape of each field, how long a record
-    is with its arrays, its words, and which of these are offsets in the place of addresses."""
+    """The memory layout of records with the same sizes.
+
+    spans : offset [bytes] and shape of each field; length : of a record with its arrays [bytes];
+    words : of a new record; addresses : indices of the words that are offsets, and become
+    addresses
+    """
 
     spans: dict[str, tuple[int, tuple[int, ...]]]
     length: int
@@ -57,7 +61,7 @@ class Layout:
         self.fields: dict[str, Field] = dict.fromkeys(sizes, (INT,)) | fields
         self.inside = {name for name, field in self.fields.items() if is_inside([*field[1:]])}
         self._views: dict[tuple[bool, int], Any] = {}
-        self._places: dict[int, tuple[dict[str, int], int]] = {}
+        self._offsets: dict[int, tuple[dict[str, int], int]] = {}
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
     def extended(self, name: str, **fields: Field) -> Layout:
@@ -68,24 +72,24 @@ class Layout:
         own = {field: kind for field, kind in self.fields.items() if field not in self.sizes}
         return Layout(name, self.sizes, **own, **fields)
 
-    def places(self, width: int) -> tuple[dict[str, int], int]:
-        """The offset [bytes] of each field, or of its address; and how long the record is."""
-        if width not in self._places:
-            self._places[width] = self._find_places(width)
-        return self._places[width]
+    def offsets(self, width: int) -> tuple[dict[str, int], int]:
+        """Return the offset [bytes] of each field, or of its address, and the record's length."""
+        if width not in self._offsets:
+            self._offsets[width] = self._find_offsets(width)
+        return self._offsets[width]
 
-    def _find_places(self, width: int) -> tuple[dict[str, int], int]:
-        places: dict[str, int] = {}
-        place = 0
+    def _find_offsets(self, width: int) -> tuple[dict[str, int], int]:
+        offsets: dict[str, int] = {}
+        offset = 0
         # those of lanes first: their registers are aligned
         for name in sorted(self.fields, key=lambda name: self.fields[name][0] != LANE):
             kind, *shape = self.fields[name]
             if kind == LANE:
                 shape = [*shape, WIDTH]
             count = math.prod(_shape(shape, {WIDTH: width})) if name in self.inside else 1
-            places[name] = place
-            place += 8 * count
-        return places, place
+            offsets[name] = offset
+            offset += 8 * count
+        return offsets, offset
 
     def plan(self, width: int, sizes: dict[str, int], given: frozenset[str]) -> Plan:
         """Return the offsets of a record of these sizes, without the arrays that are given."""
@@ -96,7 +100,7 @@ class Layout:
 
     def _make_plan(self, width: int, sizes: dict[str, int], given: frozenset[str]) -> Plan:
         sizes = {**sizes, WIDTH: width}
-        places, length = self.places(width)
+        offsets, length = self.offsets(width)
         words, spans, end = np.zeros(length // 8, np.int64), {}, _padded(length)
         outside = []
         for name, (kind, *shape) in self.fields.items():
@@ -104,16 +108,16 @@ class Layout:
                 continue
             whole = _shape([*shape, WIDTH] if kind == LANE else shape, sizes)
             if name in self.inside or name in given:
-                spans[name] = places[name], whole
+                spans[name] = offsets[name], whole
                 continue
             end = _padded(end) if kind == LANE else end
             spans[name] = end, whole
-            words[places[name] // 8] = end
-            outside.append(places[name] // 8)
+            words[offsets[name] // 8] = end
+            outside.append(offsets[name] // 8)
             end += 8 * math.prod(whole)
             end = _padded(end) if kind == LANE else end
         for size in self.sizes:
-            words[places[size] // 8] = sizes[size]
+            words[offsets[size] // 8] = sizes[size]
         return Plan(spans, end, words, np.array(outside, np.int64))
 
     def make(
@@ -122,7 +126,8 @@ class Layout:
         width: int = 1,
         arrays: dict[str, NDArray[Any]] | None = None,
     ) -> Record:
-        """A record of zeros for so many lanes; `arrays` (C order) are used where they are."""
+        """Return a record of zeros for this number of lanes; arrays that are given (C order) are
+        not copied."""
         return Record(self, width, sizes, arrays or {})
 
     def vector_view(self, width: int = 1) -> Any:
@@ -142,7 +147,7 @@ class Layout:
 
 
 def is_inside(shape: list[Any]) -> bool:
-    """Whether a field is in the record itself."""
+    """Return whether a field is in the record itself."""
     return all(size == WIDTH or isinstance(size, int) for size in shape)
 
 
@@ -174,24 +179,24 @@ class Record:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:  # of dozens, Python reads a few
-            place, shape = self._spans[name]
+            offset, shape = self._spans[name]
             dtype = np.int64 if self.layout.fields[name][0] == INT else np.float64
-            part = self._block[place : place + 8 * math.prod(shape)]
+            part = self._block[offset : offset + 8 * math.prod(shape)]
             self._arrays[name] = part.view(dtype).reshape(shape)
         return self._arrays[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Fill a field, or point it at another record."""
         if isinstance(value, Record):
-            self._words[self.layout.places(self.width)[0][name] // 8] = value.address
+            self._words[self.layout.offsets(self.width)[0][name] // 8] = value.address
             self._kept[name] = value
         else:
             self[name][...] = value
 
     def words(self, first: str, last: str) -> NDArray[np.int64]:
         """A view of the words in the record from field `first` to field `last`."""
-        places, _ = self.layout.places(self.width)
-        return self._words[places[first] // 8 : places[last] // 8 + 1]
+        offsets, _ = self.layout.offsets(self.width)
+        return self._words[offsets[first] // 8 : offsets[last] // 8 + 1]
 
     def point(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
         """Use an array, in C order, as a field of this shape, without a copy."""
@@ -199,7 +204,7 @@ class Record:
         if array.dtype != dtype or not array.flags.c_contiguous:
             raise TypeError(f'{name}: {array.dtype} or its order is not what kernels read')
         self._arrays[name] = array.reshape(shape)
-        self._words[self.layout.places(self.width)[0][name] // 8] = array.ctypes.data
+        self._words[self.layout.offsets(self.width)[0][name] // 8] = array.ctypes.data
 
     def copy(self) -> Record:
         """Another record with the same numbers, of one without given arrays and parts."""
@@ -254,7 +259,7 @@ class _Plain:
 
 
 def _side_by_side(array: NDArray[Any]) -> Any:
-    """An array (..., width) as one (...) of lanes, or of numbers where there is but one."""
+    """View an array (..., width) as an array (...) of lanes, or of numbers for one lane."""
     return array[..., 0] if array.shape[-1] == 1 else Rows(array)
 
 
@@ -264,12 +269,12 @@ class Rows:
     def __init__(self, array: NDArray[np.float64]) -> None:
         self.array, self.shape = array, array.shape[:-1]
 
-    def __getitem__(self, place: Any) -> Any:
-        found = self.array[place]
+    def __getitem__(self, index: Any) -> Any:
+        found = self.array[index]
         return found.copy() if found.ndim == 1 else Rows(found)
 
-    def __setitem__(self, place: Any, value: Any) -> None:
-        self.array[place] = value
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[index] = value
 
     def reshape(self, *shape: int) -> Rows:
         """View lanes in another shape."""
@@ -319,16 +324,20 @@ In plain Python as they are.
 
 
 def fields_of(layout: Layout, is_vector: bool, width: int) -> Iterator[tuple[Any, ...]]:
-    """Name, offset, kind, shape (sizes by their offsets) of each field, and whether inside."""
-    places, _ = layout.places(width)
+    """Yield the name, offset, kind and shape of each field, and whether it is in the record
+    itself.
+
+    Sizes in a shape are given by their offsets.
+    """
+    offsets, _ = layout.offsets(width)
     for name, (kind, *shape) in layout.fields.items():
         if kind == RECORD:
             part = shape[0]
-            yield name, places[name], RECORD, tuple(fields_of(part, True, 1)), part.name
+            yield name, offsets[name], RECORD, tuple(fields_of(part, True, 1)), part.name
             continue
         inside = name in layout.inside
         sizes = [
-            width if size == WIDTH else size if isinstance(size, int) else str(places[size])
+            width if size == WIDTH else size if isinstance(size, int) else str(offsets[size])
             for size in shape
         ]
         lanes = 0
@@ -336,4 +345,4 @@ def fields_of(layout: Layout, is_vector: bool, width: int) -> Iterator[tuple[Any
             lanes = width if is_vector and width > 1 else 0
             if not is_vector:
                 sizes.append(width)
-        yield name, places[name], (INT if kind == INT else FLOAT, lanes), tuple(sizes), inside
+        yield name, offsets[name], (INT if kind == INT else FLOAT, lanes), tuple(sizes), inside

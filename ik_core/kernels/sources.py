@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources that the compiled library is made of, their hash, and that of its own code.
+"""The sources of the compiled library and their hash; the hash of the library's own code.
 
 Imports nothing of ik_core.
 """
@@ -36,7 +36,7 @@ MACH_O, SEGMENT = b'\xcf\xfa\xed\xfe', 0x19
 
 
 def sources(core: Path = CORE) -> list[str]:
-    """Return the names of the files that a library is made of."""
+    """Return the names of the files from which the library is compiled."""
     paths = (path for path in core.rglob('*.py') if _is_marked(path.read_bytes()))
     return sorted({*OTHERS, *(path.relative_to(core).as_posix() for path in paths)})
 
@@ -54,19 +54,19 @@ def stamp(names: Iterable[str], core: Path = CORE) -> str:
 
 
 def description(core: Path = CORE) -> str:
-    """Return what a library that is made now has of its sources."""
+    """Return the stamp of a library compiled now: hash and names of its sources."""
     names = sources(core)
     return f'ik_core {stamp(names, core)}:{" ".join(names)}'
 
 
 def is_of_these(library: Path, core: Path = CORE) -> bool:
-    """Return whether a file is a whole library, made of all sources as they are."""
+    """Return whether a file is a complete library, compiled from all sources as they are now."""
     code = library.read_bytes()
     return description(core).encode() in code and is_sealed(code)  # new files count, too
 
 
 def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
-    """Return whether a library was made of the sources as they are; new files do not count."""
+    """Return whether a library's sources are unchanged; new files do not count."""
     found = MADE_OF.search(library)
     try:
         return found is not None and stamp(found[2].decode().split(), core) == found[1].decode()
@@ -75,9 +75,10 @@ def is_made_of_these(library: bytes, core: Path = CORE) -> bool:
 
 
 def is_sealed(library: bytes) -> bool:
-    """Return whether a library of 64-bit ELF or Mach-O has the code and data that were sealed.
+    """Return whether the code and data of a library, 64-bit ELF or Mach-O, are those that were
+    sealed.
 
-    What does not reach memory may have been stripped.
+    Sections that are not loaded may have been stripped.
     """
     at = library.find(SEAL) + len(SEAL)
     try:
@@ -87,7 +88,7 @@ def is_sealed(library: bytes) -> bool:
 
 
 def hash_of(library: bytes) -> str:
-    """Return the hash of the sections that are loaded, but for notes and the one with the seal."""
+    """Return the hash of the loaded sections, without notes and the section with the seal."""
     digest = hashlib.sha256()
     for first, length in _mach_o(library) if library.startswith(MACH_O) else _elf(library):
         content = memoryview(library)[first : first + length]
@@ -97,7 +98,7 @@ def hash_of(library: bytes) -> str:
 
 
 def _elf(library: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where the sections begin that reach memory, and their lengths."""
+    """Yield offset and length of the sections that are loaded."""
     (start,) = struct.unpack_from('<Q', library, 40)
     size, count = struct.unpack_from('<HH', library, 58)
     for k in range(count):
@@ -107,7 +108,7 @@ def _elf(library: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _mach_o(library: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where the sections begin that have content, and their lengths."""
+    """Yield offset and length of the sections that have content."""
     (count,) = struct.unpack_from('<I', library, 16)
     at = 32
     for _ in range(count):
@@ -122,7 +123,7 @@ def _mach_o(library: bytes) -> Iterator[tuple[int, int]]:
 
 
 def assembly(core: Path = CORE) -> Path | None:
-    """Return the folder of a release that has these sources as assembly; a checkout has none."""
+    """Return the folder of a release with the assembly of these sources; None for a checkout."""
     index = core / 'kernels' / 'assembly' / 'index'
     is_of_these = index.exists() and index.read_text().partition('\n')[0] == description(core)
     return index.parent if is_of_these else None

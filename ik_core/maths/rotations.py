@@ -49,7 +49,7 @@ def put_frame(frames: Array, k: int, frame: Frame) -> None:
 
 @kernel
 def compose(a: Frame, b: Frame) -> Frame:
-    """The product of two frames: b, given in a's axes, in those that a is given in."""
+    """Return the frame of b in the parent of a, for a's frame in its parent and b's frame in a."""
     a0, a1, a2, a3, a4, a5, a6, a7, a8, ax, ay, az = a
     b0, b1, b2, b3, b4, b5, b6, b7, b8, bx, by, bz = b
     return (

@@ -132,7 +132,7 @@ def rotation_matrix(
     *,
     normalise: bool = False,
 ) -> Array | None:
-    """The matrix (3, 3) of the one orientation that is given; None if there is none."""
+    """Return the matrix (3, 3) of the orientation, given in any form; None without one."""
     if quaternion is None and rpy is None and rotation is None:
         return None
     given = {'quaternion': quaternion, 'rpy': rpy, 'rotation': rotation}

@@ -16,47 +16,47 @@ def reduced_direction(
     x: Array,
     bounds: Array,
     direction: Array,
-    held: Array,
+    clamped: Array,
     normal: Array,
     rhs: Array,
 ) -> None:
-    """direction (n,) = p_F = -(B_FF)^-1 g_F over the free variables, 0 for those held.
+    """direction (n,) = p_F = -(B_FF)^-1 g_F over the free variables, 0 for clamped ones.
 
     model (n, n) : B, its lower triangle; gradient (n,) : g; bounds (2+, n) : lower and upper
-    held (n,) : filled with 1 for the variables that are held, else 0
+    clamped (n,) : filled with 1 for clamped variables, else 0
     normal, rhs : scratch
 
-    A variable is held at a limit that -g would have it cross, then also at one that p would have
-    it cross. 0 if B_FF is not positive definite.
+    A variable is clamped at a limit that -g would have it cross, then also at one that p would
+    have it cross. 0 if B_FF is not positive definite.
     """
     n = x.shape[0]
     for j in range(n):
-        held[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
+        clamped[j] = 1.0 if is_blocked(x[j], bounds[0, j], bounds[1, j], gradient[j]) else 0.0
     crossing = True
     while crossing:
-        _solve_free(model, gradient, direction, held, normal, rhs)
+        _solve_free(model, gradient, direction, clamped, normal, rhs)
         crossing = False
         for j in range(n):
             if is_blocked(x[j], bounds[0, j], bounds[1, j], -direction[j]):
-                held[j] = 1.0
+                clamped[j] = 1.0
                 crossing = True
 
 
 @kernel
 def _solve_free(
-    model: Array, gradient: Array, direction: Array, held: Array, normal: Array, rhs: Array
+    model: Array, gradient: Array, direction: Array, clamped: Array, normal: Array, rhs: Array
 ) -> None:
-    """direction (n,) = -(B_FF)^-1 g_F over the variables that are not held, 0 for the others."""
-    size = free_block(model, held, normal)
+    """direction (n,) = -(B_FF)^-1 g_F over the free variables, 0 for the others."""
+    size = free_block(model, clamped, normal)
     row = 0
-    for j in range(held.shape[0]):
-        if held[j] == 0.0:
+    for j in range(clamped.shape[0]):
+        if clamped[j] == 0.0:
             rhs[row] = -gradient[j]
             row += 1
     if not cholesky_solve(normal, rhs, size):
         for i in range(size):
             rhs[i] = 0.0
-    fill_free(rhs, held, direction)
+    fill_free(rhs, clamped, direction)
 
 
 @kernel

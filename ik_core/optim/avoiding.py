@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..collision.records import model_numbers, state_numbers
-from ..collision.rows import add_slopes, deepest, distances_at
-from ..collision.rows import is_free as is_free_at
+from ..collision.rows import add_slopes, deepest, distances_at, is_collision_free
 from ..kernels.jit import kernel, substitute, with_kernels
 from ..kernels.records import FLOAT, INT, Layout
 from ..maths.rotations import Array
@@ -67,30 +66,21 @@ from .line_search import SMALLEST_MOVE, line_search_at, project_onto
 from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
-NEAR = 0.1
-"""[m] Pairs of links farther apart than this and their margin have no row."""
-NEAR_EDGE = 0.5
-"""[rad] Edges of reach cones farther away have no row."""
-MOST_ROWS = 64
-"""Most pairs that have rows, the nearest ones; the others are checked all the same."""
-SPARE = 1e-6
-"""[m] Rows ask for this much more than the margin, so that points on them are free."""
-SPARE_ANGLE = 1e-9
-"""[rad] The same for cones, whose angles are exact."""
-FAR = 1e9
-"""[rad or m] Stands for an infinite bound of a row."""
-LEAST_SLOPE = 1e-9
-"""[m or rad, per rad or m] Distances with a smaller slope have no row."""
+NEAR = 0.1  # [m] Pairs of links farther apart than this and their margin have no row
+NEAR_EDGE = 0.5  # [rad] Edges of reach cones farther away have no row
+MOST_ROWS = 64  # Only this many of the nearest pairs have rows; the others are still checked
+SPARE = 1e-6  # [m] Rows demand this much more than the margin, so that points on them are free
+SPARE_ANGLE = 1e-9  # [rad] The same for cones, whose angles are exact
+FAR = 1e9  # [rad or m] Replaces an infinite bound of a row
+LEAST_SLOPE = 1e-9  # [m or rad, per rad or m] A distance with a smaller slope has no row
+# Corrections of a trial that collides: each moves it to the nearest point that meets the last
+# one's rows.
 CORRECTIONS = 5
-"""Corrections of a trial that collides, each to the nearest point by the rows at the last one."""
-LONGEST_STEP = 0.3
-"""[rad or m] Longest escape step."""
-RISE = 0.05
-"""[m or rad] An escape step asks a row for at most this increase of its distance."""
+LONGEST_STEP = 0.3  # [rad or m] Longest escape step
+RISE = 0.05  # [m or rad] Largest increase of a distance that an escape step demands of a row
+# An escape step must lower the worst violation by this fraction of the increase that it demands.
 LESS = 0.01
-"""An escape step has to lower the worst violation by this fraction of what it asks for."""
-HALVINGS = 8
-"""Halvings of an escape step."""
+HALVINGS = 8  # Maximum number of halvings of an escape step
 
 AVOIDED = Layout(
     'avoided',
@@ -128,7 +118,7 @@ def is_free(search: Record, x: Array) -> bool:
             return False
     if avoided.model == 0:
         return True
-    return is_free_at(avoided.model, avoided.state, search.problem.row)
+    return is_collision_free(avoided.model, avoided.state, search.problem.row)
 
 
 @kernel
@@ -188,13 +178,13 @@ def set_rows(search: Record, x: Array, leaves: bool) -> int:
     count = 0
     if avoided.model != 0:
         count = distances_at(avoided.model, avoided.state, q, avoided.reach + NEAR, False)
-    for slot in range(count):
+    for near in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
         for j in range(avoided.slopes.shape[0]):
             avoided.slopes[j] = 0.0
-        add_slopes(model, state, slot, avoided.slopes)
-        distance, wanted = state.distances[slot, 0], model.margin[state.found[slot]] + SPARE
+        add_slopes(model, state, near, avoided.slopes)
+        distance, wanted = state.distances[near, 0], model.margin[state.found[near]] + SPARE
         if _put_row(search, x, row, avoided.slopes, distance, wanted, leaves):
             if distance - wanted < least:
                 worst, least = row, distance - wanted
@@ -298,7 +288,7 @@ def armijo_free(search: Record, direction: Array, tau: float) -> bool:
             moved = max(moved, abs(tau * direction[j]))
         if not moved > SMALLEST_MOVE * (1.0 + largest):
             return False
-        if bring_free(search, trial, search.held):
+        if bring_free(search, trial, search.clamped):
             for j in range(x.shape[0]):
                 slope += 2.0 * gradient[j] * (trial[j] - x[j])
             if slope < 0.0:
@@ -317,7 +307,7 @@ descend_free = with_kernels(
 @kernel
 def escape_step(search: Record) -> bool:
     """Take a step out of a collision that lowers the worst violation; False if none does."""
-    x, trial, step = search.x, search.trial, search.held
+    x, trial, step = search.x, search.trial, search.clamped
     before, n = violation(search, x), x.shape[0]
     worst = set_rows(search, x, True)
     copy_to(x, trial)
@@ -371,7 +361,7 @@ def steepest_step_free(search: Record, program: Any) -> bool:
 
 BETWEEN = {steepest_step: steepest_step_free}
 is_stationary_between = substitute(constrained.is_stationary_inside, 'between', BETWEEN)
-hold_rows = substitute(constrained.hold_constraints, 'between', BETWEEN)
+mark_clamping_rows = substitute(constrained.mark_clamping, 'between', BETWEEN)
 
 
 @kernel
@@ -382,7 +372,7 @@ def is_stationary_free(search: Record) -> bool:
 
 @kernel
 def go_lower(search: Record) -> bool:
-    """Go to the minimum; if rows hold x, else try to descend along what the rows leave free.
+    """Go to the minimum; if rows press on x, else try to descend along what the rows leave free.
 
     The rows leave out the curvature of distances: round a ball the cost may fall.
     """
@@ -432,7 +422,7 @@ POINTS = {
     **constrained.INSTEAD,
     at_stationary_point: is_stationary_free,
     put_inside: put_inside_free,
-    second_order.hold: hold_rows,
+    second_order.mark_clamped: mark_clamping_rows,
     loop.keep_if_better: keep_if_better_free,
     loop.keep_best: keep_best_free,
 }

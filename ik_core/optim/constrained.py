@@ -39,14 +39,14 @@ from .layouts import Record, search_at
 from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
+# A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1.
 NEAR = 1e-10
-"""A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1."""
 
+# Constraint normals with a smaller component outside the others' span are dependent.
 DEPENDENT = 1e-9
-"""Constraint normals with a smaller component outside the others' span are dependent."""
 
+# Least squared length of a column [m^2 or m^2/rad^2] in the test for stationary points.
 LEAST_METRIC = 1e-30
-"""The least square of a column's length [m^2 or m^2/rad^2] in the test of stationary points."""
 
 
 @kernel
@@ -69,10 +69,10 @@ def minimum_inside(search: Record) -> None:
     )
 
 
+# The step of a method with an approximate Hessian, inside linear constraints.
 constrained_step: Kernel = with_kernels(
     quasi_newton.descend, 'step_constrained', model_step=minimum_inside
 )
-"""The step of a method with an approximate Hessian."""
 
 
 @kernel
@@ -136,11 +136,9 @@ def is_stationary_inside(search: Record) -> bool:
 
 
 @kernel
-def hold_constraints(search: Record, all_at_limits: bool) -> int:
-    """Set the sides of constraints that hold x to 1, others to 0; return how many of these are
-    active.
-    """
-    program, loose = program_of(search), 0
+def mark_clamping(search: Record, all_at_limits: bool) -> int:
+    """Set `sides` to 1 for clamping constraints, else 0; return how many others are active."""
+    program, free = program_of(search), 0
     steepest_step(search, program)
     for c in range(program.sides.shape[0]):
         lower = lower_bound(c, search.problem.bounds, program)
@@ -148,15 +146,15 @@ def hold_constraints(search: Record, all_at_limits: bool) -> int:
         value = value_of(c, search.x, search.dx, program)
         met = value - lower < NEAR * (1.0 + abs(lower))  # not so at no bound
         met = met or upper - value < NEAR * (1.0 + abs(upper))
-        held = lower == upper or (met and all_at_limits) or _presses(search, program, c)
-        program.sides[c] = 1.0 if held else 0.0
-        loose += 1 if met and not held else 0
-    return loose
+        clamped = lower == upper or (met and all_at_limits) or _presses(search, program, c)
+        program.sides[c] = 1.0 if clamped else 0.0
+        free += 1 if met and not clamped else 0
+    return free
 
 
 @kernel
 def _presses(search: Record, program: ProgramArrays, c: int) -> bool:
-    """Return whether a constraint's multiplier holds it, as the slope holds a variable."""
+    """Return whether a constraint's multiplier presses on it, as a slope on a variable."""
     n = search.joints
     square = 0.0
     if c < n:
@@ -175,20 +173,21 @@ def free_hessian_inside(search: Record) -> int:
     """
     program = program_of(search)
     n, image = search.joints, search.dx
-    held = _free_space(program, n)
-    for i in range(n - held):
+    clamped = _free_space(program, n)
+    for i in range(n - clamped):
         for j in range(n):
             image[j] = 0.0
             for k in range(n):
-                image[j] += search.hessian[max(j, k), min(j, k)] * program.free[held + i, k]
-        for row in range(i, n - held):
-            search.normal[row, i] = _product(program.free, held + row, image)
-    return n - held
+                image[j] += search.hessian[max(j, k), min(j, k)] * program.free[clamped + i, k]
+        for row in range(i, n - clamped):
+            search.normal[row, i] = _product(program.free, clamped + row, image)
+    return n - clamped
 
 
 @kernel
 def _free_space(program: ProgramArrays, n: int) -> int:
-    """Fill `free` with n orthonormal rows; the first ones span the normals of held constraints.
+    """Fill `free` with n orthonormal rows; the first ones span the normals of clamping
+    constraints.
 
     Returns how many these are.
     """
@@ -270,16 +269,16 @@ def undecided_inside(search: Record) -> bool:
 
 # --- the loop ----------------------------------------------------------------------------------
 
+# Kernels for limits alone, and the kernels for linear constraints that replace them.
 INSTEAD = {
     at_stationary_point: is_stationary_inside,
     put_inside: put_inside_constraints,
-    second_order.hold: hold_constraints,
+    second_order.mark_clamped: mark_clamping,
     second_order.free_hessian: free_hessian_inside,
     second_order.free_slope: free_slope_inside,
     second_order.expand: expand_inside,
     second_order.find_descent_inside: undecided_inside,
 }
-"""Kernels for limits alone, and those for linear constraints in their place."""
 
 settle = substitute(loop.settle, 'constrained', INSTEAD, 'ik_loop_settle_constrained')
 conclude = substitute(loop.conclude, 'constrained', INSTEAD, 'ik_loop_conclude_constrained')

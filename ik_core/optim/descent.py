@@ -19,24 +19,18 @@ from .active_set import fraction_inside
 from .evaluation import differentiate, evaluate, evaluate_here, project, within_tolerances
 from .layouts import Record, search_at
 
-MAX_STEP = 0.3
-"""Largest move of a joint in one iteration [rad or m]."""
+MAX_STEP = 0.3  # Largest move of a joint in one iteration [rad or m]
+# An iteration that lowers the secondary cost by a smaller fraction ends the descent.
 LEAST_GAIN = 1e-9
-"""An iteration that lowers the secondary cost by a smaller fraction ends the descent."""
-SMALLEST_STEP = 1e-12
-"""A step by which no joint moves by more [rad or m] is not worth an evaluation."""
-HALVINGS = 8
-"""Lengths of a step that are tried."""
-DAMPING = 1e-3
-"""d of a step in the null space: keeps it short if it would gain next to nothing."""
-CORRECTIONS = 3
-"""Gauss-Newton steps back to the goals after a step."""
-CLOSE = 1e-4
-"""Corrections end at this fraction of the allowed cost."""
+SMALLEST_STEP = 1e-12  # A step that moves no joint by more [rad or m] is not evaluated
+HALVINGS = 8  # Maximum number of step lengths that are tried
+DAMPING = 1e-3  # d of a step in the null space: keeps steps short that would gain almost nothing
+CORRECTIONS = 3  # Gauss-Newton steps back to the goals after a step
+CLOSE = 1e-4  # Corrections end at this fraction of the allowed cost
+# Directions with singular values below this, relative to the largest, move no goal.
 RANK_TOLERANCE = 1e-9
-"""Directions with smaller singular values, relative to the largest, move no goal."""
+# Singular values below this, relative to the largest and to the matrix's size, are rounding.
 ROUNDING = 1e-15
-"""Smaller singular values, relative to the largest and to the matrix's size, are rounding."""
 
 DESCENT = Layout(
     'descent',
@@ -48,8 +42,8 @@ DESCENT = Layout(
     rests=(FLOAT, 'joints'),
     residual=(FLOAT, 'task_rows'),  # s
     jacobian=(FLOAT, 'task_rows', 'joints'),  # Js
-    projected=(FLOAT, 'task_rows', 'joints'),  # Js N, 0 for joints that are held
-    free_columns=(FLOAT, 'joints', 'rows'),  # those of J, 0 for joints that are held
+    projected=(FLOAT, 'task_rows', 'joints'),  # Js N, 0 for clamped joints
+    free_columns=(FLOAT, 'joints', 'rows'),  # those of J; 0 for clamped joints
     step=(FLOAT, 'joints'),
     nearer=(FLOAT, 'joints'),  # the trial point after a correction
     nearer_residual=(FLOAT, 'rows'),
@@ -117,26 +111,27 @@ def _secondary_at(search: Record, x: Array) -> float:
 
 @kernel
 def _descent_step(search: Record, step: Array) -> None:
-    """step (n,) = N z over the free joints; holds those that it would take across a limit."""
-    held = search.held
-    for j in range(held.shape[0]):
-        held[j] = 0.0
-    for _ in range(held.shape[0] + 1):
+    """step (n,) = N z over the free joints; clamps those that it would take across a limit."""
+    clamped = search.clamped
+    for j in range(clamped.shape[0]):
+        clamped[j] = 0.0
+    for _ in range(clamped.shape[0] + 1):
         _null_space_step(search, step)
-        if not _hold_blocked(search, search.x, step):
+        if not _clamp_blocked(search, search.x, step):
             return
-    for j in range(held.shape[0]):
+    for j in range(clamped.shape[0]):
         step[j] = 0.0
 
 
 @kernel
-def _hold_blocked(search: Record, x: Array, step: Array) -> bool:
-    """Hold the variables that a step would take across the limit they are at; True if any."""
+def _clamp_blocked(search: Record, x: Array, step: Array) -> bool:
+    """Clamp the variables that a step would move across the limit that they are at; return whether
+    there are any."""
     blocked = 0
     for j in range(x.shape[0]):
         lower, upper = search.problem.bounds[0, j], search.problem.bounds[1, j]
-        if search.held[j] == 0.0 and is_blocked(x[j], lower, upper, -step[j]):
-            search.held[j] = 1.0
+        if search.clamped[j] == 0.0 and is_blocked(x[j], lower, upper, -step[j]):
+            search.clamped[j] = 1.0
             blocked += 1
     return blocked > 0
 
@@ -147,7 +142,7 @@ def _decompose_free(search: Record, columns: Array) -> None:
     own = own_at(search.own)
     for j in range(columns.shape[0]):
         for i in range(columns.shape[1]):
-            free = search.held[j] == 0.0
+            free = search.clamped[j] == 0.0
             own.free_columns[j, i] = columns[j, i] if free else 0.0
     identity(search.basis)
     decompose(own.free_columns, search.basis, search.work, search.rhs)
@@ -158,12 +153,12 @@ def _null_space_step(search: Record, step: Array) -> None:
     """step (n,) = argmin |s + F z|^2 + d^2 |z|^2 = -(F'F + d^2 I)^-1 F's, for F = Js N."""
     n, m = search.columns.shape
     own, rows = own_at(search.own), own_at(search.own).projected
-    held, hessian = search.held, search.hessian
+    clamped, hessian = search.clamped, search.hessian
     _decompose_free(search, search.columns)
     least = RANK_TOLERANCE * RANK_TOLERANCE * nth_largest(search.rhs, m, 0)
     for i in range(rows.shape[0]):
         for j in range(n):
-            rows[i, j] = own.jacobian[i, j] if held[j] == 0.0 else 0.0
+            rows[i, j] = own.jacobian[i, j] if clamped[j] == 0.0 else 0.0
         for k in range(m):
             if search.rhs[k] > least:
                 part = 0.0
@@ -243,9 +238,9 @@ def _correct(search: Record) -> float:
 def _shortest_step(search: Record) -> None:
     """dx = the shortest step of free joints that minimises |r + J dx| at the trial point."""
     n, m = search.columns.shape
-    dx, held = search.dx, search.held
+    dx, clamped = search.dx, search.clamped
     for j in range(n):
-        held[j] = 0.0
+        clamped[j] = 0.0
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
         least = (ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0)
@@ -253,7 +248,7 @@ def _shortest_step(search: Record) -> None:
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):
             dx[j] = -dx[j]
-        if not _hold_blocked(search, search.trial, dx):
+        if not _clamp_blocked(search, search.trial, dx):
             return
     for j in range(n):
         dx[j] = 0.0

@@ -20,7 +20,7 @@ from ..kernels.records import FLOAT
 from ..maths.rotations import Array
 from ..maths.svd import decompose, identity, nth_largest, shortest_step
 from .active_set import fraction_within
-from .evaluation import evaluate, is_held, take_trial
+from .evaluation import evaluate, is_clamped, take_trial
 from .layouts import METHOD, Record
 from .line_search import project_onto
 from .loop import method_loop
@@ -32,21 +32,18 @@ DOGBOX = METHOD.extended(
     cauchy=(FLOAT, 'joints'),  # the Cauchy point
     lowest=(FLOAT, 'joints'),  # bounds of a step: the box
     highest=(FLOAT, 'joints'),
-    free_columns=(FLOAT, 'joints', 'rows'),  # the Jacobian's, 0 for variables that are held
+    free_columns=(FLOAT, 'joints', 'rows'),  # the Jacobian's, 0 for clamped variables
 )
 own_at = DOGBOX.vector_view()
 
-FIRST_RADIUS = 1.0
-"""[rad or m] Radius at the beginning."""
+FIRST_RADIUS = 1.0  # [rad or m] Radius at the beginning
 
-SMALLEST_RADIUS = 1e-15
-"""Least radius, relative to |x| + 1."""
+SMALLEST_RADIUS = 1e-15  # Least radius, relative to |x| + 1
 
+# Fractions of the predicted decrease below which the radius shrinks, above which it grows.
 POOR, GOOD = 0.25, 0.75
-"""Fractions of the predicted decrease below which the radius shrinks, above which it grows."""
 
-RANK = 1e-10
-"""Singular values below this, relative to the largest, count as 0."""
+RANK = 1e-10  # Singular values below this, relative to the largest, count as 0
 
 
 @kernel
@@ -59,7 +56,7 @@ def start(search: Record) -> None:
 def step(search: Record) -> bool:
     """Take the first step that lowers the cost, in ever smaller regions; False without any."""
     own, dx = own_at(search.own), search.dx
-    hold(search)
+    mark_clamped(search)
     gauss_newton_step(search)
     cauchy_point(search)
     largest = 0.0
@@ -85,14 +82,14 @@ def step(search: Record) -> bool:
 
 
 @kernel
-def hold(search: Record) -> None:
-    """Mark variables that a limit holds; `free_columns` = those of the others, else 0."""
+def mark_clamped(search: Record) -> None:
+    """Mark clamped variables; `free_columns` = the columns of the others, else 0."""
     own = own_at(search.own)
     for j in range(search.columns.shape[0]):
         pinned = search.problem.bounds[0, j] == search.problem.bounds[1, j]
-        search.held[j] = 1.0 if pinned or is_held(search, j) else 0.0
+        search.clamped[j] = 1.0 if pinned or is_clamped(search, j) else 0.0
         for i in range(search.columns.shape[1]):
-            free = search.held[j] == 0.0
+            free = search.clamped[j] == 0.0
             own.free_columns[j, i] = search.columns[j, i] if free else 0.0
 
 
@@ -116,7 +113,7 @@ def cauchy_point(search: Record) -> None:
     for i in range(search.columns.shape[1]):
         image[i] = 0.0
     for j in range(cauchy.shape[0]):
-        cauchy[j] = -search.gradient[j] if search.held[j] == 0.0 else 0.0
+        cauchy[j] = -search.gradient[j] if search.clamped[j] == 0.0 else 0.0
         squares += cauchy[j] * cauchy[j]
         for i in range(search.columns.shape[1]):
             image[i] += search.columns[j, i] * cauchy[j]

@@ -103,7 +103,7 @@ def is_solved(search: Record) -> bool:
 
 
 @kernel
-def is_held(search: Record, j: int) -> bool:
+def is_clamped(search: Record, j: int) -> bool:
     """Return whether a variable is at a limit that descent would have it cross."""
     x, gradient = search.x[j], search.gradient[j]
     return is_blocked(x, search.problem.bounds[0, j], search.problem.bounds[1, j], gradient)

@@ -22,8 +22,7 @@ from ..problem import Evaluation, IkProblem
 
 MAX_ITERATIONS = 50
 
-LEAST_MOVE = 1e-7
-"""An iterate that moves no joint by more [rad or m] is the last one."""
+LEAST_MOVE = 1e-7  # The search ends at an iterate that moves no joint by more [rad or m]
 
 
 class GoalEqualities(ABC):
@@ -68,7 +67,7 @@ class GoalEqualities(ABC):
 
     def secondary_cost(self, x: Array, begins: bool = False) -> float:
         """Return |s|^2 at variables x; `begins` as for `secondary_at`."""
-        residual, _ = self.problem.secondary_at(x, begins)
+        residual, _ = self.problem.evaluator.secondary_at(x, begins)
         return float(residual @ residual)
 
     def _keep(self) -> None:

@@ -24,15 +24,13 @@ from ..kernels.jit import inline_kernel
 from ..kernels.records import FLOAT, INT, RECORD, Layout
 from ..tasks.kernels import CHAIN, COMPONENTS, CONE, Packed, packed_of
 
-Record = Any
-"""A record as kernels see it."""
-FOREVER = 2**62
-"""Larger than any number of iterations; stands for "no limit"."""
+Record = Any  # A record, as kernels use it
+FOREVER = 2**62  # Larger than any number of iterations; stands for "no limit"
+# Values of `wanted`: what a callback evaluates for tasks that have no kernel.
 RESIDUAL, JACOBIAN = range(2)
-"""Values of `wanted`: what a callback of tasks without a kernel evaluates."""
+# Phases: before the solve; an attempt begins at x; an attempt is running; x was moved and the
+# method starts again from there; the attempt has ended.
 NEW, BEGIN, STEP, MOVED, ENDED = range(5)
-"""Phases: before the solve; an attempt begins at x; an attempt is running; x was moved and the
-method begins there; the attempt has ended."""
 
 PROBLEM = Layout(
     'problem',
@@ -125,7 +123,7 @@ SEARCH = Layout(
     gradient=(FLOAT, 'joints'),  # J'r, half the cost's, at x
     squares=(FLOAT, 'joints'),  # of the lengths of the Jacobian's columns there
     dx=(FLOAT, 'joints'),
-    held=(FLOAT, 'joints'),
+    clamped=(FLOAT, 'joints'),
     descent=(FLOAT, 'joints'),
     residual=(FLOAT, 'rows'),  # at x
     trial_residual=(FLOAT, 'rows'),
@@ -147,8 +145,8 @@ SEARCH = Layout(
 )
 search_at = SEARCH.vector_view()
 
+# The record of a method without options and state; those of other methods extend it.
 METHOD = Layout('method', ('joints', 'rows', 'bodies', 'goals'))
-"""The record of a method without options and state; those of other methods extend it."""
 
 
 @inline_kernel

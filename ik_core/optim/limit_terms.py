@@ -58,14 +58,13 @@ LIMIT_TERMS = QUASI_NEWTON.extended(
 )
 limit_terms_at = LIMIT_TERMS.vector_view()
 
+# phi counts as minimal if its gradient is at most this fraction of the gradient of f.
 BALANCED = 0.1
-"""phi counts as least if its gradient is at most this fraction of that of f."""
 
-SEARCHES_OUTSIDE = 100
-"""Line searches without moving the projected point before giving up."""
+SEARCHES_OUTSIDE = 100  # Line searches without moving the projected point before giving up
 
+# Corrections of the guess, after which the first direction is taken: it descends in any case.
 GUESSES = 20
-"""Corrections of the guess before the first direction, which descends anyway, is taken."""
 
 
 @kernel
@@ -124,11 +123,12 @@ def is_balanced(search: Record) -> bool:
 
 @kernel
 def same_terms(search: Record) -> None:
-    """Leave the terms as they are."""
+    """Leave the terms unchanged."""
 
 
+# Chooses the next mu and lambda once phi is about minimal; each method's copy of `step` has its
+# own.
 next_terms: Kernel = same_terms
-"""Choose the next mu and lambda, once phi is about least; the method's, in its copy of `step`."""
 
 
 def step(search: Record) -> bool:
@@ -169,7 +169,7 @@ def move_to_projected(search: Record, evaluated: bool) -> bool:
 
 @kernel
 def stay(search: Record, x: Array) -> None:
-    """Leave a trial where it is: phi has no limits."""
+    """Leave a trial unchanged: phi has no limits."""
 
 
 @kernel
@@ -245,7 +245,7 @@ def newton_step(search: Record) -> None:
 
 @kernel
 def guess_sides(search: Record) -> bool:
-    """Set the side of the limits that x + s + dx is on; return whether that is a change."""
+    """Set the side of the limits on which x + s + dx is; return whether any has changed."""
     own, changed = limit_terms_at(search.own), False
     for j in range(search.joints):
         shifted = own.iterate[j] + search.dx[j]
@@ -262,7 +262,7 @@ def guess_sides(search: Record) -> bool:
 
 @kernel
 def _solve_guess(search: Record) -> bool:
-    """dx = the minimum, if the variables end on the sides that are guessed."""
+    """dx = the minimum of the model for the guessed sides of the limits."""
     own, normal, rhs = limit_terms_at(search.own), search.normal, search.rhs
     n = search.joints
     for j in range(n):

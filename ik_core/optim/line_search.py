@@ -28,11 +28,12 @@ from .layouts import METHOD, Record
 from .loop import Kernel
 from .search import SearchOptions
 
+# The search gives up once no variable moves by more than this, relative to |x| + 1.
 SMALLEST_MOVE = 1e-15
-"""The search gives up once no variable moves by more than this, relative to |x| + 1."""
 
+# A trial nearer to a limit than this, relative to |x| + 1, differs from the limit only by
+# rounding.
 ROUNDING = 1e-13
-"""A trial nearer to a limit than this, relative to |x| + 1, differs from it by rounding only."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,9 @@ def trial_cost(search: Record, trial: Array) -> float:
 
 
 bring_inside: Kernel = project_onto
+# Projects a trial in place and returns its cost. Copies of `back_track` substitute this and the
+# next one.
 cost_at: Kernel = trial_cost
-"""Project a trial in place, and return its cost; copies of `back_track` replace these two."""
 
 
 def back_track(

@@ -16,8 +16,8 @@ the same for all methods, and rare: it begins the search, leaves stationary poin
 minima, begins other attempts, and concludes. It is compiled once for all of them.
 
 All rules are those of the default solver, one function each in `rules`: inside the limits, within
-tolerance, solved, stationary, held at a limit, curved downwards, stalled, best so far, status of
-an answer; whole turns of an answer are in `robot.limits`. Two loops apply them, this one and
+tolerance, solved, stationary, clamped at a limit, curved downwards, stalled, best so far, status
+of an answer; whole turns of an answer are in `robot.limits`. Two loops apply them, this one and
 `solvers.damped_search.run` with its `decide`, since the order in which they apply them differs:
 
 - A step here evaluates as often as it needs to (line searches, sweeps over joints, central
@@ -68,14 +68,14 @@ from .evaluation import (
 from .layouts import BEGIN, ENDED, MOVED, NEW, STEP, Record, goals_of, search_at
 from .second_order import leave_or_conclude
 
+# An iteration that moves no variable by more than this, relative to |x| + 1, ends the attempt.
 STANDSTILL = 1e-12
-"""An iteration that moves no variable by more than this, relative to |x| + 1, ends the attempt."""
 
 Kernel = Callable[..., Any]
 
 
+# Placeholders for the method's kernels; each copy of the loop below substitutes them.
 start = step = placeholder
-"""Placeholders for the method's kernels in its copy of the loop below."""
 
 
 @cache
@@ -253,8 +253,8 @@ def conclude(address: int) -> None:
 
 # --- a method written in Python ----------------------------------------------------------------
 
+# Values of `method_wanted`: the callback starts the method, or takes a step.
 STARTING, STEPPING = range(2)
-"""Values of `method_wanted`: the callback starts the method, or takes a step."""
 
 
 @kernel
@@ -280,5 +280,5 @@ def _call(search: Record, wanted: int) -> None:
         search.status = FAILED
 
 
+# The loop of all methods that are written in Python.
 run_python = method_loop('python', call_start, call_step)
-"""The loop of all methods that are written in Python."""

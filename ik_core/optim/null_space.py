@@ -10,7 +10,7 @@ Jacobian Js,
 ([Liegeois1977]; [Buss2009] Eq. 7 with the Gauss-Newton step in place of a gradient). Gauss-Newton
 steps on the goals correct the error that the curvature of the goals' manifold adds. A step counts
 only if the goals stay within their tolerances and the secondary cost falls; otherwise it is
-halved. Joints at a limit that the motion would cross are held.
+halved. Joints at a limit that the motion would cross are clamped.
 
 With several levels of secondary tasks ([BaerlocherBoulic1998]) each has a descent of its own. The
 residuals of the levels before it, less their values at the ends of their descents, are further
@@ -37,8 +37,7 @@ from .search import Search, SearchOptions
 
 MAX_ITERATIONS = 100
 OPTIONS = SearchOptions()
-HELD_COST = 1e-16
-"""Largest cost of reached goals and held tasks together that counts as 0."""
+HELD_COST = 1e-16  # Largest cost of reached goals and held tasks together that counts as 0
 
 
 class Descent(Protocol):
@@ -72,11 +71,11 @@ class NullSpaceDescent:
         joint_tasks, patterns, others = sorted_tasks(problem.secondary)
         self._others = [*patterns, *others]
         self._records = records = SearchRecords(problem, OPTIONS)
-        q = problem.task_rows.at(x).copy()
+        q = problem.evaluator.q_at(x).copy()
         records.start_at(q)
         rows = joint_rows = len(x) if joint_tasks else 0
         if self._others:
-            rows += len(problem.task_rows.both(self._others, x, begins=True)[0])
+            rows += len(problem.evaluator.rows_of(self._others, x, begins=True)[0])
             records.call_back_by(self._evaluate_others)
         sizes = {'rows': records.rows, 'joints': len(x)}
         own = DESCENT.make({**sizes, 'task_rows': rows, 'joint_rows': joint_rows})
@@ -89,7 +88,7 @@ class NullSpaceDescent:
         begin_descent(records.search.address)
         records.check()
         if must_reach and problem.other_tasks:
-            weighed = problem.task_rows.residual(problem.other_tasks, x)
+            weighed = problem.evaluator.residual_of(problem.other_tasks, x)
             own['allowed'] = weighed @ weighed * (1.0 + 1e-9) + HELD_COST
 
     @property
@@ -174,7 +173,7 @@ class SecondarySearch(Search):
                 break
             before = self.x
             descent.iterate()
-            if self.problem.avoids and not self.problem.avoidance.is_free(self.q):
+            if self.problem.avoids and not self.problem.avoidance.may_answer(self.q):
                 self._stopped = before
                 break
         if self._stopped is not None or self._ongoing(reached) is None:
@@ -192,7 +191,7 @@ class SecondarySearch(Search):
         """Begin the descent of the next level, which holds the levels before it."""
         problem, begun = self.problem, len(self.descents)
         x = self.descents[-1].x if begun else reached.q[problem.variables]
-        q = problem.task_rows.at(x).copy()
+        q = problem.evaluator.q_at(x).copy()
         before = [task for level in problem.levels[:begun] for task in level]
         held = [HeldTask(task, problem.robot, q) for task in before]
         level = problem.holding(held, problem.levels[begun])

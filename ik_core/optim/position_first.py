@@ -23,8 +23,8 @@ from ..problem import IkProblem
 from ..result import IkResult, IkStatus
 from .search import Clock, Search
 
+# [rad] Closest points with equal weights hardly ever miss an orientation by less.
 LARGE_TOLERANCE = 1e-3
-"""[rad] Closest points with equal weights hardly ever miss an orientation by less."""
 Begin = Callable[[IkProblem, VectorLike | None], Search]
 
 
@@ -43,7 +43,7 @@ class Stage(Enum):
 
     @property
     def is_alike(self) -> bool:
-        """Whether position and orientation have equal weights in this stage."""
+        """True if position and orientation have equal weights in this stage."""
         return self in (Stage.ALIKE_ONCE, Stage.ALIKE)
 
 
@@ -209,7 +209,7 @@ class PositionFirstSearch(Search):
 
 def alike_of(problem: IkProblem) -> IkProblem:
     """Return the problem with equal weights, with the tolerances that a problem has now."""
-    alike = problem.weighed_alike
+    alike = problem.equally_weighted
     assert alike is not None
     if alike.tolerances != problem.tolerances:
         alike.position_tolerance, alike.orientation_tolerance = problem.tolerances

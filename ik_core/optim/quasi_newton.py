@@ -116,13 +116,13 @@ def learn(search: Record) -> None:
 
 @kernel
 def no_step(search: Record) -> None:
-    """dx = 0: there is no model."""
+    """dx = 0, for methods without a model."""
     for j in range(search.joints):
         search.dx[j] = 0.0
 
 
+# Sets dx (n,) to the step of the model; each method's copy of `descend` has its own.
 model_step: Kernel = no_step
-"""dx (n,) = the step of the model; the method's, in its copy of `descend`."""
 
 
 def descend(search: Record) -> bool:

@@ -19,12 +19,12 @@ from ..tasks.base import JointTask
 from ..tasks.packing import PackedGoals
 from .layouts import JACOBIAN, PROBLEM, SEARCH
 
+# The fields of PROBLEM about closed forms, for problems without one.
 NO_PLAN: dict[str, NDArray[Any]] = {
     'plan': np.empty(0, np.int64),
     'guess_numbers': np.empty((0, 12)),
     'restart_numbers': np.empty((0, 12)),
 }
-"""The fields of PROBLEM about a closed form, if there is none."""
 
 
 class ProblemRecords:
@@ -104,7 +104,7 @@ class ProblemRecords:
         if packed is not problem.packed:
             packed.load(q)
         if self._others:
-            rows = len(problem.task_rows.both(self._others, q[problem.columns])[0])
+            rows = len(problem.evaluator.rows_of(self._others, q[problem.columns])[0])
             if rows != self.constants['other_rows']:
                 self._make_records(rows)
             self._is_first = True
@@ -217,11 +217,11 @@ def rows_of(
     Raises UnsupportedProblem if the number of rows has changed.
     """
     if begins:
-        found = problem.task_rows.both(tasks, x, begins)[wants_jacobian]
+        found = problem.evaluator.rows_of(tasks, x, begins)[wants_jacobian]
     elif wants_jacobian:
-        found = problem.task_rows.jacobian(tasks, x)
+        found = problem.evaluator.jacobian_of(tasks, x)
     else:
-        found = problem.task_rows.residual(tasks, x)
+        found = problem.evaluator.residual_of(tasks, x)
     if len(found) != rows:
         names = ', '.join(type(task).__name__ for task in tasks)
         what = 'rows of the Jacobian' if wants_jacobian else 'residuals'
@@ -244,7 +244,7 @@ class SortedTasks(NamedTuple):
 
 
 def sorted_tasks(tasks: Sequence[Task]) -> SortedTasks:
-    """Sort tasks that are no goals, keeping their order."""
+    """Sort tasks other than goals, keeping their order."""
     found = SortedTasks([], [], [])
     for task in tasks:
         if isinstance(task, JointTask) and not task.couples_joints:

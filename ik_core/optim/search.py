@@ -36,13 +36,11 @@ STATUSES = {
     rules.COLLIDED: IkStatus.COLLISION,
 }
 CODES = {status: code for code, status in STATUSES.items()}
+# The codes that kernels use for the statuses of ended searches.
 CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST
-"""The codes in kernels of the statuses of ended searches."""
 
-MOST_STEPS = 1024
-"""Most iterations in a call of a kernel: more would save no time."""
-WORK_AT_ONCE = 20_000_000
-"""Most multiplications in a call of a kernel, roughly."""
+MOST_STEPS = 1024  # Maximum number of iterations in a kernel call: longer calls would save no time
+WORK_AT_ONCE = 20_000_000  # Approximate maximum number of multiplications in a kernel call
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Search(ABC):
     def __init__(self, problem: IkProblem, q0: VectorLike | None, clock: Clock) -> None:
         self.problem = problem
         self.clock = clock
-        self.q0 = problem.load(q0)
+        self.q0 = problem.evaluator.load(q0)
         self.status: IkStatus | None = None
         self.solve_time = 0.0
 
@@ -115,7 +113,7 @@ class Search(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True if there is nothing left to do."""
         return self.status is not None
 
     def run(self, budget: Budget | None = None) -> bool:
@@ -163,7 +161,7 @@ class Search(ABC):
     @property
     def cost(self) -> float:
         """The cost at the current point [m^2]."""
-        return self.problem.cost_at(self.x)
+        return self.problem.evaluator.cost_at(self.x)
 
     def stay_on_branch(self) -> None:  # noqa: B027 (a descent stays on its branch)
         """Stay on the branch of the start, for goals that move slowly; before the first `run`."""
@@ -187,7 +185,7 @@ class Search(ABC):
         problem = self.problem
         inside = problem.limits.project(x)
         x = problem.limits.nearest_turn(inside, self.x0)
-        cost = problem.cost_at(x)
+        cost = problem.evaluator.cost_at(x)
         position, orientation = problem.packed.errors.T.copy()
         status = self.status or self.limited_by
         is_reached = problem.is_solved(position, orientation)
@@ -196,7 +194,7 @@ class Search(ABC):
         status = problem.explained(STATUSES.get(code, status), position, orientation)
         q = self.q0.copy()
         q[problem.variables] = x
-        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.is_free(q):
+        if status is IkStatus.REACHED and problem.avoids and not problem.avoidance.may_answer(q):
             status = IkStatus.COLLISION
         return IkResult(
             q,
@@ -271,7 +269,7 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def between_attempts(self) -> bool:
-        """Whether it evaluates the beginning of an attempt next, which is no iteration."""
+        """True if an attempt's first point is evaluated next, which is no iteration."""
 
     def memory(self) -> Any:
         return None

@@ -5,8 +5,9 @@ An arm stretched out towards a goal, or away from it, is at a stationary point w
 joints could gain by bending. There the curvature decides: half the cost's Hessian over the free
 variables, by central differences of the gradient, which serve all tasks alike.
 
-Free are the variables that no limit holds (`hold`, `free_hessian`, `free_slope`, `expand`); with
-linear constraints, the space that the active ones leave (`constrained`).
+Free are the variables that are not clamped at a limit (`mark_clamped`, `free_hessian`,
+`free_slope`, `expand`); with linear constraints, the space that the active ones leave
+(`constrained`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from ..rules import (
     RUNNING,
     SADDLE_STEP,
     STALLED,
+    clamp_at_limits,
     curves_down,
-    hold_at_limits,
 )
 from .evaluation import (
     differentiate,
@@ -41,14 +42,12 @@ from .evaluation import (
 )
 from .layouts import Record
 
-LONGEST_STEP = 0.3
-"""[rad or m] Longest step towards a minimum."""
+LONGEST_STEP = 0.3  # [rad or m] Longest step towards a minimum
 
-HALVINGS = 12
-"""Halvings of a step off a saddle, to both sides."""
+HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
 
+# The Newton step to a minimum is taken if it gains more than this fraction of the cost.
 WORTHWHILE = 1e-9
-"""The Newton step to a minimum is taken if it gains more than this fraction of the cost."""
 
 
 @kernel
@@ -58,15 +57,15 @@ def leave_or_conclude(search: Record) -> int:
     Returns CLOSEST at a minimum inside the limits, RUNNING if x was moved to a lower point and
     evaluated there, STALLED if the cost curves downwards but no lower point was found. Variables
     at a limit without a slope are free at first. If that gives a descent direction without a lower
-    point, they are held, and then each is tried inwards.
+    point, they are clamped, and then each is tried inwards.
     """
     half_hessian(search)
-    loose = hold(search, False)
+    free = mark_clamped(search, False)
     definite = _find_descent(search)
     if not definite and descend(search):
         return RUNNING
-    if not definite and loose > 0:
-        hold(search, True)
+    if not definite and free > 0:
+        mark_clamped(search, True)
         definite = _find_descent(search)
         if not definite and descend(search):
             return RUNNING
@@ -105,10 +104,12 @@ def half_hessian(search: Record) -> None:
 
 
 @kernel
-def hold(search: Record, all_at_limits: bool) -> int:
-    """Mark variables that limits hold; return the number of others at a limit."""
+def mark_clamped(search: Record, all_at_limits: bool) -> int:
+    """Mark variables that are clamped at limits; return the number of others at a limit."""
     x, bounds, gradient, squares = search.x, search.problem.bounds, search.gradient, search.squares
-    return hold_at_limits(x, bounds, gradient, squares, search.cost, all_at_limits, search.held)
+    return clamp_at_limits(
+        x, bounds, gradient, squares, search.cost, all_at_limits, search.clamped
+    )
 
 
 @kernel
@@ -125,18 +126,18 @@ def _find_descent(search: Record) -> bool:
 @kernel
 def find_descent_inside(search: Record) -> bool:
     """Set `descent` to a direction off limits along which the cost curves downwards, if any."""
-    x, held, direction = search.x, search.held, search.descent
-    hold(search, False)
+    x, clamped, direction = search.x, search.clamped, search.descent
+    mark_clamped(search, False)
     least = FLAT * stiffness(search.hessian)
-    found = curves_down_inside(search.hessian, x, search.problem.bounds, held, least, direction)
-    hold(search, True)
+    found = curves_down_inside(search.hessian, x, search.problem.bounds, clamped, least, direction)
+    mark_clamped(search, True)
     return found
 
 
 @kernel
 def free_hessian(search: Record) -> int:
     """Fill the lower triangle of `normal` with the free variables' Hessian; return its size."""
-    return free_block(search.hessian, search.held, search.normal)
+    return free_block(search.hessian, search.clamped, search.normal)
 
 
 @kernel
@@ -144,7 +145,7 @@ def free_slope(search: Record, size: int) -> None:
     """`rhs` = minus half the gradient of the free variables."""
     row = 0
     for j in range(search.joints):
-        if search.held[j] == 0.0:
+        if search.clamped[j] == 0.0:
             search.rhs[row] = -search.gradient[j]
             row += 1
 
@@ -152,7 +153,7 @@ def free_slope(search: Record, size: int) -> None:
 @kernel
 def expand(search: Record, size: int, direction: Array) -> None:
     """direction (n,) = `rhs` for the free variables, 0 for others."""
-    fill_free(search.rhs, search.held, direction)
+    fill_free(search.rhs, search.clamped, direction)
 
 
 @kernel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a search in the shared loop, for a method of kernels or one written in Python."""
+"""The records of a search in the shared loop, whose method is kernels or Python code."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from .loop import Kernel
 from .records import SearchRecords
 from .search import STATUSES, SearchOptions, Workspace, steps_at_once
 
-NO_COST = 1e-24
-"""[m^2] A lower cost is 0, but for rounding, and none is lower."""
+NO_COST = 1e-24  # [m^2] Costs below this are 0, apart from rounding, so no other cost is lower
 
 
 class MethodWorkspace(SearchRecords, Workspace):
@@ -67,7 +66,7 @@ class MethodWorkspace(SearchRecords, Workspace):
         fill_options(self.own, self._options)
 
     def load(self, q0: VectorLike | None) -> Array:
-        q = self.problem.load(q0)
+        q = self.problem.evaluator.load(q0)
         self.start_at(q)
         self.search['start'] = q[self.problem.columns]
         self._prepare(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which configurations may be used as answers of a problem, and why others may not."""
+"""Collisions and other conditions that answers of a problem must avoid, and notes on why."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Avoidance:
         """Return whether there is anything to avoid."""
         return self.collisions is not None or self.valid is not None or bool(self.cones)
 
-    def are_free(self, q: Array) -> NDArray[np.bool_]:
+    def which_may_answer(self, q: Array) -> NDArray[np.bool_]:
         """Return which configurations (N, n) are free of collisions, inside cones and valid."""
         free = np.ones(len(q), bool)
         if self.collisions is not None:
@@ -69,9 +69,9 @@ class Avoidance:
             free[free] = [bool(self.valid(one.copy())) for one in q[free]]
         return free
 
-    def is_free(self, q: Array) -> bool:
+    def may_answer(self, q: Array) -> bool:
         """Return whether a configuration (n,) is free of collisions, inside cones and valid."""
-        return bool(self.are_free(q[np.newaxis])[0])
+        return bool(self.which_may_answer(q[np.newaxis])[0])
 
     # --- why not ---------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Avoidance:
     def start_at(self, q: Array) -> tuple[bool, str]:
         """Return `is_outside` and `note_on_start` of a start q (n,).
 
-        Both are kept for the next start with the same values of the joints that are no variables.
+        Both are kept for the next start with the same values of the joints that are not variables.
         """
         if self.collisions is None:
             return False, ''

@@ -137,7 +137,7 @@ def _row(robot: Robot, given: VectorLike, name: str) -> Array:
 
 
 def check_list(given: object, name: str, of: str) -> None:
-    """InvalidOption for a single one, or what is none, in the place of a list."""
+    """Raise InvalidOption for a value that is not a list, such as a single task."""
     if isinstance(given, str):
         raise InvalidOption(f'{name} = {given!r}: a list of {of} is needed')
     if not isinstance(given, Iterable):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,26 +25,11 @@ from ..rules import are_within
 from ..tasks import Task
 from ..tasks.base import JointTask
 from ..tasks.goals import IN_PYTHON, GoalTask, Words
-from ..tasks.jacobian_check import check_task
 from ..tasks.packing import PackedGoals
 from . import checks
 from .avoidance import Avoidance, Valid
+from .evaluator import Evaluation, Evaluator
 from .missed_goals import MissedGoals
-from .task_rows import TaskRows
-
-
-@dataclass(eq=False)
-class Evaluation:
-    """A problem evaluated at one point: `x` (variables,), `residual` (m,), its exact `jacobian`
-    (m, variables), `cost` = |residual|^2 and the goals' errors [m], [rad], (G,) each.
-    """
-
-    x: Array
-    residual: Array
-    jacobian: Array
-    cost: float
-    position_errors: Array
-    orientation_errors: Array
 
 
 class IkProblem:
@@ -75,7 +59,8 @@ class IkProblem:
     selects the same joints faster. The structure, goals and limits included, is fixed: assigning
     to it raises InvalidOption. Tolerances may change; targets change by `task.set_target` and are
     read once, at the start of each solve. Use a problem in one thread and one search at a time,
-    since its arrays hold the targets and frozen joints of that search; `clone` makes another.
+    since `packed` and `evaluator` hold the targets and frozen joints of that search; `clone` makes
+    another.
     """
 
     robot: Robot = checks.fixed('that robot')
@@ -142,9 +127,9 @@ class IkProblem:
         self.constraints = checks.constraints(rows, robot, self.variables)
         turns = turns & ~self.constraints.coupled  # as it is to a constraint
         self.limits = JointLimits(low, high, turns)
-        self.packed = PackedGoals(robot, self.goals, self.variables, self.orientation_length)
         self.default_configuration = self._default_configuration()
-        self.task_rows = TaskRows(robot, self.variables, self.default_configuration)
+        self._pack_goals()
+        self._set_evaluator(self.default_configuration)
         self._kept = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,15 +137,14 @@ class IkProblem:
         return {name: value for name, value in vars(self).items() if name != '_kept'}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        q = state['evaluator'].q
         vars(self).update(state, _kept=threading.local())
-        self._forget_goals()  # packed goals have views of their arrays, which copies would not be
+        self._pack_goals()  # whose parts have views of their arrays, which copies would not be
+        self._set_evaluator(q)
 
     def __copy__(self) -> IkProblem:
         """Copy for searches of their own that share the goals as they are packed."""
-        other = object.__new__(type(self))
-        rows = TaskRows(self.robot, self.variables, self.task_rows.q)
-        vars(other).update(vars(self), task_rows=rows, _kept=threading.local())
-        return other
+        return self._with()
 
     def __repr__(self) -> str:
         moved = f'{len(self.variables)} of {counted(self.robot.n, "joint")} move'
@@ -177,17 +161,37 @@ class IkProblem:
 
     def clone(self) -> IkProblem:
         """An independent copy with its own goals, for another thread or a concurrent search."""
-        other = copy.copy(self)
         goals, others, levels = copy.deepcopy((self.goals, self.other_tasks, self.levels))
-        vars(other).update(goals=goals, other_tasks=others, levels=levels)
-        other._forget_goals()
+        return self._with(goals=goals, other_tasks=others, levels=levels)
+
+    def _with(self, **changed: Any) -> IkProblem:
+        """Copy with these attributes changed, and an evaluator and solvers of its own."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changed, _kept=threading.local())
+        if 'goals' in changed:
+            other._pack_goals()
+        other._set_evaluator(self.evaluator.q)
         return other
 
-    def _forget_goals(self) -> None:
-        """Pack the goals anew, and drop what was computed for others."""
-        for name in ('missed', 'weighed_alike'):
+    def _pack_goals(self) -> None:
+        """Pack the goals for kernels, and drop what was computed for others."""
+        for name in ('missed', 'equally_weighted'):
             vars(self).pop(name, None)
         self.packed = PackedGoals(self.robot, self.goals, self.variables, self.orientation_length)
+
+    def _set_evaluator(self, q: Array) -> None:
+        """Make the evaluator; q (n,) has the joints that are no variables until `load`."""
+        secondary = self.secondary
+        self.evaluator = Evaluator(
+            self.robot,
+            self.variables,
+            self.packed,
+            self.other_tasks,
+            secondary,
+            self.default_configuration,
+            (*self.goals, *self.other_tasks, *secondary) if self.check_jacobians else (),
+            q,
+        )
 
     def _set_avoidance(self) -> None:
         goals, cones = self.goals, self.moved_cones
@@ -242,7 +246,7 @@ class IkProblem:
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
-    def weighed_alike(self) -> IkProblem | None:
+    def equally_weighted(self) -> IkProblem | None:
         """A copy of the problem, targets included, in which orientations weigh as much as
         positions.
 
@@ -250,10 +254,7 @@ class IkProblem:
         """
         if self.other_tasks or not any(goal.puts_position_first for goal in self.goals):
             return None
-        other = copy.copy(self)
-        vars(other).update(goals=tuple(goal.weighed_alike() for goal in self.goals), levels=())
-        other._forget_goals()
-        return other
+        return self._with(goals=tuple(goal.equally_weighted() for goal in self.goals), levels=())
 
     @property
     def points(self) -> Array:
@@ -272,16 +273,11 @@ class IkProblem:
 
     def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
         """Copy with the same variables and limits, but only these tasks, which are no goals."""
-        other = copy.copy(self)
-        vars(other).update(goals=(), other_tasks=tuple(tasks), levels=())
-        other._forget_goals()
-        return other
+        return self._with(goals=(), other_tasks=tuple(tasks), levels=())
 
     def holding(self, tasks: Sequence[Task], level: Sequence[Task]) -> IkProblem:
         """Copy with these tasks weighed beside the goals, and one level of secondary tasks."""
-        other = copy.copy(self)
-        vars(other).update(other_tasks=(*self.other_tasks, *tasks), levels=(tuple(level),))
-        return other
+        return self._with(other_tasks=(*self.other_tasks, *tasks), levels=(tuple(level),))
 
     @property
     def is_constrained(self) -> bool:
@@ -324,75 +320,20 @@ class IkProblem:
 
         `q0=None` is `default_configuration`. Raises InvalidGoal, InvalidConfiguration.
         """
-        q = self.load(q0)
+        q = self.evaluator.load(q0)
         return q, self.limits.project(q[self.variables])
-
-    def load(self, q0: VectorLike | None = None) -> Array:
-        """Read the targets and the joints that are no variables; return the start (n,)."""
-        q = self.default_configuration.copy() if q0 is None else self.robot.checked(q0, 'q0')
-        self.packed.load(q)
-        if self.check_jacobians:
-            for task in (*self.goals, *self.other_tasks, *self.secondary):
-                check_task(task, self.robot, q)
-        if self.other_tasks or self.levels:  # which look at the whole robot
-            self.task_rows.q = q.copy()
-        return q
-
-    def load_numbers(self, q0: VectorLike | None = None) -> Array:
-        """Load the start as `load` does, without a check that it is finite.
-
-        The kernels of the default solver check that themselves.
-        Only for problems with goals alone, and without frozen joints.
-        """
-        if q0 is None or self.check_jacobians:
-            return self.load(q0)
-        q = self.robot.numbers(q0, 'q0')
-        self.packed.load(q)
-        return q
 
     def at(self, x: Array) -> Evaluation:
         """Evaluate at variables x, with the targets and frozen joints of the last `start`."""
-        cost = self.packed.update(x)
-        residual, jacobian = self.packed.residual.copy(), self.packed.jacobian()
-        if self.other_tasks:
-            others, other_jacobian = self.task_rows.both(self.other_tasks, x)
-            residual = np.concatenate([residual, others])
-            jacobian = np.vstack([jacobian, other_jacobian])
-            cost += float(others @ others)
-        return Evaluation(
-            x=x,
-            residual=residual,
-            jacobian=jacobian,
-            cost=cost,
-            position_errors=self.packed.errors[:, 0].copy(),
-            orientation_errors=self.packed.errors[:, 1].copy(),
-        )
-
-    def cost_at(self, x: Array) -> float:
-        """The cost alone at variables x; also fills `packed.errors`."""
-        cost = self.packed.update(x)
-        if self.other_tasks:
-            residual = self.task_rows.residual(self.other_tasks, x)
-            cost += float(residual @ residual)
-        return cost
-
-    def secondary_at(self, x: Array, begins: bool = False) -> tuple[Array, Array]:
-        """The secondary tasks' residual (s,) and Jacobian (s, variables) at variables x.
-
-        begins : check that all are finite, since a search starts at x
-        """
-        return self.task_rows.both(self.secondary, x, begins)
+        return self.evaluator.at(x)
 
     def evaluate(self, q: VectorLike) -> Evaluation:
         """Evaluate at q (n,), which may break the limits, with the current targets."""
-        return self.at(self.load(q)[self.variables])
+        return self.evaluator.at(self.evaluator.load(q)[self.variables])
 
     def errors(self, q: VectorLike) -> tuple[Array, Array]:
         """The goals' position [m] and orientation [rad] errors at q (n,), each (G,)."""
-        vector = self.robot.checked(q)
-        self.packed.load(vector)
-        self.packed.update(vector[self.variables])
-        return self.packed.errors[:, 0].copy(), self.packed.errors[:, 1].copy()
+        return self.evaluator.errors_at(q)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
         """Whether these errors, (G,) each, are within the tolerances; False without goals."""

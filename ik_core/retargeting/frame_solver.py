@@ -83,7 +83,8 @@ class FrameSolver:
         if not 0.0 < length < np.inf:
             raise InvalidOption(f'length {length!r} [m] must be a positive number')
         self.robot, self.example, self._length = robot, example, length
-        self._limits = (robot.lower, robot.upper) if keep_limits else _open_limits(robot)
+        open_end = np.full(robot.n, np.inf)
+        self._limits = (robot.lower, robot.upper) if keep_limits else (-open_end, open_end)
         self._patterns = self._pattern_tasks(weights)
         self._smoothness = self._smoothness_tasks(weights)
         self._feet = list(feet)
@@ -221,7 +222,3 @@ def _each(weights: WeightsLike, count: int, name: str) -> Array:
     if array.shape not in ((), (count,)):
         raise InvalidOption(f'{name} have shape {array.shape}; one number or {count} are needed')
     return np.broadcast_to(array, count)
-
-
-def _open_limits(robot: Robot) -> tuple[Array, Array]:
-    return np.full(robot.n, -np.inf), np.full(robot.n, np.inf)

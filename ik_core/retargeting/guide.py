@@ -31,7 +31,7 @@ from ..tasks.weights import check_alpha_beta
 from .example import link_paths
 
 BEYOND = 0.05  # [rad or m] measured demonstrations may exceed the limits by this; they are clipped
-FARTHEST = 1e3  # [rad or m] limit of demonstrations for joints without limits
+WIDEST_LIMIT = 1e3  # [rad or m] limit of demonstrations for joints without limits
 
 
 class Demonstration:
@@ -75,8 +75,8 @@ class Demonstration:
         postures = np.tile(robot.middle_configuration, (len(motion), 1))
         columns = [robot.joint_index(name) for name in motion.joint_names]
         postures[:, columns] = motion.positions
-        low = np.maximum(robot.lower - BEYOND, -FARTHEST)
-        high = np.minimum(robot.upper + BEYOND, FARTHEST)
+        low = np.maximum(robot.lower - BEYOND, -WIDEST_LIMIT)
+        high = np.minimum(robot.upper + BEYOND, WIDEST_LIMIT)
         outside = (postures < low) | (postures > high)
         if outside.any():
             frame, joint = np.argwhere(outside)[0].tolist()

@@ -42,7 +42,7 @@ from ..tasks import PositionTask, PostureTask
 from .example import link_paths
 
 BETA = 1e-5  # [m^2/rad^2] weight of the posture relative to positions
-FARTHEST = 0.01  # [m] poses with a larger error of a goal are refused
+LARGEST_ERROR = 0.01  # [m] poses with a larger error of a goal are refused
 SAME = 1e-6  # [rad] angles that differ less are equal
 # spans between knots are halved where the curve leaves an inverse kinematics solution by more than
 # KNOT_ERROR [rad or m], but not to less than SHORTEST [s], nor to more than MOST for a span
@@ -131,7 +131,7 @@ class KeyFrames:
         for time, positions in zip(times, targets, strict=True):
             result = solver.solve(posture, positions, poses[-1])
             worst = int(np.argmax(result.position_errors))
-            if result.position_errors[worst] > FARTHEST:
+            if result.position_errors[worst] > LARGEST_ERROR:
                 raise InvalidMotion(
                     f'key at {time:g} s: {keys[worst][0]} ends '
                     f'{100 * result.position_errors[worst]:.1f} cm from its goal'

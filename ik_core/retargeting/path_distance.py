@@ -10,7 +10,7 @@ from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 
 POINTS = 100  # to which paths are resampled
-FARTHEST = 1e9  # [m] points farther out are mistakes
+FARTHEST_POINT = 1e9  # [m] points farther out are mistakes
 STILL = 1e-9  # [m] shorter paths have no shape
 
 
@@ -41,12 +41,12 @@ def checked_path(path: MatrixLike, least: int = 2) -> Array:
         raise InvalidMotion(
             f'the path has shape {points.shape}; (k, 3) is needed, with k at least {least}'
         )
-    wrong = ~(np.abs(points) <= FARTHEST).all(axis=1)
+    wrong = ~(np.abs(points) <= FARTHEST_POINT).all(axis=1)
     if wrong.any():
         point = int(np.argmax(wrong))
         raise InvalidMotion(
             f'point {point} of the path, {points[point].tolist()}, is not finite or is farther '
-            f'out than {FARTHEST:g} m'
+            f'out than {FARTHEST_POINT:g} m'
         )
     return points
 

@@ -81,8 +81,11 @@ def _uphill(normal: Vector, d: Vector) -> Vector:
 
 @kernel
 def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector, int]:
-    """The nearest direction of the polygon to d, which is outside: its angle [rad], the derivative
-    of that with respect to d, and the corner where it is (-1: on an edge)."""
+    """Return the angle [rad] from d, a direction outside, to the polygon, with its derivative and
+    the nearest corner.
+
+    The corner is -1 if the nearest direction is on an edge.
+    """
     nearest, slope, corner = math.pi, (0.0, 0.0, 0.0), -1
     for i in range(first, last):
         after = i + 1 if i + 1 < last else first

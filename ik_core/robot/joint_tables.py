@@ -87,9 +87,8 @@ def _check_size(path: Path) -> None:
 def _columns(
     path: Path, heading: Sequence[str], robot: Robot
 ) -> tuple[dict[str, int], tuple[int, float] | None, set[str]]:
-    """The column of each joint, in the robot's order; that of the time, with its unit [s]; the
-    joints in degrees.
-    """
+    """Return the column of each joint, in the robot's order; the column of the time, and its unit
+    [s]; and the joints whose columns are in degrees."""
     found: dict[str, int] = {}
     time, in_degrees = None, set()
     units = {*PLAIN, *DEGREES, *TIME_UNITS}

@@ -366,8 +366,11 @@ def clear_of_singularity(order: str, middle: float, lower: float, upper: float) 
 def fold(
     root: str, joints: Sequence[Joint]
 ) -> tuple[list[Joint], list[int], list[Array], dict[str, LinkPlacement]]:
-    """Fold fixed joints away: the moving joints (parents first), their parent bodies, their frames
-    (12,) in those, and the placements of all links."""
+    """Fold fixed joints away.
+
+    Returns the moving joints, parents first, the parent body of each, their frames (12,) in these,
+    and the placements of all links.
+    """
     below: dict[str, list[Joint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)

@@ -15,9 +15,10 @@ along the third: about half the arithmetic of a matrix product.
 
 from __future__ import annotations
 
-from ..kernels.jit import kernel
+from ..kernels.jit import inline_kernel, kernel
+from ..kernels.records import as_vectors8
 from ..kernels.signatures import Array1, Array2, Array3, IntArray2
-from ..maths.lanes import cos_sin
+from ..maths.lanes import Number, cos_sin
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, put_frame
 from ..maths.vectors import Vector, cross, minus
 
@@ -30,18 +31,49 @@ MULTIPLIER, OFFSET = 12, 13
 @kernel(entry='ik_body_frames')
 def body_frames(tree: IntArray2, geometry: Array2, x: Array1, frames: Array2) -> None:
     """Write the frame of every body, at x, into frames (K, 12), in the root link's frame."""
+    angle, cosine, sine = frames[:, 0], frames[:, 1], frames[:, 2]  # until the frames are there
+    for k in range(tree.shape[0]):  # sines first, for all bodies: they do not wait for each other
+        angle[k], cosine[k], sine[k] = _movement(tree, geometry, x, k)
+    place_bodies(tree, geometry, angle, cosine, sine, frames)
+
+
+@inline_kernel
+def place_bodies(
+    tree: IntArray, geometry: Array, angle: Array, cosine: Array, sine: Array, frames: Array
+) -> None:
+    """Write the frames (K, 12) of all bodies, for one configuration or lanes of them.
+
+    angle, cosine, sine (K,) : of the joints' positions. They may be columns of `frames`, since
+        those of a body are read before its frame is written
+    """
     if tree.shape[0] == 0:
         return
-    for k in range(tree.shape[0]):  # sines first, for all bodies: they do not wait for each other
-        frames[k, 0], frames[k, 1] = _movement(tree, geometry, x, k)
     frame = frame_at(geometry, 0)
     for k in range(tree.shape[0]):
         parent, own = tree[k, PARENT], frame_at(geometry, k)
-        first, second = frames[k, 0], frames[k, 1]
         if parent != k - 1 and parent >= 0:  # else `frame` is the parent's already
             frame = frame_at(frames, parent)
-        frame = moved_frame(tree, k, compose(frame, own) if parent >= 0 else own, first, second)
+        if parent >= 0:
+            own = compose(frame, own)
+        frame = moved_frame(tree, k, own, angle[k], cosine[k], sine[k])
         put_frame(frames, k, frame)
+
+
+@inline_kernel
+def set_angles(
+    tree: IntArray, geometry: Array, offset: Array, x: Array,
+    angle: Array, cosine: Array, sine: Array,
+) -> None:  # fmt: skip
+    """Fill the position of each body's joint at x, with its cosine and sine, for `place_bodies`.
+
+    offset (K,) : the joints' offsets, in the place of those in `geometry`
+    angle, cosine, sine (K,) : results, of records' fields of lanes
+    """
+    for k in range(tree.shape[0]):
+        angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
+    angles, cosines, sines = as_vectors8(angle), as_vectors8(cosine), as_vectors8(sine)
+    for i in range(angles.shape[0]):
+        cosines[i], sines[i] = cos_sin(angles[i])
 
 
 @kernel(entry='ik_body_frames_of_rows')
@@ -61,38 +93,33 @@ def place_body(tree: IntArray, geometry: Array, x: Array, k: int, frames: Array)
 
 
 @kernel
-def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float, float]:
-    """Cosine and sine of the position of joint k; for a prismatic joint its position, twice."""
-    value = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
+def _movement(tree: IntArray, geometry: Array, x: Array, k: int) -> tuple[float, float, float]:
+    """Position of joint k, its cosine and its sine; these are 0 for a prismatic joint."""
+    angle = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + geometry[k, OFFSET]
     if tree[k, KIND] == PRISMATIC:
-        return value, value
-    return cos_sin(value)
+        return angle, 0.0, 0.0
+    cosine, sine = cos_sin(angle)
+    return angle, cosine, sine
 
 
 @kernel
-def moved_frame(tree: IntArray, k: int, frame: Frame, first: float, second: float) -> Frame:
-    """The frame of body k; `frame` is its frame at position 0, the rest comes from `_movement`."""
-    if tree[k, KIND] == PRISMATIC:
-        return _shifted(frame, first)
-    return _turned(frame, first, second)
+def moved_frame(
+    tree: IntArray, k: int, frame: Frame, angle: Number, cosine: Number, sine: Number
+) -> Frame:
+    """The frame of body k; `frame` is its frame at position 0, the rest comes from `_movement`.
 
-
-@kernel
-def _turned(frame: Frame, c: float, s: float) -> Frame:
-    """Rotate a frame about its z axis by the angle with cosine c and sine s."""
+    A prismatic joint shifts it along its z axis, others turn it about that.
+    """
     a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
+    if tree[k, KIND] == PRISMATIC:
+        x, y, z = x + angle * a2, y + angle * a5, z + angle * a8
+        return a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z
+    c, s = cosine, sine
     return (
         c * a0 + s * a1, c * a1 - s * a0, a2,
         c * a3 + s * a4, c * a4 - s * a3, a5,
         c * a6 + s * a7, c * a7 - s * a6, a8, x, y, z,
     )  # fmt: skip
-
-
-@kernel
-def _shifted(frame: Frame, d: float) -> Frame:
-    """Shift a frame along its z axis by d [m]."""
-    a0, a1, a2, a3, a4, a5, a6, a7, a8, x, y, z = frame
-    return a0, a1, a2, a3, a4, a5, a6, a7, a8, x + d * a2, y + d * a5, z + d * a8
 
 
 @kernel
@@ -108,14 +135,27 @@ def joint_origin(frames: Array, k: int) -> Vector:
     return frames[k, 9], frames[k, 10], frames[k, 11]
 
 
+@inline_kernel
+def joint_twist(
+    tree: IntArray, geometry: Array, frames: Array, k: int, point: Vector
+) -> tuple[Vector, Vector]:
+    """Velocities when the variable of joint k moves at speed 1: of a point that moves with the
+    joint, and angular; both in the root link's frame ([Buss2009] section 2)."""
+    axis = joint_axis(geometry, frames, k)
+    velocity, spin = axis, (0.0, 0.0, 0.0)
+    if tree[k, KIND] != PRISMATIC:
+        velocity, spin = cross(axis, minus(point, joint_origin(frames, k))), axis
+    return velocity, spin
+
+
 @kernel(entry='ik_point_jacobian')
 def point_jacobian(
     tree: IntArray2, geometry: Array2, frames: Array2, body: int, point: Vector, columns: Array2
 ) -> None:
     """Write the Jacobian of a point into columns (variables, 6): linear, then angular parts.
 
-    The point is given in the root link's frame and moves with `body`; velocities are in the
-    root link's frame ([Buss2009] section 2). Variables that do not move the body get zeros.
+    The point is given in the root link's frame and moves with `body`. Variables that do not move
+    the body get zeros.
     """
     for j in range(columns.shape[0]):
         for c in range(6):
@@ -123,11 +163,7 @@ def point_jacobian(
     k = body
     while k >= 0:
         j = tree[k, VARIABLE]
-        axis = joint_axis(geometry, frames, k)
-        if tree[k, KIND] == PRISMATIC:
-            velocity, spin = axis, (0.0, 0.0, 0.0)
-        else:
-            velocity, spin = cross(axis, minus(point, joint_origin(frames, k))), axis
+        velocity, spin = joint_twist(tree, geometry, frames, k, point)
         for c in range(3):
             columns[j, c] += velocity[c]
             columns[j, 3 + c] += spin[c]

@@ -13,7 +13,7 @@ from ..kernels.signatures import Array1, BoolArray1
 from ..maths.rotations import Array
 from ..maths.vectors import copy_to, differ
 
-TURN = 2.0 * math.pi
+FULL_TURN = 2.0 * math.pi
 SNAP = 1e-12  # [rad or m] a variable this close to a limit is at it
 
 # [rad or m] largest position of a joint: sines of larger angles have fewer than eight digits
@@ -40,7 +40,7 @@ class JointLimits:
         self.sample_upper = np.where(self.upper < FARTHEST, self.upper, centre + math.pi)
         with np.errstate(over='ignore'):
             width = self.upper - self.lower
-        self.turns = np.broadcast_to(turns, self.lower.shape) & (width >= TURN)
+        self.turns = np.broadcast_to(turns, self.lower.shape) & (width >= FULL_TURN)
         self.packed = np.array(
             [self.lower, self.upper, self.sample_lower, self.sample_upper, self.turns], float
         )
@@ -80,10 +80,10 @@ def shift_to_nearest_turns(
     for i in range(q.size):
         if not turning[i]:
             continue
-        turns = np.round((reference[i] - q[i]) / TURN)
-        turns = min(turns, np.floor((upper[i] - q[i]) / TURN))
-        turns = max(turns, np.ceil((lower[i] - q[i]) / TURN))
-        nearest = q[i] + TURN * turns
+        turns = np.round((reference[i] - q[i]) / FULL_TURN)
+        turns = min(turns, np.floor((upper[i] - q[i]) / FULL_TURN))
+        turns = max(turns, np.ceil((lower[i] - q[i]) / FULL_TURN))
+        nearest = q[i] + FULL_TURN * turns
         if lower[i] <= nearest <= upper[i]:
             q[i] = nearest
 

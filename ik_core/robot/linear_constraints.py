@@ -16,7 +16,7 @@ from ..options import exact_number
 from .robot import Robot
 
 LEAST, LARGEST = 1e-9, 1e9  # magnitudes of coefficients: beyond, sums lose the smaller ones
-FARTHEST = 1e12  # largest magnitude of a finite bound
+LARGEST_BOUND = 1e12  # largest magnitude of a finite bound
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class LinearConstraint:
         object.__setattr__(self, 'coefficients', _checked(self.coefficients))
         for side in ('lower', 'upper'):
             number = exact_number(getattr(self, side), float)
-            if number is None or not (abs(number) <= FARTHEST or abs(number) == np.inf):
+            if number is None or not (abs(number) <= LARGEST_BOUND or abs(number) == np.inf):
                 raise InvalidOption(
                     f'{side} = {getattr(self, side)!r} of a linear constraint: a number of at '
-                    f'most {FARTHEST:g}, or infinite, is needed'
+                    f'most {LARGEST_BOUND:g}, or infinite, is needed'
                 )
             object.__setattr__(self, side, number)
         if not self.lower <= self.upper:

@@ -116,8 +116,10 @@ class LimitArcs:
 
 
 def _pointing(robot: Robot) -> Array:
-    """Directions (K, 3) across each joint's axis z, in the frame of its body, to the next joint or
-    link farther on; x if there is none.
+    """Return directions (K, 3) perpendicular to each joint's axis z, towards the next joint or
+    link.
+
+    They are in the frame of the joint's body; x if nothing lies off the axis.
     """
     ends = np.zeros((len(robot.tree), 3))
     for place in robot.places.values():

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 MAX_MULTIPLIER = 1e4  # of a mimic joint: its driver's rate limits are divided by it
-TURN = 2.0 * math.pi + 1e-3  # files round 2 pi
+FULL_TURN = 2.0 * math.pi + 1e-3  # files round 2 pi
 MAX_NUMBER = 1e9  # [m] or [rad]: larger limits mean 'none', other larger numbers are mistakes
 
 LONGEST_ARM = 20.0  # [m] longer arms are more likely given in another unit
@@ -137,7 +137,7 @@ def _robot(
     _check_unique('joint', [joint.name for joint in model.joints])
     _check_tree(links, model.joints)
     mimics = _resolve_mimics(model.joints, warnings)
-    turned = [j.name for j in model.joints if j.origin and max(map(abs, j.origin.rpy)) > TURN]
+    turned = [j.name for j in model.joints if j.origin and max(map(abs, j.origin.rpy)) > FULL_TURN]
     if turned:
         warnings.append(f'rpy of more than a turn in the origin of {named(turned)}: {IN_DEGREES}')
     joints = [

@@ -48,12 +48,12 @@ __all__ = [
 
 Name = TypeVar('Name', bound=str)
 
+# The solvers that this file imports.
 _CLASSES = {
     kind.name: kind
     for kind in tuple(globals().values())
     if isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver
 }
-"""The solvers that this file imports."""
 SOLVERS: dict[SolverName, type[Solver]] = {name: _CLASSES[name] for name in get_args(SolverName)}
 
 DEFAULT_SOLVER: SolverName = 'levenberg_marquardt'
@@ -68,7 +68,7 @@ def solver_name(text: str) -> SolverName:
 
 
 def preset_name(text: str, solver: SolverName) -> PresetName:
-    """Return the name of a preset of a solver, likewise."""
+    """Return the name of a solver's preset that comes from outside. Raises InvalidOption."""
     presets = SOLVERS[solver_name(solver)].presets
     return _known(text, presets, 'preset', f' of {solver}')
 

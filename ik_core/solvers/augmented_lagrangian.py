@@ -50,21 +50,19 @@ from ..robot.robot import Robot
 from ..tasks.base import Task
 from .limit_method import LimitMethod
 
+# mu grows unless an update of lambda reduces the violation of the limits to this fraction.
 NEARER = 0.25
-"""mu grows unless an update of lambda reduces the violation of the limits to this fraction."""
 
+# [m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost.
 LARGEST_WEIGHT = 1e9
-"""[m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost."""
 
 
-GOAL_WEIGHT = 1e2
-"""The first weight of the goals [1/m^2], for a secondary cost of 1."""
+GOAL_WEIGHT = 1e2  # The first weight of the goals [1/m^2], for a secondary cost of 1
 
+# Largest first weight of the limits' terms; below it they begin with that of the goals.
 HEAVIEST_START = 1e6
-"""The first weight of the limits' terms is that of the goals, but at most this."""
 
-SEARCHES = 50
-"""Most line searches in one minimisation over x."""
+SEARCHES = 50  # Maximum number of line searches in one minimisation over x
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class GoalMultipliers(GoalEqualities):
 
     def next_iterate(self) -> Evaluation:
         """Minimise once, and update the multipliers."""
-        start = self.problem.task_rows.at(self.current.x).copy()
+        start = self.problem.evaluator.q_at(self.current.x).copy()
         found = self.minimiser.solve(self.together, start, Budget(iterations=SEARCHES))
         self.evaluations += found.total_evaluations
         at = self.evaluate(found.q[self.problem.variables])

@@ -146,7 +146,7 @@ class LoopSolver(Solver):
 
     def search(self, problem: IkProblem, q0: VectorLike | None = None) -> Search:
         """Begin a search; goals that put the position first have equal weights at first."""
-        if problem.weighed_alike is None:
+        if problem.equally_weighted is None:
             return self._search(problem, q0)
         return self.position_first(problem, q0)
 
@@ -164,7 +164,7 @@ class LoopSolver(Solver):
 
     @cached_property
     def _helpers(self) -> tuple[LoopSolver, LoopSolver, LoopSolver]:
-        """Copies of this solver for other stages' problems, the first two without restarts."""
+        """Copies of this solver for the stages of `PositionFirstSearch`; two have no restarts."""
         alike_once, once, alike = (copy.copy(self) for _ in range(3))
         alike_once.options = once.options = replace(self.options, restarts=0)
         return alike_once, once, alike

@@ -14,9 +14,9 @@ variables that are free, as in Rosen's gradient projection:
 
     p_F = -(B_FF)^-1 grad_F f,    p_H = 0
 
-A variable is held (H) at a limit that the negative gradient would have it cross, then also at one
-that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The step along p ends at
-the first limit it meets, where that variable may be held next; Armijo back-tracking
+A variable is clamped (H) at a limit that the negative gradient would have it cross, then also at
+one that p would have it cross. grad f'p = -p_F' B_FF p_F < 0, so p descends. The step along p ends
+at the first limit it meets, where that variable may be clamped next; Armijo back-tracking
 (`line_search`) shortens it from there. A variable is freed as soon as its gradient points inwards.
 
 Linear constraints a'x = b and a'x <= b (Eq. 11-12), where a problem has `constraints`. Their
@@ -89,7 +89,7 @@ def reduced_step(search: Record) -> None:
         x,
         search.problem.bounds,
         dx,
-        search.held,
+        search.clamped,
         search.normal,
         search.rhs,
     )

@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """All solutions by geometry, and of these the nearest to the start.
 
-Where the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the
-answer is REACHED, with the solution that has the least joint distance |q - q0| to the start, each
-joint by its nearest turn; there is nothing to converge. A start that reaches the goals already is
-kept, and `note` says so. With seven joints one is the redundancy parameter: it keeps its
-value of the start where that has solutions inside the limits. Else VALUES of its range are tried
-from the start's outwards, so that it moves as little as it has to, to within one of these steps.
+If the chain to the goal has a closed form (`ik_core.closed_form`, which `ik info` names), the
+answer is REACHED, with the solution of least joint distance |q - q0| to the start, each joint at
+its nearest turn; there is nothing to converge. A start that reaches the goals already is kept, and
+`note` says so. With seven joints one is the redundancy parameter. It keeps its start value if that
+has solutions inside the limits. Otherwise VALUES of its range are tried, outwards from the start
+value, so that it moves no further than necessary, up to one of these steps.
 
-All else is answered by the default, `levenberg_marquardt`, from the same start, and the result's
+The default solver, `levenberg_marquardt`, answers all other problems from the same start, and
 `note` says so and why:
-- problems without a closed form: several goals, masked ones and regions, tasks weighed against
-  goals, chains whose axes do not allow it;
-- poses out of reach, for the closest point. Up to six joints the note says that this is certain;
-- tolerances that are finer than the closed form is exact: it then goes on from the solution.
-Chains that only nearly have a closed form are solved as if they had one, and each solution is
-followed from there.
+- problems without a closed form: several goals, goals with masked components, regions, tasks
+  weighed against goals, chains of other families;
+- poses out of reach: it finds the closest point. For up to six joints the note says that the pose
+  is certainly out of reach;
+- tolerances finer than the accuracy of the closed form: it starts from the solution.
+Chains that nearly have a closed form are solved as if they had one, and each solution is refined.
 
-Where all solutions that are found collide (`avoid`), up to six joints the note says that this is
-certain. With seven the option `prove_collisions` tries to prove it for all values
-(`closed_form.infeasibility_proof`), or comes across a free solution.
+If all solutions collide (`avoid`), the note says for up to six joints that this is certain. With
+seven joints the option `prove_collisions` tries to prove it for all values of the redundancy
+parameter (`closed_form.infeasibility_proof`), which may also find a free solution.
 
-Secondary tasks use what freedom there is, from the solution on.
+Secondary tasks use the remaining freedom, starting from the solution.
 
-A goal that moves on a little is followed (`Search.stay_on_branch`, as a tracker's are) by the
-nearest solution only where it is as near as NEARBY. Where there is none, because a limit or the
-end of the reach cuts this branch off, the default answers, which stays on it: a tracked arm does
-not flip. With seven joints the default follows from the start: to hold one of them would lead
-the others to their limits, where all together have a way on. Closed forms by eigenvalues take
-milliseconds: they are left out where goals are followed, and of budgets shorter than SLOW.
+A goal that moves slowly is tracked (`Search.stay_on_branch`, as in a tracker) by the nearest
+solution only if that is within NEARBY. If there is none, because the branch ends at a limit or at
+the edge of the reach, the default solver answers, which stays on the branch: a tracked arm does
+not flip. With seven joints the default solver tracks from the start: with one joint fixed, the
+others would run into their limits where all of them together can go on. Closed forms by
+eigenvalues take milliseconds: they are not used for tracking, nor with budgets shorter than SLOW.
 
-An iteration is the whole closed form. The first solve of a problem looks at the chain for some
-milliseconds, and so does one whose frozen joints stand elsewhere: there it may have a closed form
-where it had none, or none where it had one.
+An iteration is the whole closed form. The first solve of a problem analyses the chain, which takes
+some milliseconds; so does a solve with other values of frozen joints, with which the chain may
+gain or lose its closed form.
 """
 
 from __future__ import annotations
@@ -57,32 +57,28 @@ from ..optim.search import Budget, Search, SearchOptions
 from ..options import option
 from ..problem import IkProblem
 from ..result import IkResult, IkStatus
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..rules import REACHED, RUNNING
 from .base import Solver
 from .names import SolverName
 
-NEARBY = 0.1
-"""[rad or m] No joint moves further where a branch is followed."""
+NEARBY = 0.1  # [rad or m] Largest move of a joint in which a branch is followed
+# Values of the redundancy parameter that are tried if that of the start has no solution.
 VALUES = 60
-"""Values of the redundant joint to try if that of the start has no solution."""
-LOOK = 30
-"""Candidates between two readings of the clock."""
-NAMED = 8
-"""Solutions that collide whose pairs a note names."""
-TOGETHER = 4096
-"""Problems of a batch whose solutions are held at once."""
+LOOK = 30  # Candidates between two readings of the clock
+NAMED = 8  # Maximum number of colliding solutions whose pairs a note names
+TOGETHER = 4096  # Problems of a batch whose solutions are in memory at the same time
+# [s] With less time than this, as in ticks, closed forms by eigenvalues are not used: they take
+# milliseconds.
 SLOW = 0.01
-"""[s] Closed forms by eigenvalues, which take milliseconds, are not for budgets shorter than this:
-those of ticks."""
 NONE_EXACTLY = 'exactly this goal is out of reach for certain, by its closed form'
+# The note for such a start. While a goal is tracked, most ticks end so.
 NOTHING_TO_DO = 'the start reaches the goals already'
-"""Note for such a start; while a goal is followed, most ticks end so."""
 
 
 @dataclass(frozen=True)
 class ClosedFormOptions(SearchOptions):
-    """Options of `closed_form`: those of what answers where there is no closed form."""
+    """Options of `closed_form`; its fallback solver uses them, too."""
 
     max_iterations: int = option(
         200, 'iterations per attempt of levenberg_marquardt, if it is used', bounds=(1, 10**9)
@@ -121,7 +117,7 @@ class ClosedFormSolver(Solver):
     def solve(
         self, problem: IkProblem, q0: VectorLike | None = None, budget: Budget | None = None
     ) -> IkResult:
-        """Solve as every solver does; an answer of the first check takes no search."""
+        """Solve as every solver does, without a search if the first check answers."""
         result = None
         if budget is None and not problem.levels and not self.options.record_history:
             result = self._at_once(problem, q0)
@@ -133,7 +129,7 @@ class ClosedFormSolver(Solver):
         if form is None or not workspace.is_plain:
             return None
         started = self.clock()
-        start, errors = problem.load_numbers(q0), np.empty((2, 1))
+        start, errors = problem.evaluator.load_numbers(q0), np.empty((2, 1))
         if (
             workspace.check_start(start, errors)[0] != RUNNING
         ):  # it reaches the goal, or is not finite
@@ -430,8 +426,8 @@ def _outwards(form: ClosedForm, here: float) -> Array:
     """
     low, high = form.redundancy_range
     step = (high - low) / VALUES
-    if form.robot.full_turns[form.redundant_joint] and high - low >= TURN:
-        low, high = here - 0.5 * TURN, here + 0.5 * TURN
+    if form.robot.full_turns[form.redundant_joint] and high - low >= FULL_TURN:
+        low, high = here - 0.5 * FULL_TURN, here + 0.5 * FULL_TURN
     steps = step * np.arange(1, VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()
     return values[(low <= values) & (values <= high)]
@@ -448,7 +444,7 @@ class _Choice:
         """Return the first of the solutions (k, n) that is free, or None."""
         if not self._problem.avoids or not len(found):
             return found[0] if len(found) else None
-        free = self._problem.avoidance.are_free(found)
+        free = self._problem.avoidance.which_may_answer(found)
         self.colliding += list(found[~free])
         return found[free][0] if free.any() else None
 
@@ -464,5 +460,5 @@ def _free_ones(problem: IkProblem, many: list[Array]) -> list[Array]:
     if not problem.avoids:
         return many
     ends = np.cumsum([len(found) for found in many])[:-1]
-    free = np.split(problem.avoidance.are_free(np.concatenate(many)), ends)
+    free = np.split(problem.avoidance.which_may_answer(np.concatenate(many)), ends)
     return [found[which] for found, which in zip(many, free, strict=True)]

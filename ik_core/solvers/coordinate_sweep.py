@@ -12,7 +12,7 @@ from ..maths.rotations import Array, Frame, IntArray, frame_at, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
 from ..optim.layouts import METHOD, Record, goals_of
 from ..robot.kinematics import KIND, MULTIPLIER, PRISMATIC, VARIABLE, place_body
-from ..robot.limits import TURN
+from ..robot.limits import FULL_TURN
 from ..tasks.kernels import (
     AXIS,
     COMPONENTS,
@@ -43,20 +43,17 @@ COORDINATE_DESCENT = METHOD.extended(
 )
 own_at = COORDINATE_DESCENT.vector_view()
 
+# B and C below this, relative to the terms of their sums, are rounding: all angles are equally
+# good.
 FLAT = 1e-14
-"""B and C below this, relative to the terms of their sums, are rounding: no turn is better."""
 
-NOISE = 1e-14
-"""A search has to lower the cost by at least this fraction."""
+NOISE = 1e-14  # A search has to lower the cost by at least this fraction
 
-SCAN = 32
-"""Steps per turn of the scan that comes before a golden section."""
+SCAN = 32  # Steps per turn of the scan before a golden section search
 
-RESOLUTION = 1e-11
-"""Width [rad or m] at which a golden section ends."""
+RESOLUTION = 1e-11  # Width [rad or m] at which a golden section ends
 
-SPACING = 1e-15
-"""Width, relative to the variable, below which doubles may be adjacent."""
+SPACING = 1e-15  # Width, relative to the variable, below which doubles may be adjacent
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
@@ -166,7 +163,7 @@ def _turn_inside(x: float, ratio: float, b: float, c: float, lower: float, upper
     limit. `ratio` is the joint's angle per unit of the variable."""
     if b == 0.0 and c == 0.0:
         return x
-    best, turn = x + math.atan2(c, b) / ratio, TURN / abs(ratio)
+    best, turn = x + math.atan2(c, b) / ratio, FULL_TURN / abs(ratio)
     if best < lower:
         best += turn
     elif best > upper:
@@ -236,7 +233,7 @@ def _search(p: Packed, residual: Array, x: Array, j: int, lower: float, upper: f
 
     A scan outwards, then a golden section about the best value. Updates all frames.
     """
-    before, step = x[j], TURN / SCAN
+    before, step = x[j], FULL_TURN / SCAN
     best, least = before, _cost_at(p, residual, x, j, before)
     for i in range(1, SCAN + 1):
         for side in (-step, step):
@@ -353,7 +350,7 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
 @kernel
 def _step_inside(x: float, step: float, lower: float, upper: float) -> float:
     """Return x + step, or that plus whole turns, inside the limits; else the nearest limit."""
-    turn = TURN
+    turn = FULL_TURN
     best = x + step - turn * round(step / turn)
     if best < lower and best + turn <= upper:
         best += turn

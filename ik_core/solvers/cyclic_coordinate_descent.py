@@ -90,7 +90,7 @@ class CyclicCoordinateDescent(KernelSolver):
     def workspace(self, problem: IkProblem) -> MethodWorkspace:
         """Make the records and plan the sweep.
 
-        Raises UnsupportedProblem for tasks that are no goals, and for regions.
+        Raises UnsupportedProblem for tasks other than goals, and for regions.
         """
         if problem.other_tasks:
             names = ', '.join(type(task).__name__ for task in problem.other_tasks)

@@ -65,11 +65,11 @@ from ..robot.kinematics import MULTIPLIER, VARIABLE
 from ..tasks.kernels import COMPONENTS, NONE, POSITION, ROWS
 from .base import KernelSolver
 
+# Least fraction of `step_norm`: the first step starts from rest, and the last one has to arrive.
 LEAST_FRACTION = 0.01
-"""Least fraction of `step_norm`: the first step starts from rest, the last one has to arrive."""
 
+# The least length of a link, relative to its chain, that counts for joint weights.
 SHORTEST_LINK = 0.05
-"""The least length of a link, relative to its chain, that counts for joint weights."""
 
 MAX_ERROR_RULES = 'fixed', 'resetting'
 FIXED, RESETTING = range(len(MAX_ERROR_RULES))
@@ -199,8 +199,7 @@ def method_step(name: str, update: Kernel) -> Kernel:
     return made
 
 
-update = placeholder
-"""Placeholder for the method's kernel in its copy of `_step`."""
+update = placeholder  # Placeholder for the method's kernel in its copy of `_step`
 
 
 def _step(search: Record) -> bool:

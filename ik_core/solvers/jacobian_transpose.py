@@ -49,8 +49,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-RANK_TOLERANCE = 1e-9
-"""Singular values below this, relative to the largest, are 0 for JJ+."""
+RANK_TOLERANCE = 1e-9  # Singular values below this, relative to the largest, are 0 for JJ+
 
 STEP_RULES = 'alpha', 'fixed', 'halving'
 ALPHA, FIXED, HALVING = range(len(STEP_RULES))
@@ -101,7 +100,7 @@ def update(search: Record) -> None:
 
 @kernel
 def best_length(error: Array, mended: Array) -> float:
-    """Return Buss's alpha, which minimises |e - tau JJ'e|, given mended = JJ'e; 0 if that is 0."""
+    """Return Buss's alpha, which minimises |e - tau JJ'e|; `mended` is JJ'e. 0 if that is 0."""
     square = product(mended, mended)
     return product(error, mended) / square if square > 0.0 else 0.0
 

@@ -85,7 +85,7 @@ class LevenbergMarquardt(LoopSolver):
     ) -> IkResult:
         """Solve as every solver does; a plain solve is one call of the kernel."""
         if budget is None and not problem.levels and not self.options.record_history:
-            if problem.weighed_alike is not None:
+            if problem.equally_weighted is not None:
                 return self._solve_position_first(problem, q0)
             result = self._solve_whole(problem, q0)
             return result if result.status is REACHED else problem.explain(result)
@@ -112,7 +112,7 @@ class LevenbergMarquardt(LoopSolver):
             found: IkResult = solver._solve_whole(alike_of(problem), q0)
             if found.status is REACHED:
                 problem.packed.load(found.q)
-                found.cost = problem.cost_at(found.q[problem.variables])
+                found.cost = problem.evaluator.cost_at(found.q[problem.variables])
                 found.solve_time = self.clock() - started
                 return found
             known[stage] = found

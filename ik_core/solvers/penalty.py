@@ -27,8 +27,8 @@ from ..optim.quasi_newton import QuasiNewtonOptions
 from ..options import option
 from .limit_method import LimitMethod
 
+# [m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost.
 LARGEST_WEIGHT = 1e12
-"""[m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost."""
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ from ..options import option
 from .base import KernelSolver
 from .names import PresetName
 
-SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6
-"""Bounds of the first tau, for curvatures close to 0."""
+SHORTEST_STEP, LONGEST_STEP = 1e-6, 1e6  # Bounds of the first tau, for curvatures close to 0
 
 FIRST_STEPS = 'one', 'barzilai_borwein'
 BARZILAI_BORWEIN = 1

@@ -65,13 +65,11 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-SECONDARY_DAMPING = 1e-3
-"""Damping of phi, for motions that the null space can hardly make."""
-DIFFERENCE = 1e-5
-"""[rad or m] Step of the central differences for the extended Jacobian's rows."""
+SECONDARY_DAMPING = 1e-3  # Damping of phi, for motions that the null space can hardly make
+DIFFERENCE = 1e-5  # [rad or m] Step of the central differences for the extended Jacobian's rows
 SMALLEST = 1e-300
+# Curvatures of the secondary cost count as at least this fraction of the largest.
 LEAST_CURVATURE = 1e-6
-"""Curvatures of the secondary cost count as at least this fraction of the largest."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class Pseudoinverse(JacobianMethod):
     step: ClassVar = staticmethod(method_step(name, update))
 
     def prepare(self, workspace: MethodWorkspace) -> None:
-        """Also set the callback that adds the secondary tasks' step to each step."""
+        """Prepare the start, and a callback for the secondary tasks' part of each step."""
         super().prepare(workspace)
         if workspace.problem.levels:
             workspace.call_back_by(lambda: self._add_null_space_step(workspace))
@@ -154,7 +152,7 @@ class Pseudoinverse(JacobianMethod):
         v = (work[kept] / lengths[kept, np.newaxis]).T
         problem, begins = workspace.problem, bool(search['iterations'] == 1)
         x, scale = workspace.own['here'], workspace.own['scale']
-        residual, jacobian = problem.secondary_at(x, begins)
+        residual, jacobian = problem.evaluator.secondary_at(x, begins)
         if self.options.null_space == 'extended':
             slope = scale * (jacobian.T @ residual)
             search['dx'] += extended_step(problem, x, scale, v, search['dx'], slope)
@@ -179,7 +177,7 @@ def extended_step(
     multipliers = safe.least_squares((problem.at(x).jacobian * scale).T, slope, 1e-9)
 
     def lagrangian_gradient(at: Array) -> Array:
-        residual, jacobian = problem.secondary_at(at)
+        residual, jacobian = problem.evaluator.secondary_at(at)
         pull = jacobian.T @ residual - problem.at(at).jacobian.T @ multipliers
         result: Array = scale * pull
         return result

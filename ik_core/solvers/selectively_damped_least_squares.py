@@ -21,7 +21,7 @@ away from singularities nothing is damped for small errors. (Its authors' progra
 gamma / (gamma + max) in the place of both clamps.)
 
 gamma_max is `max_step`, pi/4 as in the paper. An end effector here is a goal: of a pose goal all
-six rows count, weighted and with rotations in metres, as in the cost. Tasks that are no goals
+six rows count, weighted and with rotations in metres, as in the cost. Tasks other than goals
 count as one more end effector.
 """
 
@@ -49,8 +49,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-RANK_TOLERANCE = 1e-10
-"""Singular values below this, relative to the largest, are 0."""
+RANK_TOLERANCE = 1e-10  # Singular values below this, relative to the largest, are 0
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ With secondary tasks the goals, once they are reached, become constraints too
     minimise g'p + p'Bp / 2   subject to   J p = -r   and   l - x <= p <= u - x
 
 with g = 2 Js's and B for the Hessian of the Lagrangian |s|^2 + lambda'r; lambda comes from
-g + B p + J'lambda = 0 over the joints that no limit holds. The equalities are fulfilled by the
-method of multipliers ([Powell1969], [Hestenes1969]): a few programs inside the limits. The line
-search is on the merit |s|^2 + nu |r| [HanPowell], nu above |lambda|; as a full step may be refused
-only for the curvature of the goals [Maratos1978], it is tried with a second-order correction,
-J+ r(x + p) taken off.
+g + B p + J'lambda = 0 over the joints that are not clamped at a limit. The equalities are
+fulfilled by the method of multipliers ([Powell1969], [Hestenes1969]): a few programs inside the
+limits. The line search is on the merit |s|^2 + nu |r| [HanPowell], nu above |lambda|; as a full
+step may be refused only for the curvature of the goals [Maratos1978], it is tried with a
+second-order correction, J+ r(x + p) taken off.
 """
 
 from __future__ import annotations
@@ -55,14 +55,11 @@ from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import KernelSolver
 
-EQUALITY = 1e5
-"""Weight of the equalities, relative to the Hessian, in the method of multipliers."""
+EQUALITY = 1e5  # Weight of the equalities, relative to the Hessian, in the method of multipliers
 
-PROGRAMS = 10
-"""Most programs inside the limits for one with equalities."""
+PROGRAMS = 10  # Maximum number of programs inside the limits that solve one with equalities
 
-MET = 1e-12
-"""Equalities count as met once their residual has fallen by this factor."""
+MET = 1e-12  # Equalities count as met once their residual has fallen by this factor
 
 
 class Sqp(KernelSolver):
@@ -88,7 +85,7 @@ class ConstrainedPrograms(GoalEqualities):
     def __init__(self, problem: IkProblem, x: Array, options: QuasiNewtonOptions) -> None:
         super().__init__(problem, x)
         self.options = options
-        _, jacobian = problem.secondary_at(x)
+        _, jacobian = problem.evaluator.secondary_at(x)
         self.hessian = 2.0 * (jacobian.T @ jacobian + options.epsilon * np.eye(len(x)))
         self.penalty = 0.0  # nu
 
@@ -112,7 +109,7 @@ class ConstrainedPrograms(GoalEqualities):
 
     def gradient(self, at: Evaluation) -> Array:
         """Return the gradient 2 Js's (n,) of the secondary cost."""
-        residual, jacobian = self.problem.secondary_at(at.x)
+        residual, jacobian = self.problem.evaluator.secondary_at(at.x)
         result: Array = 2.0 * (jacobian.T @ residual)
         return result
 

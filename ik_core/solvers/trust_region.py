@@ -5,7 +5,7 @@ A trust region is the set of steps for which the linear model r + J dx of the re
 It grows and shrinks with the accuracy of the predicted decrease of the cost. [EngellErleben2011]
 section 7 names trust regions as worth trying on their formulation. There are three:
 - 'dogbox' [VoglisLagaris2004], the default (`optim.dogbox`), takes a rectangular region, so that a
-  step inside region and limits is a step inside a box, and holds variables that are on a limit.
+  step inside region and limits is a step inside a box, and clamps variables that are on a limit.
   Its Gauss-Newton step is the shortest one, as suits a redundant arm;
 - 'scipy_dogbox' is the same method as `scipy.optimize.least_squares` has it;
 - 'scipy_trf' [Branch1999], also scipy's, scales the region by the distance to the limit that the
@@ -38,11 +38,12 @@ from ..problem import Evaluation, IkProblem
 from ..robot.limits import JointLimits
 from .base import IterativeSolver
 
+# A variable is moved onto a limit that it is pressed against if it is nearer than this, relative
+# to |x| + 1.
 NEAR = 1e-6
-"""A variable nearer to a limit that it is pressed against, relative to |x| + 1, is put on it."""
 
+# Tolerance of scipy's own stop rules: almost zero, since the search has rules of its own.
 TOLERANCE = 1e-15
-"""Tolerance of scipy's own stop rules: next to none, as those of the search decide."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,8 @@ def pressed(problem: IkProblem, at: Evaluation) -> NDArray[np.bool_]:
 def onto_pressed_limits(problem: IkProblem, at: Evaluation) -> Array:
     """Return x with variables that are pressed against a near limit put on it."""
     near = onto_near_limits(problem.limits, at.x, NEAR)
-    held = problem.limits.active(near, -(at.jacobian.T @ at.residual))
-    return np.where(held, near, at.x)
+    clamped = problem.limits.active(near, -(at.jacobian.T @ at.residual))
+    return np.where(clamped, near, at.x)
 
 
 def onto_near_limits(limits: JointLimits, x: Array, distance: float) -> Array:

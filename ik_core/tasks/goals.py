@@ -241,7 +241,7 @@ class GoalTask(Task):
         rotation = self.rotation_weights.max()
         return bool(0.0 < rotation <= 1.001 * POSITION_FIRST * self.position_weights.min())
 
-    def weighed_alike(self) -> GoalTask:
+    def equally_weighted(self) -> GoalTask:
         """A copy, with the same target array, whose orientation is weighted like the position.
 
         It is the goal itself if the position does not come first.
@@ -268,7 +268,7 @@ class GoalTask(Task):
         return targets
 
     def _less(self) -> str:
-        """A hint at a goal without the missing part, appended to an error."""
+        """Return advice for an error: a goal that does not need the missing part."""
         return ''
 
     def asking_less(self, joints: int, words: Words) -> str:

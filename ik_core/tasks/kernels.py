@@ -41,6 +41,7 @@ from ..robot.kinematics import (
     body_frames,
     joint_axis,
     joint_origin,
+    joint_twist,
 )
 
 # columns of `table`; from ROWS on, the rows of the stacked residual for the three position and up
@@ -233,20 +234,16 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array2) -> None:
         rates = _rotation_rates(p, i, tip, target, geometric)
         k = p.table[i, BODY]
         while k >= 0:
-            j, turns = p.tree[k, VARIABLE], p.tree[k, KIND] != PRISMATIC
-            linear = first = second = (0.0, 0.0, 0.0)
-            axis = joint_axis(p.geometry, p.frames, k)
-            if p.table[i, POSITION] != NONE:
-                linear = axis
-                if turns:
-                    linear = cross(axis, minus(point, joint_origin(p.frames, k)))
-                if p.table[i, POSITION] == GOAL_AXES:
-                    linear = in_axes(target, linear)
-            if turns and kind == TWO_AXES:
-                first = cross(axis, (tip[0], tip[3], tip[6]))
-                second = cross(axis, (tip[1], tip[4], tip[7]))
-            elif turns and kind != NONE:
-                first = (dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis))
+            j = p.tree[k, VARIABLE]
+            linear, spin = joint_twist(p.tree, p.geometry, p.frames, k, point)
+            first = second = (0.0, 0.0, 0.0)
+            if p.table[i, POSITION] == GOAL_AXES:
+                linear = in_axes(target, linear)
+            if kind == TWO_AXES:
+                first = cross(spin, (tip[0], tip[3], tip[6]))
+                second = cross(spin, (tip[1], tip[4], tip[7]))
+            elif kind != NONE:
+                first = dot(rates[0], spin), dot(rates[1], spin), dot(rates[2], spin)
             _add(p, i, j, 0, linear, columns)
             _add(p, i, j, 3, first, columns)
             _add(p, i, j, 6, second, columns)
@@ -255,23 +252,32 @@ def goal_jacobian(p: Packed, geometric: int, columns: Array2) -> None:
 
 @inline_kernel
 def _chain_jacobian(p: Packed, geometric: int, columns: Array) -> None:
-    """Compute `goal_jacobian` for the pose of a chain: each variable moves one joint."""
+    """Compute `goal_jacobian` for the pose of a chain: nothing has to be added up."""
     tip = frame_at(p.tips, 0)
-    point = (tip[9], tip[10], tip[11])
-    s0, s1, s2 = p.scales[0, 0], p.scales[0, 1], p.scales[0, 2]
-    s3, s4, s5 = p.scales[0, 3], p.scales[0, 4], p.scales[0, 5]
     rates = _rotation_rates(p, 0, tip, frame_at(p.targets, 0), geometric)
-    for k in range(p.tree.shape[0]):
-        j, axis = p.tree[k, VARIABLE], joint_axis(p.geometry, p.frames, k)
-        if p.tree[k, KIND] == PRISMATIC:
-            linear, angular = axis, (0.0, 0.0, 0.0)
-        else:
-            linear = cross(axis, minus(point, joint_origin(p.frames, k)))
-            angular = dot(rates[0], axis), dot(rates[1], axis), dot(rates[2], axis)
-        x, y, z = s0 * linear[0], s1 * linear[1], s2 * linear[2]
-        u, v, w = s3 * angular[0], s4 * angular[1], s5 * angular[2]
-        columns[j, 0], columns[j, 1], columns[j, 2] = x, y, z
-        columns[j, 3], columns[j, 4], columns[j, 5] = u, v, w
+    chain_columns(p.tree, p.geometry, p.frames, tip, rates, p.scales, 0, columns)
+
+
+@inline_kernel
+def chain_columns(
+    tree: IntArray2, geometry: Array2, frames: Array2, tip: Frame,
+    rates: tuple[Vector, Vector, Vector], scales: Array, first: int, columns: Array,
+) -> None:  # fmt: skip
+    """Write the columns of a chain's pose, of which each variable moves one joint.
+
+    rates : rows of d(rotation residual) / d(angular velocity in the root's axes)
+    scales : row 0 has those of the six components, from column `first` on
+    """
+    point = tip[9], tip[10], tip[11]
+    s0, s1, s2 = scales[0, first], scales[0, first + 1], scales[0, first + 2]
+    s3, s4, s5 = scales[0, first + 3], scales[0, first + 4], scales[0, first + 5]
+    for k in range(tree.shape[0]):
+        j = tree[k, VARIABLE]
+        linear, spin = joint_twist(tree, geometry, frames, k, point)
+        u, v, w = dot(rates[0], spin), dot(rates[1], spin), dot(rates[2], spin)
+        columns[j, 0], columns[j, 1] = s0 * linear[0], s1 * linear[1]
+        columns[j, 2], columns[j, 3] = s2 * linear[2], s3 * u
+        columns[j, 4], columns[j, 5] = s4 * v, s5 * w
 
 
 @inline_kernel

@@ -16,7 +16,7 @@ class Observer(Protocol):
 
     @property
     def is_due(self) -> bool:
-        """Whether the observer needs a snapshot before anything else."""
+        """True if the observer needs a snapshot before anything else."""
 
     def begin(self, snapshot: Snapshot) -> None:
         """Observe a tracker in this state from now on."""

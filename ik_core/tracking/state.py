@@ -153,7 +153,7 @@ class TrackerState:
         return Snapshot(self.solver.asked, self.rate, arguments, copy.deepcopy(state))
 
     def restore(self, state: Values) -> None:
-        """Copy the state of a snapshot into a tracker that was made by it."""
+        """Copy the state of a snapshot into a tracker that was made from this snapshot."""
         for name, part in self._parts().items():
             values = copy.deepcopy(state[name])
             for own in part.OWN:
@@ -175,7 +175,7 @@ class TrackerState:
 
     @property
     def is_following(self) -> bool:
-        """Whether any tip has a goal."""
+        """True if any tip has a goal."""
         for tip in self.tips:  # noqa: SIM110 (in every tick: a generator takes five times as long)
             if tip.state.has_goal:
                 return True
@@ -183,7 +183,7 @@ class TrackerState:
 
     @property
     def has_goals(self) -> bool:
-        """Whether a tip has a goal, or the joints have one."""
+        """True if a tip has a goal, or the joints have one."""
         return self.is_following or self.joint_goal is not None
 
     def tip(self, tip: int | str) -> Tip:

@@ -213,7 +213,7 @@ class Tracker:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint is commanded to move."""
+        """True if no joint is commanded to move."""
         return self.governor.at_rest
 
     @property
@@ -231,7 +231,7 @@ class Tracker:
 
     @property
     def has_goals(self) -> bool:
-        """Whether any tip, or the joints, have a goal."""
+        """True if any tip, or the joints, have a goal."""
         return self._state.joint_goal is not None or any(
             tip.given is not None for tip in self._state.tips
         )
@@ -264,12 +264,12 @@ class Tracker:
 
     @property
     def paused(self) -> bool:
-        """Whether the tracker is paused."""
+        """True if the tracker is paused."""
         return self._state.drive is Drive.PAUSED
 
     @property
     def stopped(self) -> bool:
-        """Whether the joints brake, or rest after braking, until motion is resumed."""
+        """True if the joints brake, or rest after braking, until motion is resumed."""
         return self._state.drive is not Drive.ON
 
     @property

@@ -80,7 +80,7 @@ class Waiting:
 
     @property
     def keeps_goals(self) -> bool:
-        """Whether goals are kept during the wait."""
+        """True if goals are kept during the wait."""
         return self.goals_until > -math.inf
 
 
@@ -193,7 +193,7 @@ class Observation(NamedTuple):
 
     @property
     def all_rest(self) -> bool:
-        """Whether robot and command rest, so that a motion can begin."""
+        """True if robot and command rest, so that a motion can begin."""
         return self.command_rests and self.robot_rests
 
 

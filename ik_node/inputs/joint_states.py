@@ -182,7 +182,7 @@ class FeedbackMonitor:
 
     @property
     def moved_externally(self) -> bool:
-        """Whether others move the robot, so that goals wait."""
+        """True if others move the robot, so that goals wait."""
         return isinstance(self._state, MovedExternally)
 
     @property
@@ -192,7 +192,7 @@ class FeedbackMonitor:
 
     @property
     def must_brake(self) -> bool:
-        """Whether the command brakes in the next tick, regardless of its goals."""
+        """True if the command brakes in the next tick, regardless of its goals."""
         model = self._model
         if model is None or not self._compares or not model.was_started:
             return False
@@ -289,7 +289,7 @@ class FeedbackMonitor:
 
     @property
     def _has_ended(self) -> bool:
-        """Whether the last trajectory has ended."""
+        """True if the last trajectory has ended."""
         return self._last_command - self._resting_since >= self._ending
 
     def _rules(self, model: Model) -> Rules:

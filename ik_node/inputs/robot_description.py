@@ -83,7 +83,7 @@ class Description:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a robot is being loaded, or is loaded and not in use yet."""
+        """True if a robot is being loaded, or is loaded and not in use yet."""
         return self._loading is not None
 
     def loaded(self) -> Robot | None:

@@ -181,7 +181,7 @@ class Diagnostics:
 
     @property
     def goal_has_ended(self) -> bool:
-        """Whether the motion to the goal has ended: it is reached, blocked or missed.
+        """True if the motion to the goal has ended: it is reached, blocked or missed.
 
         A goal that is missed ends with the search for another configuration.
         """

@@ -197,12 +197,12 @@ class OtherJointStates:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the joints of other publishers are still unknown after the first checks."""
+        """True if the joints of other publishers are still unknown after the first checks."""
         return self._checks > MOST_LISTENED and not self.is_known
 
     @property
     def is_known(self) -> bool:
-        """Whether the joints of all other publishers are known, or some shared joints."""
+        """True if the joints of all other publishers are known, or some shared joints."""
         shares = any(names & self._joints for names in self._lists)
         return shares or len(self._lists) >= len(self._who)
 

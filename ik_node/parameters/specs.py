@@ -46,12 +46,12 @@ class Spec:
 
     @property
     def bounded(self) -> bool:
-        """Whether this is a number with bounds."""
+        """True if this is a number with bounds."""
         return self.kind in (int, float) and self.bounds != UNBOUNDED
 
     @property
     def switch(self) -> bool:
-        """Whether this text may also be given as true or false, which YAML reads as bool."""
+        """True if this text may also be given as true or false, which YAML reads as bool."""
         return 'true' in self.choices
 
     def declare(self, node: Node, value: Any = None) -> None:

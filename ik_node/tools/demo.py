@@ -185,7 +185,7 @@ class Observer:
 
     @property
     def is_held(self) -> bool:
-        """Whether the robot rests at the closest pose, as reported by the node."""
+        """True if the robot rests at the closest pose, as reported by the node."""
         return self.code == 'closest' and self.speed == 0.0
 
     def close(self) -> None:
@@ -304,7 +304,7 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
 def is_opened(
     page: Viewer, observer: Observer, process: subprocess.Popen[bytes], patience: float
 ) -> bool:
-    """Return whether a browser opens the page within `patience` [s], before node or page end."""
+    """Return whether a browser opens the page within `patience` [s], while both run."""
 
     def settled() -> bool:
         ended = process.poll() is not None or page.process.poll() is not None

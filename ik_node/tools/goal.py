@@ -52,7 +52,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Send what the arguments of `ik goal` ask for; the exit code. Raises UsageError."""
+    """Send the goal of the arguments of `ik goal`; return the exit code. Raises UsageError."""
     context = rclpy.Context()
     rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
     client = Client(context, arguments.wait)
@@ -94,7 +94,7 @@ class Status:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the motion to the last goal has ended."""
+        """True if the motion to the last goal has ended."""
         return self.values.get('goal_has_ended') == 'true'
 
     def distance(self, tip: str) -> str:
@@ -157,7 +157,7 @@ class Client:
 
     @property
     def is_there(self) -> bool:
-        """Whether the node is in the graph."""
+        """True if the node is in the graph."""
         return bool(self._node.count_publishers(f'{self.name}/status'))
 
     def tip(self, name: str | None) -> str:
@@ -201,7 +201,8 @@ class Client:
         return load_urdf(text)
 
     def positions(self, robot: Robot, joints: Sequence[int]) -> Array:
-        """Joint values (n,) [rad or m], with the present positions of these joints."""
+        """Return q (n,) [rad or m] in the middle of the limits, with the present positions of
+        these joints."""
         topic, names = f'{self.name.rpartition("/")[0]}/joint_states', robot.joint_names
         q, missing = robot.middle_configuration.copy(), set(joints)
 
@@ -306,7 +307,7 @@ def _send_pose(client: Client, arguments: argparse.Namespace) -> int:
 
 
 def _target(client: Client, tip: str, goal: Goal, quaternion: Array | None) -> Array:
-    """The goal (4, 4) in the node's base frame; what is not given is as the tip is now."""
+    """Return the goal (4, 4) in the node's base frame, completed by the tip's present pose."""
     target = np.eye(4)
     if goal.xyz is None or quaternion is None:
         target = _present_pose(client, tip)

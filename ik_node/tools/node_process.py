@@ -31,11 +31,12 @@ def running(
     """Run `python -m module arguments` with ROS parameters, until the context is left.
 
     environment : variables in addition to this process's
-    pipes : whether stdin and stdout of the process are pipes
+    pipes : whether stdin and stdout of the child are pipes
 
-    The process imports the package from the same place as this one, installed or not. It does not
-    get Ctrl-C: that ends this process, which then ends it. On Linux it also ends if this process
-    is killed, or if the thread that started it ends, so the main thread has to start it.
+    The child imports the package from the same place as this process, installed or not. It does
+    not get Ctrl-C, which ends this process; the context then ends the child. On Linux the child
+    also ends if this process is killed, or if the thread that started it ends, so start it in the
+    main thread.
     """
     ros = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
     ros += ['-r', f'__ns:={namespace}'] if namespace else []

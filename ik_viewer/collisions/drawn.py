@@ -25,7 +25,7 @@ from ik_core.maths.rotations import Array, matrix_from_quaternion
 from ..drawing.colours import GREEN, ORANGE, PURPLE, RED
 from ..drawing.drawn_robot import OUTSIDE, DrawnRobot, linear, unit_solid, wxyz_of
 from ..drawing.shapes import Colour, Shape
-from ..page.stage import Stage
+from ..page.page_context import PageContext
 
 NAME = '/collisions'
 OPACITY = 0.55  # opacity of obstacles, and of the red over links that collide
@@ -35,21 +35,21 @@ GIZMO = 0.12  # size of gizmos, relative to the robot's size
 class Obstacle:
     """An obstacle of a world, drawn with a gizmo that moves it; on a link it moves with that."""
 
-    def __init__(self, stage: Stage, world: World, name: str) -> None:
+    def __init__(self, context: PageContext, world: World, name: str) -> None:
         self._world, self._name, self._link = world, name, world[name].link
-        scene, pose, path = stage.server.scene, world[name].pose, f'{NAME}/{name}'
+        scene, pose, path = context.server.scene, world[name].pose, f'{NAME}/{name}'
         if self._link is None:
             self._node = scene.add_transform_controls(
-                path, scale=GIZMO * stage.size, depth_test=False, opacity=0.8
+                path, scale=GIZMO * context.size, depth_test=False, opacity=0.8
             )
-            self._node.on_update(stage.guarded(lambda _: self._move()))
+            self._node.on_update(context.guarded(lambda _: self._move()))
         else:
             self._node = scene.add_frame(path, show_axes=False)
         self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
-        _add_solid(scene, f'{path}/solid', world[name].shape, stage.size)
+        _add_solid(scene, f'{path}/solid', world[name].shape, context.size)
 
     def show(self, robot: Robot, q: Array) -> None:
-        """Carry it where its link is at q (n,), if it has one."""
+        """Move the obstacle with its link, which is at q (n,), if it is on a link."""
         if self._link is not None:
             pose = robot.forward_kinematics(q, self._link) @ self._world[self._name].pose
             self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])

@@ -29,7 +29,7 @@ class Loading:
 
     @property
     def done(self) -> bool:
-        """Whether the thread has ended."""
+        """True if the thread has ended."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:

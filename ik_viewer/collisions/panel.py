@@ -18,7 +18,8 @@ from ik_core.maths.rotations import Array
 from ..arm import Moment
 from ..compare.start import goals_of
 from ..drawing.appearance import shapes_of
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from .drawn import NAME, Colliding, Lines, Obstacle
 from .loading import Loading
 
@@ -31,73 +32,73 @@ STILL = 1e-6
 KINDS = 'box', 'ball', 'cylinder', 'floor'
 
 
-class CollisionsPanel:
-    """A `Part`: obstacles, and the nearest of all pairs of links and obstacles.
+class CollisionsPanel(Panel):
+    """Obstacles, and the nearest of all pairs of links and obstacles.
 
     world : obstacles to begin with, which the panel moves; collisions are checked if it has any
     """
 
-    def __init__(self, stage: Stage, moment: Moment, world: World | None = None) -> None:
-        self._stage, self._moment = stage, moment
+    title = 'Collisions'
+
+    def __init__(self, context: PageContext, moment: Moment, world: World | None = None) -> None:
+        super().__init__(context, moment)
         self.world = World() if world is None else world
         self.collisions: Collisions | None = None
         self._loading: Loading | None = None
         self._obstacles: dict[str, Obstacle] = {}
         self._numbers = count(1)
         self._checked: tuple[Array, int] | None = None
-        shapes, _ = shapes_of(stage.description)
-        self._lines = Lines(stage.server.scene)
-        self._colliding = Colliding(stage.server.scene, stage.robot, shapes)
+        shapes, _ = shapes_of(context.description)
+        self._lines = Lines(context.server.scene)
+        self._colliding = Colliding(context.server.scene, context.robot, shapes)
         self._add_controls()
         for obstacle in self.world:
             self._draw_obstacle(obstacle.name)
 
     def show(self, moment: Moment) -> None:
-        """Draw the nearest pairs, where anything has moved."""
-        self._moment = moment
+        """Draw the nearest pairs, if anything has moved."""
+        super().show(moment)
         for obstacle in self._obstacles.values():
-            obstacle.show(self._stage.robot, moment.q)
+            obstacle.show(self._context.robot, moment.q)
         self._take_loaded()
         if self.collisions is None or not self._check.value or self._is_as_checked(moment.q):
             return
         self._checked = moment.q.copy(), self.world.version
-        reach = REACH * self._stage.size
+        reach = REACH * self._context.size
         pairs = self.collisions.distances(moment.q, reach)
         self._draw(moment.q, pairs, reach)
 
     def remove(self) -> None:
         """Take it off the page."""
-        self._stage.server.scene.remove_by_name(NAME)
-        self._tab.remove()
+        self._context.server.scene.remove_by_name(NAME)
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Collisions') as self._tab:
+        gui = self._gui
+        with self._tab:
             self._check = gui.add_checkbox(
                 'Check collisions',
                 False,
                 hint='Links with one another and with obstacles; shown only, the arm is not held',
             )
             self._kind = gui.add_dropdown('Obstacle', KINDS)
-            add = gui.add_button('Add', icon='plus')
-            remove = gui.add_button('Remove the last', icon='minus')
-            self._free = gui.add_button(
+            self._button('Add', lambda: self.add(self._kind.value), icon='plus')
+            self._button('Remove the last', self.remove_last, icon='minus')
+            self._free = self._button(
                 'Move to a free solution',
+                self.move_to_free,
                 hint='To joint positions that reach the goals without a collision; the way there '
                 'is not checked',
             )
             self._report = gui.add_html('')
-        self._check.on_update(stage.by_user(lambda _: self._set_checking()))
-        add.on_click(stage.guarded(lambda _: self.add(self._kind.value)))
-        remove.on_click(stage.guarded(lambda _: self.remove_last()))
-        self._free.on_click(stage.guarded(lambda _: self.move_to_free()))
+        self._on_change(self._check, self._set_checking)
 
     def add(self, kind: str, pose: Array | None = None) -> None:
         """Add an obstacle and check collisions from now on.
 
         pose (4, 4) : by default in front of the robot
         """
-        size = self._stage.size
+        size = self._context.size
         name = next(name for i in self._numbers if (name := f'{kind} {i}') not in self.world)
         solids: dict[str, Shape] = {
             'box': Box((0.15 * size, 0.25 * size, 0.15 * size)),
@@ -107,7 +108,7 @@ class CollisionsPanel:
         }
         front = (0.4 * size, 0.0, 0.2 * size) if kind != 'floor' else (0.0, 0.0, -0.02 * size)
         upright = None
-        if self._stage.description.up == '+y':
+        if self._context.description.up == '+y':
             front, upright = (front[0], front[2], 0.0), (-0.5 * np.pi, 0.0, 0.0)
         default = transform(position=front, rpy=upright)
         self.world.add(name, solids[kind], default if pose is None else pose)
@@ -115,7 +116,7 @@ class CollisionsPanel:
 
     def _draw_obstacle(self, name: str) -> None:
         """Draw an obstacle of the world, and check collisions from now on."""
-        self._obstacles[name] = Obstacle(self._stage, self.world, name)
+        self._obstacles[name] = Obstacle(self._context, self.world, name)
         if not self._check.value:
             self._check.value = True
             self._set_checking()
@@ -130,19 +131,21 @@ class CollisionsPanel:
     def move_to_free(self) -> None:
         """Move the joints to a solution for the goals that is free of collisions."""
         if self.collisions is None:
-            self._stage.notices.say('collisions are not checked yet: switch "Check collisions" on')
+            self._context.notices.say(
+                'collisions are not checked yet: switch "Check collisions" on'
+            )
             return
-        goals, robot = goals_of(self._moment.tips), self._stage.robot
+        goals, robot = goals_of(self._moment.tips), self._context.robot
         if not goals:
-            self._stage.notices.say('there is no goal: drag a tip first')
+            self._context.notices.say('there is no goal: drag a tip first')
             return
         tasks = [goal.task() for goal in goals]
         result = solve(IkProblem(robot, tasks, avoid=self.collisions), self._moment.q)
         if result.success:
             values = zip(robot.joint_names, result.q.tolist(), strict=True)
-            self._stage.arm.set_joint_goal(dict(values))
+            self._context.arm.set_joint_goal(dict(values))
         else:
-            self._stage.notices.say(result.message)
+            self._context.notices.say(result.message)
 
     def _set_checking(self) -> None:
         self._checked = None
@@ -150,7 +153,7 @@ class CollisionsPanel:
             self._draw(self._moment.q, [], 0.0)
             self._report.content = ''
         elif self.collisions is None and self._loading is None:
-            self._loading = Loading(self._stage.description, self.world)
+            self._loading = Loading(self._context.description, self.world)
             self._report.content = _line('The links and their pairs are being prepared ...')
 
     def _take_loaded(self) -> None:
@@ -159,7 +162,7 @@ class CollisionsPanel:
             return
         self._loading, self.collisions = None, loading.collisions
         for text in filter(None, (loading.error, loading.note)):
-            self._stage.notices.say(text)
+            self._context.notices.say(text)
         if loading.error:
             self._check.value, self._report.content = False, _line(loading.error)
 
@@ -173,12 +176,12 @@ class CollisionsPanel:
         self._lines.show(pairs, reach)
         colliding = [pair for pair in pairs if pair.distance <= pair.margin]
         names = {name for pair in colliding for name in (pair.first, pair.second)}
-        self._colliding.show(q, names & self._stage.robot.places.keys())
+        self._colliding.show(q, names & self._context.robot.places.keys())
         self._report.content = _report(pairs, len(colliding), reach)
 
 
 def _report(pairs: Sequence[PairDistance], colliding: int, reach: float) -> str:
-    """The nearest pairs as HTML."""
+    """Return the nearest pairs as HTML."""
     head = f'{colliding} of the pairs collide' if colliding else 'free of collisions'
     rows = [f'{pair.first} and {pair.second}: {_how_far(pair)}' for pair in pairs[:LISTED]]
     return ''.join(map(_line, [head, *(rows or [f'nothing is nearer than {length(reach)}'])]))

@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def over(self) -> bool:
-        """Whether all solves are done or have failed."""
+        """True if all solves are done or have failed."""
         return all(solve.over for solve in self.solves)
 
     @property

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison on the page: a tab to choose who takes part, ghosts, traces, numbers, curves."""
+"""The comparison on the page: a tab that selects the methods, with ghosts, traces, numbers and
+curves."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.marks import Trace
 from ..drawing.skeleton import skeleton
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from .animation import PACES, Animation
 from .comparison import Comparison
 from .method_menus import MethodMenus
@@ -35,19 +37,19 @@ BALL, TRACE_STEP = 0.014, 0.001
 
 
 class Ghost:
-    """A method in the scene: its robot, and the way of its tip."""
+    """A method in the scene: its robot, and the path of its tip."""
 
-    def __init__(self, stage: Stage, index: int, solve: SteppedSolve, goal: Goal) -> None:
-        scene, robot = stage.server.scene, stage.robot
+    def __init__(self, context: PageContext, index: int, solve: SteppedSolve, goal: Goal) -> None:
+        scene, robot = context.server.scene, context.robot
         name, colour = f'/compare/ghost_{index}', COLOURS[index]
         self.solve, self._goal, self._robot = solve, goal, robot
         self._figure = DrawnRobot(
             scene, name, robot, skeleton(robot), colour=colour, opacity=OPACITY
         )
-        self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * stage.size, colour)
+        self._trace = Trace(scene, f'{name}_trace', TRACE_STEP * context.size, colour)
 
     def show(self) -> None:
-        """Draw it where it stands."""
+        """Draw the robot and the path in their present state."""
         q = self.solve.state.q
         self._figure.show(q)
         tip = self._robot.forward_kinematics(q, self._goal.link) @ self._goal.tool
@@ -55,13 +57,15 @@ class Ghost:
         self._trace.draw()
 
 
-class Compare:
-    """A `Part`: solvers side by side, on the goals of the page or on the stretched arm."""
+class Compare(Panel):
+    """Solvers side by side, on the goals of the page or on the stretched arm."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+    title = 'Compare'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._animation = Animation()
-        stage.endings.append(self._animation.close)
+        context.endings.append(self._animation.close)
         self._ghosts: list[Ghost] = []
         self._q0: Array | None = None
         self._goals: tuple[Goal, ...] = ()
@@ -71,14 +75,14 @@ class Compare:
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison that is on the page."""
+        """The comparison on the page."""
         return self._animation.comparison
 
     def show(self, moment: Moment) -> None:
-        """Draw the comparison, and begin another where the goal moved."""
-        self._moment = moment
+        """Draw the comparison; begin another one if the goal has moved."""
+        super().show(moment)
         self._begin_again_if_the_goal_moved()
-        self._stage.choice.robot = not self._ghosts or self._with_robot.value
+        self._context.selection.robot = not self._ghosts or self._with_robot.value
         for ghost in self._ghosts:
             ghost.show()
         comparison, now = self._animation.comparison, time.monotonic()
@@ -91,20 +95,22 @@ class Compare:
         """Take it off the page."""
         self._animation.close()
         self._clear_scene()
-        self._stage.choice.robot = True
-        self._folder.remove()
+        self._context.selection.robot = True
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Compare') as self._folder:
-            stretched = gui.add_button(
+        gui = self._gui
+        with self._tab:
+            self._button(
                 'Stretched arm',
+                self._stretch,
                 icon='stretching',
                 hint='An arm stretched out, its goal along the arm towards the base: no joint '
                 'moves the tip in that direction, and simple methods are slow',
             )
-            here = gui.add_button(
+            self._button(
                 'From here to the goal',
+                self._from_here,
                 icon='player-play',
                 color='gray',
                 hint='All begin at the current joints of the robot',
@@ -113,11 +119,8 @@ class Compare:
             self._add_menus(gui)
             self._table = gui.add_html('')
             self._plots: list[Any] = []
-            self._clear = gui.add_button('Clear', icon='trash', color='gray')
-        stretched.on_click(stage.guarded(lambda _: self._stretch()))
-        here.on_click(stage.guarded(lambda _: self._from_here()))
-        self._pace.on_update(stage.guarded(lambda _: self._set_pace()))
-        self._clear.on_click(stage.guarded(lambda _: self._end()))
+            self._clear = self._button('Clear', self._end, icon='trash', color='gray')
+        self._pace.on_update(self._context.guarded(lambda _: self._set_pace()))
 
     def _add_menus(self, gui: Any) -> None:
         with gui.add_folder('Methods and options', expand_by_default=False):
@@ -131,8 +134,8 @@ class Compare:
         self._animation.updates = PACES[self._pace.value]
 
     def _stretch(self) -> None:
-        tip = self._moment.tips[self._stage.choice.tip]
-        start = stretched_arm(self._stage.robot, tip.link, tip.tool)
+        tip = self._moment.tips[self._context.selection.tip]
+        start = stretched_arm(self._context.robot, tip.link, tip.tool)
         self._goals = goals_of(self._moment.tips)
         self._begin(start)
 
@@ -142,16 +145,17 @@ class Compare:
             raise InvalidOption(
                 'there is no goal yet: drag the gizmo, or choose the stretched arm'
             )
-        self._begin(Start(self._stage.robot, self._moment.q.copy(), self._goals))
+        self._begin(Start(self._context.robot, self._moment.q.copy(), self._goals))
 
     def _begin_again_if_the_goal_moved(self) -> None:
-        """Only with the joints of the comparison before, and not more often than one can see."""
+        """Begin a comparison from the same joints if asked for and the goal has moved, at most
+        every AGAIN seconds."""
         goals = goals_of(self._moment.tips)
         if self._q0 is None or not self._again.value or same_goals(goals, self._goals):
             return
         if goals and time.monotonic() - self._began >= AGAIN:
             self._goals = goals
-            self._begin(Start(self._stage.robot, self._q0, goals))
+            self._begin(Start(self._context.robot, self._q0, goals))
 
     def _begin(self, start: Start) -> None:
         methods = self._menus.methods()
@@ -159,13 +163,13 @@ class Compare:
         comparison = self._animation.begin(methods, start)
         self._q0, self._began, self._complete = start.q0, time.monotonic(), False
         self._ghosts = [
-            Ghost(self._stage, i, solve, start.goals[0])
+            Ghost(self._context, i, solve, start.goals[0])
             for i, solve in enumerate(comparison.solves)
         ]
         for i, goal in enumerate(start.goals):
-            self._stage.server.scene.add_icosphere(
+            self._context.server.scene.add_icosphere(
                 f'/compare/goal_{i}',
-                radius=BALL * self._stage.size,
+                radius=BALL * self._context.size,
                 color=DARK,
                 position=goal.target[:3, 3],
                 cast_shadow=False,
@@ -183,18 +187,17 @@ class Compare:
                 plot.scales = scales
 
     def _make_plots(self, comparison: Comparison) -> None:
-        """Plots of positions, and of orientations where a goal has one: a line for each
-        method.
-        """
+        """Make plots of position errors, and of orientation errors if a goal has an orientation,
+        with a line for each method."""
         for plot in self._plots:
             plot.remove()
         turned = any(goal.kind.value != 'position' for goal in comparison.start.goals)
         titles = ['position error [mm] by update', 'orientation error [deg] by update']
         data = plotted([solve.curve for solve in comparison.solves])
-        with self._folder:
+        with self._tab:
             self._plots = [
                 add_plot(
-                    self._stage.server.gui,
+                    self._gui,
                     title,
                     [solve.method.name for solve in comparison.solves],
                     data,
@@ -215,11 +218,11 @@ class Compare:
 
     def _clear_scene(self) -> None:
         self._ghosts = []
-        self._stage.server.scene.remove_by_name('/compare')
+        self._context.server.scene.remove_by_name('/compare')
 
 
 def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
-    """Whether the same is asked of the same links."""
+    """Return whether two lists of goals have the same targets for the same links."""
     return len(goals) == len(others) and all(
         a.link == b.link and a.kind is b.kind and np.abs(a.target - b.target).max() < 1e-9
         for a, b in zip(goals, others, strict=True)
@@ -227,7 +230,7 @@ def same_goals(goals: Sequence[Goal], others: Sequence[Goal]) -> bool:
 
 
 def _scales(longest: float) -> dict[str, Any]:
-    """Logarithmic, the updates up to the next power of ten."""
+    """Return the scales of a plot: logarithmic, with updates up to the next power of ten."""
     from viser import uplot
 
     end = 10.0 ** np.ceil(np.log10(longest))

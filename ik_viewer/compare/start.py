@@ -70,20 +70,20 @@ def stretched_arm(robot: Robot, link: str, tool: Array | None = None) -> Start:
     UnsupportedProblem if the arm can't be stretched, such as on a rail without limits.
     """
     tool = np.eye(4) if tool is None else tool
-    held = tuple(robot.joint_names[i] for i in robot.root_joints)
+    frozen = tuple(robot.joint_names[i] for i in robot.root_joints)
     middle = robot.middle_configuration
     length = total_link_length(robot, link)
     shoulder, outwards = _outwards(robot, link, middle)
     goal = PositionTask(link, shoulder + FAR * length * outwards, tool=tool)
-    reached = solve(IkProblem(robot, [goal], frozen_joints=held), middle)
+    reached = solve(IkProblem(robot, [goal], frozen_joints=frozen), middle)
     if reached.status is not IkStatus.CLOSEST:
         raise UnsupportedProblem(f'{link!r} is not at the end of an arm that can be stretched out')
     tip = robot.forward_kinematics(reached.q, link) @ tool
     along = goal.transform[:3, 3] - tip[:3, 3]
     target = tip.copy()
     target[:3, 3] -= TOWARDS_BASE * length * along / np.linalg.norm(along)
-    q0 = _bent(robot, reached.q, held)
-    return Start(robot, q0, (Goal(link, target, GoalKind.POSITION, tool),), held)
+    q0 = _bent(robot, reached.q, frozen)
+    return Start(robot, q0, (Goal(link, target, GoalKind.POSITION, tool),), frozen)
 
 
 def _outwards(robot: Robot, link: str, q: Array) -> tuple[Array, Array]:
@@ -100,8 +100,8 @@ def _outwards(robot: Robot, link: str, q: Array) -> tuple[Array, Array]:
     return shoulder, outwards
 
 
-def _bent(robot: Robot, q: Array, held: Sequence[str]) -> Array:
+def _bent(robot: Robot, q: Array, frozen: Sequence[str]) -> Array:
     """Return q (n,) with its joints bent, always the same way, inside the limits."""
     away = np.random.default_rng(0).uniform(-BENT, BENT, robot.n)
-    away[[robot.joint_index(name) for name in held]] = 0.0
+    away[[robot.joint_index(name) for name in frozen]] = 0.0
     return np.clip(q + away, robot.lower, robot.upper)

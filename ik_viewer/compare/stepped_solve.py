@@ -70,7 +70,7 @@ class MethodState(NamedTuple):
 
     @property
     def reached(self) -> bool:
-        """Whether the goals are reached."""
+        """True if the goals are reached."""
         return self.text == IkStatus.REACHED.value
 
 
@@ -87,7 +87,7 @@ class SteppedSolve:
 
     @property
     def over(self) -> bool:
-        """Whether the solve is done or has failed."""
+        """True if the solve is done or has failed."""
         return self.state.phase in (Phase.DONE, Phase.FAILED)
 
     def advance(self, updates: int, seconds: float) -> None:

@@ -19,8 +19,9 @@ from ..drawing.colours import DARK
 from ..drawing.drawn_robot import DrawnRobot
 from ..drawing.shapes import Colour
 from ..drawing.skeleton import skeleton
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from ..page.server import DISTANCE, VIEW, direction, look_at
-from ..page.stage import Stage
 from .animation import PACES, Animation
 from .method_menus import MethodMenus
 from .methods import COLOURS, Method
@@ -49,8 +50,8 @@ MOST_PLOTS = 4  # up to this many tips have plots of their own; for more, the me
 class Drawn:
     """A method in the scene: its robot and its targets, at `place` (3,) [m]."""
 
-    def __init__(self, stage: Stage, index: int, solve: Follower, place: Array) -> None:
-        scene, robot, name = stage.server.scene, stage.robot, f'/targets/{index}'
+    def __init__(self, context: PageContext, index: int, solve: Follower, place: Array) -> None:
+        scene, robot, name = context.server.scene, context.robot, f'/targets/{index}'
         scene.add_frame(name, show_axes=False, position=place)
         self._run = solve
         self._robot = DrawnRobot(
@@ -58,7 +59,7 @@ class Drawn:
         )
         self._balls = [
             scene.add_icosphere(
-                f'{name}/target_{k}', radius=BALL * stage.size, color=DARK, cast_shadow=False
+                f'{name}/target_{k}', radius=BALL * context.size, color=DARK, cast_shadow=False
             )
             for k in range(len(solve.targets))
         ]
@@ -70,15 +71,17 @@ class Drawn:
             ball.position = target
 
 
-class MovingTargets:
-    """A `Part`: the tab *Targets*."""
+class MovingTargets(Panel):
+    """The tab *Targets*."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+    title = 'Targets'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._animation = Animation()
-        stage.endings.append(self._animation.close)
+        context.endings.append(self._animation.close)
         self._animation.updates = 1
-        self._experiment = Experiment(AMPLITUDE * stage.size, DAMPING)
+        self._experiment = Experiment(AMPLITUDE * context.size, DAMPING)
         self._drawn: list[Drawn] = []
         self._plots: list[Any] = []
         self._shown = -np.inf
@@ -96,10 +99,10 @@ class MovingTargets:
 
     def show(self, moment: Moment) -> None:
         """Draw the methods, and every PERIOD their numbers."""
-        self._moment = moment
+        super().show(moment)
         if not self._drawn:
             return
-        self._stage.choice.robot = self._stage.choice.gizmos = False
+        self._context.selection.robot = self._context.selection.gizmos = False
         for drawn in self._drawn:
             drawn.show()
         now = time.monotonic()
@@ -111,18 +114,19 @@ class MovingTargets:
         """Remove the tab from the page."""
         self._end()
         self._animation.close()
-        self._folder.remove()
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Targets') as self._folder:
-            start = gui.add_button(
+        gui, context = self._gui, self._context
+        with self._tab:
+            self._button(
                 'Move the targets',
+                self._start,
                 icon='player-play',
                 hint='From the current joints; each method makes one update of the joints a step',
             )
             self._size = gui.add_slider(
-                'Amplitude [m]', 0.0, round(stage.size, 2), 0.01, round(self._experiment.size, 2)
+                'Amplitude [m]', 0.0, round(context.size, 2), 0.01, round(self._experiment.size, 2)
             )
             self._damping = gui.add_slider(
                 'Damping [m/rad]', 0.05, 2.0, 0.05, DAMPING, hint='Of damped least squares'
@@ -132,11 +136,9 @@ class MovingTargets:
                 self._apart = gui.add_checkbox('Side by side', True)
                 self._menus = MethodMenus(gui, METHODS)
             self._table = gui.add_html('')
-            self._clear = gui.add_button('Clear', icon='trash', color='gray')
-        start.on_click(stage.guarded(lambda _: self._start()))
+            self._clear = self._button('Clear', self._end, icon='trash', color='gray')
         for widget in (self._size, self._damping, self._pace):
-            widget.on_update(stage.guarded(lambda _: self._set_experiment()))
-        self._clear.on_click(stage.guarded(lambda _: self._end()))
+            widget.on_update(context.guarded(lambda _: self._set_experiment()))
 
     def _set_experiment(self) -> None:
         self._experiment.size = float(self._size.value)
@@ -145,7 +147,7 @@ class MovingTargets:
 
     def _start(self) -> None:
         methods = self._menus.methods()
-        robot, q = self._stage.robot, self._moment.q.copy()
+        robot, q = self._context.robot, self._moment.q.copy()
         goals = tuple(
             Goal(t.link, robot.forward_kinematics(q, t.link) @ t.tool, GoalKind.POSITION, t.tool)
             for t in self._moment.tips
@@ -154,10 +156,10 @@ class MovingTargets:
         self._set_experiment()
         start = Start(robot, q, goals)
         self._animation.begin(methods, start, partial(Follower, experiment=self._experiment))
-        apart = SPACING * self._stage.size * direction(RIGHT, self._stage.description.up)
+        apart = SPACING * self._context.size * direction(RIGHT, self._context.description.up)
         middle = 0.5 * (len(methods) - 1) if self._apart.value else 0.0
         self._drawn = [
-            Drawn(self._stage, i, solve, (i - middle) * apart if middle else np.zeros(3))
+            Drawn(self._context, i, solve, (i - middle) * apart if middle else np.zeros(3))
             for i, solve in enumerate(self.followers)
         ]
         self._look(1.0 + 2.0 * WIDER * middle)
@@ -166,10 +168,10 @@ class MovingTargets:
     def _add_plots(self, methods: Sequence[Method]) -> None:
         names = [method.name for method in methods]
         empty = tuple(np.full((len(names) + 1, 2), SMALLEST))
-        with self._folder:
+        with self._tab:
             self._plots = [
                 add_plot(
-                    self._stage.server.gui,
+                    self._gui,
                     f'{title}: error [mm] by update',
                     names,
                     empty,
@@ -199,17 +201,17 @@ class MovingTargets:
 
     def _look(self, distance: float) -> None:
         """Move the camera to a distance from the middle, relative to the usual one."""
-        server, up = self._stage.server, self._stage.description.up
-        view = distance * DISTANCE * self._stage.size * direction(VIEW, up)
+        server, up = self._context.server, self._context.description.up
+        view = distance * DISTANCE * self._context.size * direction(VIEW, up)
         look_at(server, np.array(server.initial_camera.look_at), view)
 
     def _end(self) -> None:
         self._animation.end()
-        self._stage.server.scene.remove_by_name('/targets')
+        self._context.server.scene.remove_by_name('/targets')
         if self._drawn:
             self._look(1.0)
         self._drawn, self._table.content = [], ''
-        self._stage.choice.robot = self._stage.choice.gizmos = True
+        self._context.selection.robot = self._context.selection.gizmos = True
         for plot in self._plots:
             plot.remove()
         self._plots = []

@@ -35,7 +35,7 @@ def describe(
 
 
 def description_of(robot: Robot, mesh_folders: Sequence[Path] = ()) -> Description:
-    """The description of a loaded robot: meshes as for `describe`, without a URDF a skeleton."""
+    """Return the description of a loaded robot; without a URDF it is drawn as a skeleton."""
     file = robot.file and robot.file.resolve()
     return Description(
         robot,

@@ -118,7 +118,7 @@ class DrawnRobot:
 
     @property
     def visible(self) -> bool:
-        """Whether the robot is shown."""
+        """True if the robot is shown."""
         return bool(self._root.visible)
 
     @visible.setter

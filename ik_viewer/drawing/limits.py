@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits in a scene: an arc for the range of each revolute joint, reach cones ([EngellErleben2011]
-Fig. 4).
-"""
+"""Limits in a scene: arcs for the ranges of revolute joints, and reach cones ([EngellErleben2011]
+Fig. 4)."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ ARC, CONE = 0.1, 0.16
 
 
 class Arcs:
-    """The ranges of the revolute joints of a robot that have one, and where the joints are."""
+    """Arcs for the ranges of a robot's revolute joints, with ticks at their values."""
 
     def __init__(self, scene: Any, name: str, robot: Robot, size: float) -> None:
         self._arcs = LimitArcs(robot, ARC * size)
@@ -131,5 +130,5 @@ class Limits:
 
     @property
     def visible(self) -> bool:
-        """Whether they are shown."""
+        """True if they are shown."""
         return self._root is not None and bool(self._root.visible)

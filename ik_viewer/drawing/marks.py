@@ -76,7 +76,7 @@ class Trace:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """True if it is shown."""
         return self._visible
 
     @visible.setter
@@ -136,7 +136,7 @@ class Ellipsoid:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """True if it is shown."""
         return bool(self._node.visible)
 
     @visible.setter

@@ -18,7 +18,8 @@ from ..arm import Moment
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import ORANGE
 from ..drawing.drawn_robot import DrawnRobot
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from ..play.playhead import Playhead
 
 NAME = '/key_frames'
@@ -27,11 +28,13 @@ RATE = 60.0
 OPACITY = 0.6
 
 
-class KeyFramesPanel:
-    """A `Part`: the poses that were kept, and a pale robot that plays the motion between them."""
+class KeyFramesPanel(Panel):
+    """The poses that were kept, and a pale robot that plays the motion between them."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+    title = 'Key frames'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self.times: list[float] = []
         self.poses: list[Array] = []
         self._player: tuple[Motion, Playhead, DrawnRobot] | None = None
@@ -40,8 +43,9 @@ class KeyFramesPanel:
         self._describe()
 
     def show(self, moment: Moment) -> None:
-        """Note the pose, and show the frame of the motion that is due."""
-        self._moment, now = moment, time.monotonic()
+        """Store the pose, and show the frame of the motion that is due."""
+        super().show(moment)
+        now = time.monotonic()
         passed, self._shown = now - self._shown, now
         if self._player is not None:
             motion, playhead, drawn = self._player
@@ -50,32 +54,32 @@ class KeyFramesPanel:
 
     @property
     def shown_frame(self) -> int:
-        """The frame of the motion that is shown; 0 where none plays."""
+        """The displayed frame of the motion; 0 while none plays."""
         return self._player[1].frame if self._player is not None else 0
 
     def remove(self) -> None:
         """Take it off the page."""
         self._stop()
-        self._tab.remove()
+        super().remove()
 
     def keep(self, times: Sequence[float] | Array, poses: Sequence[Array] | Array) -> None:
-        """Keep these poses (k, n) at times (k,) [s], in the place of all others."""
+        """Store these poses (k, n) at times (k,) [s], in place of all others."""
         self.times, self.poses = list(times), list(poses)
         self._describe()
 
     def key_frames(self) -> KeyFrames:
-        """The kept poses. Raises InvalidMotion where there are fewer than two."""
+        """The stored poses. Raises InvalidMotion for fewer than two."""
         tips = [tip.link for tip in self._moment.tips] if self._tips.value else []
         times, poses = list(self.times), list(self.poses)
         if self._closed.value and poses:
             times.append(times[-1] + self._seconds.value)
             poses.append(poses[0])
-        frames = KeyFrames(self._stage.robot, times, poses, tips=tips, closed=self._closed.value)
+        frames = KeyFrames(self._context.robot, times, poses, tips=tips, closed=self._closed.value)
         return frames.within() if self._slower.value else frames
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('Key frames') as self._tab:
+        gui, context = self._gui, self._context
+        with self._tab:
             self._text = gui.add_html('')
             self._seconds = gui.add_number(
                 'Seconds',
@@ -85,8 +89,8 @@ class KeyFramesPanel:
                 step=0.01,
                 hint='From the last pose',
             )
-            keep = gui.add_button('Keep this pose', icon='camera')
-            drop = gui.add_button('Drop the last', icon='trash')
+            self._button('Keep this pose', self._keep, icon='camera')
+            self._button('Drop the last', self._drop, icon='trash')
             self._closed = gui.add_checkbox('Cycle', False, hint='Return to the first pose')
             self._tips = gui.add_checkbox(
                 'Move the tips on their own curves', True, hint='Feet that stand do not slide'
@@ -94,22 +98,18 @@ class KeyFramesPanel:
             self._slower = gui.add_checkbox(
                 'Keep the limits of velocity', False, hint='Longer where a joint would be too fast'
             )
-            self._play_button = gui.add_button('Play', icon='player-play')
-            stop = gui.add_button('Stop', icon='player-stop')
+            self._play_button = self._button('Play', self._play, icon='player-play')
+            self._button('Stop', self._stop, icon='player-stop')
             self._save_button = gui.add_button('Save the motion', icon='download')
             poses = gui.add_button('Save the poses', icon='download')
             load = gui.add_upload_button('Load poses', icon='upload', mime_type='.csv')
-        self._closed.on_update(stage.guarded(lambda _: self._describe()))
-        keep.on_click(stage.guarded(lambda _: self._keep()))
-        drop.on_click(stage.guarded(lambda _: self._drop()))
-        self._play_button.on_click(stage.guarded(lambda _: self._play()))
-        stop.on_click(stage.guarded(lambda _: self._stop()))
-        self._save_button.on_click(stage.guarded(lambda event: self._send_motion(event.client)))
-        poses.on_click(stage.guarded(lambda event: self._send_poses(event.client)))
-        load.on_upload(stage.guarded(lambda event: self._load(event.target.value.content)))
+        self._closed.on_update(context.guarded(lambda _: self._describe()))
+        self._save_button.on_click(context.guarded(lambda event: self._send_motion(event.client)))
+        poses.on_click(context.guarded(lambda event: self._send_poses(event.client)))
+        load.on_upload(context.guarded(lambda event: self._load(event.target.value.content)))
 
     def _keep(self) -> None:
-        robot = self._stage.robot
+        robot = self._context.robot
         self.times.append(self.times[-1] + self._seconds.value if self.times else 0.0)
         self.poses.append(self._moment.q.clip(robot.lower, robot.upper))
         self._describe()
@@ -121,11 +121,11 @@ class KeyFramesPanel:
     def _play(self) -> None:
         self._stop()
         motion = self.key_frames().motion(RATE)
-        shapes, _ = shapes_of(self._stage.description)
+        shapes, _ = shapes_of(self._context.description)
         drawn = DrawnRobot(
-            self._stage.server.scene,
+            self._context.server.scene,
             NAME,
-            self._stage.robot,
+            self._context.robot,
             shapes,
             colour=ORANGE,
             opacity=OPACITY,
@@ -142,13 +142,13 @@ class KeyFramesPanel:
         _send(client, 'motion.csv', lambda path: save_motion(motion, path))
 
     def _send_poses(self, client: Any) -> None:
-        _send(client, 'poses.csv', KeyFrames(self._stage.robot, self.times, self.poses).save)
+        _send(client, 'poses.csv', KeyFrames(self._context.robot, self.times, self.poses).save)
 
     def _load(self, content: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, 'poses.csv')
             path.write_bytes(content)
-            frames = KeyFrames.load(path, self._stage.robot)
+            frames = KeyFrames.load(path, self._context.robot)
         self.keep(frames.times.tolist(), frames.poses)
 
     def _describe(self) -> None:
@@ -163,7 +163,7 @@ class KeyFramesPanel:
 
 
 def _send(client: Any, name: str, save: Callable[[Path], None]) -> None:
-    """Send a file that a function of its path writes to a browser."""
+    """Send a browser the file that a function writes to the path it gets."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         save(path)

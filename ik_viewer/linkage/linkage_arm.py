@@ -137,7 +137,7 @@ class LinkageArm:
         self.design = design
 
     def _successor(self, design: Design) -> LocalArm:
-        robot, before, moment = design.robot(), self._robot, self._arm.look()
+        robot, before, moment = design.robot(), self._robot, self._arm.read()
         assert moment is not None
         angles = dict(zip(before.joint_names, moment.q.tolist(), strict=True))
         q = np.array([angles.get(name, _first_angle(name)) for name in robot.joint_names])
@@ -170,9 +170,9 @@ class LinkageArm:
         """The parameters by name."""
         return self._arm.settings
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the present moment; None while nothing is known."""
-        return self._arm.look()
+        return self._arm.read()
 
     def take_notices(self) -> Sequence[str]:
         """Return the errors and refusals since the last call."""
@@ -224,7 +224,7 @@ def _arm_of(design: Design, robot: Robot, q0: Array, values: Mapping[str, Any]) 
 
 def _set_goals(arm: LocalArm, design: Design, before: Sequence[TipState]) -> None:
     """Set the previous goals of the tips; new tips get first goals."""
-    moment = arm.look()
+    moment = arm.read()
     assert moment is not None
     for i in range(len(moment.tips)):
         if i < len(before):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tab of a linkage: its rods and joints, and how its method moves them."""
+"""The tab of a linkage: its rods, its joints, and the settings of its motion."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ import numpy as np
 from ik_core.robot.linkages import ORDERS
 
 from ..arm import Moment
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import HOLD, Panel
 from .linkage_arm import Design, LinkageArm
 
 SETTLED = 0.3
 """[s] Without a change, and the linkage becomes what the sliders show."""
-HOLD = 1.0
-"""[s] Time after a slider was moved until the arm knows of it."""
 MOST_RODS, MOST_BRANCHES, LONGEST = 20, 4, 1000.0
 """Ends of the sliders, of lengths in mm."""
 STIFFEST, MOST_PIECES = 20.0, 8
@@ -29,36 +28,34 @@ FREE = 180.0
 ALL = 'all'
 
 
-class LinkagePanel:
-    """A `Part`: the tab of a `LinkageArm`."""
+class LinkagePanel(Panel):
+    """The tab of a `LinkageArm`."""
 
-    def __init__(self, stage: Stage, moment: Moment, arm: LinkageArm) -> None:
-        self._stage, self._arm = stage, arm
+    title = 'Linkage'
+
+    def __init__(self, context: PageContext, moment: Moment, arm: LinkageArm) -> None:
+        super().__init__(context, moment)
+        self._arm = arm
         self._wanted, self._due = arm.design, float('inf')
         self._slow: dict[str, tuple[Any, float]] = {}  # sliders by option, and their scales
         self._let_go = -float('inf')
-        self._tab = stage.add_tab('Linkage')
         with self._tab:
             self._add_rods()
-            with stage.server.gui.add_folder('Motion'):
+            with self._gui.add_folder('Motion'):
                 self._add_stiffness()
                 self._add_slow()
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Show the settings of the motion, and apply a design that has settled."""
+        """Display the settings of the motion, and apply a changed design once its sliders rest."""
         now = time.monotonic()
         self._show_slow(now)
         if now >= self._due:
             self._due = float('inf')
             self._arm.change(self._wanted)
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
     def _add_rods(self) -> None:
-        gui, design = self._stage.server.gui, self._wanted
+        gui, design = self._gui, self._wanted
         rods = gui.add_slider('Rods', 1, max(MOST_RODS, design.rods), 1, design.rods)
         joint = gui.add_dropdown(
             'Joints', tuple(ORDERS), initial_value=design.joint, hint='The joint before every rod'
@@ -78,7 +75,7 @@ class LinkagePanel:
             hint=f'Of every angle, to both sides; {FREE:g}: none',
         )  # fmt: skip
         self._on(limits, lambda value: replace(self._wanted, limits=_limits(value)))
-        self._rod.on_update(self._stage.by_user(lambda _: self._show_length()))
+        self._on_change(self._rod, self._show_length)
         self._on(rods, lambda value: self._wanted.with_rods(int(value)))
         self._on(joint, lambda value: replace(self._wanted, joint=value))
         self._on(branches, lambda value: replace(self._wanted, branches=int(value)))
@@ -89,7 +86,7 @@ class LinkagePanel:
             self._on(pitch, lambda value: replace(self._wanted, pitch=value / 1e3))
 
     def _add_stiffness(self) -> None:
-        gui, design = self._stage.server.gui, self._wanted
+        gui, design = self._gui, self._wanted
         count = gui.add_slider(
             'Stiff joints', 1, max(design.rods, 2), 1, design.stiff_joints,
             hint='Number of joints from the base on that are stiff', disabled=design.rods == 1,
@@ -112,7 +109,7 @@ class LinkagePanel:
         self._on(alpha, lambda value: replace(self._wanted, stiffness=float(value)))
 
     def _add_slow(self) -> None:
-        gui = self._stage.server.gui
+        gui = self._gui
         fraction = gui.add_slider(
             'Slow-in, slow-out', 0.0, 0.5, 0.01, 0.0,
             hint='Fraction of the path over which steps grow at its beginning and shrink at its '
@@ -124,19 +121,19 @@ class LinkagePanel:
         )  # fmt: skip
         self._slow = {'slow_fraction': (fraction, 1.0), 'slow_distance': (distance, 1e3)}
         for option, (slider, _) in self._slow.items():
-            slider.on_update(self._stage.by_user(partial(self._set, option)))
+            self._on_change(slider, partial(self._set, option))
 
     def _on(self, widget: Any, design_of: Callable[[Any], Design]) -> None:
-        """Let a widget change the design that is wanted."""
+        """Make a widget change the requested design."""
 
-        def note(_: Any) -> None:
+        def note() -> None:
             self._wanted = design_of(widget.value)
             self._due = time.monotonic() + SETTLED
 
-        widget.on_update(self._stage.by_user(note))
+        self._on_change(widget, note)
 
     def _chosen_rod(self) -> int | None:
-        """Index of the rod in the menu, or of the last one where there are fewer; None: all."""
+        """Return the index of the selected rod, at most the last one's; None for all."""
         chosen = self._rod.value
         return None if chosen == ALL else min(int(chosen), self._wanted.rods) - 1
 
@@ -146,16 +143,16 @@ class LinkagePanel:
     def _show_length(self) -> None:
         self._length.value = 1e3 * self._wanted.lengths[self._chosen_rod() or 0]
 
-    def _set(self, option: str, _: Any) -> None:
-        name = f'{self._stage.arm.settings["solver"].value}.{option}'
-        if name in self._stage.arm.settings:
+    def _set(self, option: str) -> None:
+        name = f'{self._context.arm.settings["solver"].value}.{option}'
+        if name in self._context.arm.settings:
             slider, scale = self._slow[option]
             self._let_go = time.monotonic()
-            self._stage.arm.set_settings({name: slider.value / scale})
+            self._context.arm.set_settings({name: slider.value / scale})
 
     def _show_slow(self, now: float) -> None:
-        """Follow the options of the chosen solver, but not while somebody moves a slider."""
-        settings = self._stage.arm.settings
+        """Display the options of the selected solver, unless a user moves a slider."""
+        settings = self._context.arm.settings
         for option, (slider, scale) in self._slow.items():
             setting = settings.get(f'{settings["solver"].value}.{option}')
             if slider.disabled != (setting is None):

@@ -79,7 +79,7 @@ class LocalArm:
             return []
         return [f'{len(self._tips)} links have a gizmo: `ik view ROBOT --tip LINK` shows fewer']
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the state after the last tick; None once it is closed."""
         return None if self._closed.is_set() else self._moment
 

@@ -45,7 +45,7 @@ and types their titles into the field."""
 
 
 def mark_of(tab: str) -> str:
-    """The mark, as HTML, by which the script knows whether a tab is shown."""
+    """Return a mark, as HTML, by which the script knows whether a tab is shown."""
     return f'<i data-ik-tab="{html.escape(tab)}" style="display:block;height:0"></i>'
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets for settings: what each may be decides how it is shown.
+"""Widgets for settings; the kind of a setting selects the kind of its widget.
 
-A person's change is given to the arm with the next frame; of text and numbers once they are not
-typed on any more. A change from elsewhere is shown, but not in what is being typed.
+A user's change is sent to the arm with the next frame, changes of text and numbers once the user
+has stopped typing. A change from elsewhere is displayed, except in a widget in which the user is
+typing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arm import Setting
-from .stage import Stage
+from .page_context import PageContext
 
 TYPING = 0.7
 """[s] Without a key, and what was typed is taken."""
@@ -24,23 +25,28 @@ UNLIMITED = 'none'
 
 
 class Fields:
-    """Widgets for some of the arm's settings, in the GUI container that is open.
+    """Widgets for some of the arm's settings, in the open GUI container.
 
-    cut : what their labels leave out of the beginning of their names
+    cut : prefix of the names that labels leave out
     default : prefix of the settings whose value applies where one of these is infinite
     """
 
     def __init__(
-        self, stage: Stage, settings: Iterable[Setting], cut: str = '', *, default: str = ''
+        self,
+        context: PageContext,
+        settings: Iterable[Setting],
+        cut: str = '',
+        *,
+        default: str = '',
     ) -> None:
-        self._stage, self._default = stage, default
+        self._context, self._default = context, default
         self._handles = {s.name: self._add(s, s.name.removeprefix(cut)) for s in settings}
         self._shown: Mapping[str, Setting] | None = None
         self._changed: dict[str, float] = {}
 
     def show(self) -> None:
-        """Give the arm what was changed here, and show what was changed elsewhere."""
-        settings = self._stage.arm.settings
+        """Send the users' changes to the arm, and display changes from elsewhere."""
+        settings = self._context.arm.settings
         if self._changed:
             self._give(settings)
         if settings is not self._shown:
@@ -50,7 +56,7 @@ class Fields:
                     handle.value = self._in_force(settings[name])
 
     def remove(self) -> None:
-        """Take all widgets off the page."""
+        """Remove all widgets from the page."""
         for handle in self._handles.values():
             handle.remove()
 
@@ -64,17 +70,17 @@ class Fields:
                 values[name] = read(settings[name], self._handles[name].value)
         if values:
             self._shown = None  # what is refused is shown as it was
-            self._stage.arm.set_settings(values)
+            self._context.arm.set_settings(values)
 
     def _in_force(self, setting: Setting) -> Any:
-        """The value as its widget has it: that of the default, where the setting has none."""
+        """Return the value in force, as its widget shows it: the default's for inf."""
         if self._default and setting.value == np.inf:
             name = self._default + setting.name.rpartition('.')[2]
-            setting = self._stage.arm.settings.get(name, setting)
+            setting = self._context.arm.settings.get(name, setting)
         return shown(setting)
 
     def _add(self, setting: Setting, label: str) -> Any:
-        gui, value = self._stage.server.gui, self._in_force(setting)
+        gui, value = self._context.server.gui, self._in_force(setting)
         look, title = {'hint': hint_of(setting)}, words(label) + unit_of(setting)
         if setting.kind is bool:
             handle = gui.add_checkbox(title, value, **look)
@@ -83,7 +89,7 @@ class Fields:
         else:
             handle = gui.add_text(title, value, **look)
         typed = setting.kind is not bool and not setting.choices
-        handle.on_update(self._stage.by_user(lambda _: self._note(setting.name, typed)))
+        handle.on_update(self._context.by_user(lambda _: self._note(setting.name, typed)))
         return handle
 
     def _note(self, name: str, typed: bool) -> None:
@@ -91,25 +97,25 @@ class Fields:
 
 
 def words(name: str) -> str:
-    """A setting's name as people write."""
+    """Return a setting's name with blanks instead of underscores and dots."""
     return name.replace('_', ' ').replace('.', ' ')
 
 
 def unit_of(setting: Setting) -> str:
-    """The unit at the end of a setting's meaning, such as ' [m]'; '' where there is none."""
+    """Return the unit at the end of a setting's description, such as ' [m]'; '' without one."""
     found = re.search(r' \[[^\[\]]+\]$', setting.doc)
     return found[0] if found else ''
 
 
 def hint_of(setting: Setting) -> str:
-    """A field's meaning, name and range."""
+    """Return a widget's hint: description, range and name of its setting."""
     low, high = setting.bounds
     bounds = f'; {low:g} to {high:g}' if np.isfinite(low) or np.isfinite(high) else ''
     return f'{setting.doc}{bounds} ({setting.name})'
 
 
 def shown(setting: Setting) -> Any:
-    """The value as its widget has it."""
+    """Return a setting's value as its widget shows it."""
     if setting.kind is bool or setting.kind is str:
         return setting.value
     if setting.kind in (tuple, list):
@@ -120,7 +126,7 @@ def shown(setting: Setting) -> Any:
 
 
 def read(setting: Setting, value: Any) -> Any:
-    """The value of a widget as the setting has it; what makes no sense is left to the arm."""
+    """Convert a widget's value to the setting's type; the arm refuses invalid ones."""
     if setting.kind in (tuple, list):
         parts = [part.strip() for part in value.split(',') if part.strip()]
         return tuple(parts) if setting.kind is tuple else [_number(part) for part in parts]

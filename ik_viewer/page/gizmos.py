@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One gizmo for each tip: dragged, it gives the tip's goal; else it stands where the goal is.
+"""A gizmo for each tip: dragging it sets the tip's goal; otherwise it shows the goal.
 
-Callbacks only note where a gizmo was dragged to; the next frame gives it to the arm. So a goal is
-given at most once a frame, the newest one, however many events a browser sends. A gizmo that is
-dragged is never moved from here, and for a moment after neither: what the arm tells of its goal
-is older than what the hand did.
+Callbacks only store the pose to which a gizmo was dragged; the next frame sends it to the arm. So
+at most one goal is sent per frame, the newest one, however many events a browser sends. A gizmo is
+not moved by the page while it is dragged, and for a moment after: the arm's report of its goal is
+older than the user's motion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ik_core.maths.rotations import Array, matrix_from_quaternion
 
 from ..arm import GoalKind, Moment, TipState
 from ..drawing.drawn_robot import wxyz_of
-from .stage import Stage, tip_poses
+from .page_context import PageContext, tip_poses
 
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
 """Sizes, relative to the robot's size; the second from this many tips on."""
@@ -31,21 +31,21 @@ UNSEEN = 1e-6
 class Gizmos:
     """The gizmos of all tips; a `Part`."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
-        size = (SIZE if len(moment.tips) < MANY else SIZE_OF_MANY) * stage.size
-        self.each = [Gizmo(stage, i, tip, size) for i, tip in enumerate(moment.tips)]
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        self._context = context
+        size = (SIZE if len(moment.tips) < MANY else SIZE_OF_MANY) * context.size
+        self.each = [Gizmo(context, i, tip, size) for i, tip in enumerate(moment.tips)]
 
     def show(self, moment: Moment) -> None:
-        """Give what was dragged to the arm, and follow the goals that come from elsewhere."""
-        poses = tip_poses(self._stage.robot, moment)
+        """Send dragged goals to the arm, and show goals that come from elsewhere."""
+        poses = tip_poses(self._context.robot, moment)
         for gizmo, tip, pose in zip(self.each, moment.tips, poses, strict=True):
             gizmo.give()
-            gizmo.visible = self._stage.choice.gizmos
+            gizmo.visible = self._context.selection.gizmos
             gizmo.follow(pose if tip.goal is None else tip.goal, tip.kind)
 
     def remove(self) -> None:
-        """Take them out of the scene."""
+        """Remove all gizmos from the scene."""
         for gizmo in self.each:
             gizmo.remove()
 
@@ -53,38 +53,38 @@ class Gizmos:
 class Gizmo:
     """The gizmo of a tip."""
 
-    def __init__(self, stage: Stage, index: int, tip: TipState, size: float) -> None:
-        self._stage, self._index = stage, index
+    def __init__(self, context: PageContext, index: int, tip: TipState, size: float) -> None:
+        self._context, self._index = context, index
         self.kind, self.size = tip.kind, size
         self._dragging: set[int] = set()
         self._dragged: Array | None = None
         self._let_go = -np.inf
         self._stands = np.full((4, 4), np.nan)
-        self._node = stage.server.scene.add_transform_controls(
+        self._node = context.server.scene.add_transform_controls(
             f'/goals/tip_{index}',
             scale=size,
             line_width=3.0,
             depth_test=False,
             opacity=0.9,
         )
-        self._node.on_update(stage.guarded(self._on_update))
+        self._node.on_update(context.guarded(self._on_update))
 
     def choose(self, kind: GoalKind) -> None:
         """Change the parts of the pose that count."""
         self.kind = kind
-        self._stage.arm.set_goal(self._index, self.pose, kind)
+        self._context.arm.set_goal(self._index, self.pose, kind)
         self._let_go = time.monotonic()
         self._node.disable_rotations = kind is GoalKind.POSITION
 
     def give(self) -> None:
-        """Give the arm the goal that it was dragged to, if it was."""
+        """Send the arm the goal to which the gizmo was dragged, if it was."""
         goal, self._dragged = self._dragged, None
         if goal is not None:
-            self._stage.arm.set_goal(self._index, goal, self.kind)
+            self._context.arm.set_goal(self._index, goal, self.kind)
 
     def follow(self, goal: Array, kind: GoalKind) -> None:
-        """Stand at a goal (4, 4), unless a hand is on it."""
-        self._dragging &= self._stage.server.get_clients().keys()  # others were closed meanwhile
+        """Move the gizmo to a goal (4, 4), unless a user drags it."""
+        self._dragging &= self._context.server.get_clients().keys()  # others were closed meanwhile
         if self._dragging or time.monotonic() - self._let_go < HOLD:
             return
         if self.kind is not kind:
@@ -97,7 +97,7 @@ class Gizmo:
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown."""
+        """True if the gizmo is shown."""
         return bool(self._node.visible)
 
     @visible.setter
@@ -114,7 +114,7 @@ class Gizmo:
         return pose
 
     def remove(self) -> None:
-        """Take it out of the scene."""
+        """Remove the gizmo from the scene."""
         self._node.remove()
 
     def _on_update(self, event: Any) -> None:
@@ -122,7 +122,7 @@ class Gizmo:
             self._dragging.discard(event.client_id)
         else:
             self._dragging.add(event.client_id)
-            self._stage.choice.tip = self._index
+            self._context.selection.tip = self._index
         self._let_go = time.monotonic()
         self._stands = np.full((4, 4), np.nan)
         if event.phase != 'start':

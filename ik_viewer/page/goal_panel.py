@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panel of goals: which parts count, how to go there, pause, home and reset."""
+"""The panel of goals: the kind of the goals, and buttons for pause, home and reset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from ..arm import GoalKind, Moment
 from .gizmos import Gizmos
-from .stage import Stage
+from .page_context import PageContext
+from .panel import Panel
 from .typed_goal import TypedGoal
 
 KINDS = {
@@ -19,15 +20,18 @@ TO_DO = 'Drag the arrows, arcs and squares at the tip, or type a goal: the arm f
 MOVES = {'Joint motion': 'joint', 'Straight line': 'linear'}
 
 
-class Goals:
-    """A `Part`: the gizmos, with their tab."""
+class Goals(Panel):
+    """The gizmos, with their tab."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._links = stage, [tip.link for tip in moment.tips]
-        self.gizmos = Gizmos(stage, moment)
+    title = 'Goals'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        self._links = [tip.link for tip in moment.tips]
+        self.gizmos = Gizmos(context, moment)
         self._paused = moment.code == 'paused'
-        gui = stage.server.gui
-        with stage.add_tab('Goals') as self._folder:
+        gui = self._gui
+        with self._tab:
             gui.add_html(f'<div style="font-size:0.85rem;padding:0.3rem 0.6rem">{TO_DO}</div>')
             self._tip = self._add_tip(gui)
             self._kind = gui.add_dropdown(
@@ -36,22 +40,24 @@ class Goals:
                 hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
             )
             self._move = self._add_move(gui)
-            self._typed = TypedGoal(stage, moment)
-            self._pause = gui.add_button('Pause', icon='player-pause')
-            self._home = gui.add_button('Home', icon='home', color='gray')
-            self._reset = gui.add_button('Drop the goals', icon='player-stop', color='gray')
-        self._tip.on_update(stage.by_user(self._on_tip))
-        self._kind.on_update(stage.by_user(self._on_kind))
-        self._pause.on_click(stage.guarded(lambda _: stage.arm.pause(not self._paused)))
-        self._home.on_click(stage.guarded(lambda _: stage.arm.home()))
-        self._reset.on_click(stage.guarded(lambda _: stage.arm.reset()))
+            self._typed = TypedGoal(context, moment)
+            arm = context.arm
+            self._pause = self._button(
+                'Pause', lambda: arm.pause(not self._paused), icon='player-pause'
+            )
+            self._home = self._button('Home', arm.home, icon='home', color='gray')
+            self._reset = self._button(
+                'Drop the goals', arm.reset, icon='player-stop', color='gray'
+            )
+        self._on_change(self._tip, self._choose_tip)
+        self._on_change(self._kind, self._choose_kind)
 
     def show(self, moment: Moment) -> None:
-        """Show what counts, and what the arm is at."""
+        """Display the selected tip, the kind of its goal, and whether the arm is paused."""
         self.gizmos.show(moment)
         self._typed.show(moment)
-        self._tip.value = self._links[self._stage.choice.tip]
-        kind = self.gizmos.each[self._stage.choice.tip].kind
+        self._tip.value = self._links[self._context.selection.tip]
+        kind = self.gizmos.each[self._context.selection.tip].kind
         self._kind.value = next(name for name, value in KINDS.items() if value is kind)
         if (moment.code == 'paused') != self._paused:
             self._paused = not self._paused
@@ -62,7 +68,7 @@ class Goals:
     def remove(self) -> None:
         """Take it off the page."""
         self.gizmos.remove()
-        self._folder.remove()
+        super().remove()
 
     def _add_tip(self, gui: Any) -> Any:
         hint = 'The tip for jogging and for the goal kind'
@@ -74,22 +80,19 @@ class Goals:
             'Motion to the goal',
             tuple(MOVES),
             hint='Motion of the tip to a goal that jumped',
-            visible='move' in self._stage.arm.settings,
+            visible='move' in self._context.arm.settings,
         )
-        move.on_update(
-            self._stage.by_user(
-                lambda _: self._stage.arm.set_settings({'move': MOVES[move.value]})
-            )
-        )
+        arm = self._context.arm
+        self._on_change(move, lambda: arm.set_settings({'move': MOVES[move.value]}))
         return move
 
     def _show_move(self) -> None:
-        setting = self._stage.arm.settings.get('move')
+        setting = self._context.arm.settings.get('move')
         if setting is not None and setting.value in MOVES.values():
             self._move.value = next(n for n, value in MOVES.items() if value == setting.value)
 
-    def _on_tip(self, _: Any) -> None:
-        self._stage.choice.tip = self._links.index(self._tip.value)
+    def _choose_tip(self) -> None:
+        self._context.selection.tip = self._links.index(self._tip.value)
 
-    def _on_kind(self, _: Any) -> None:
-        self.gizmos.each[self._stage.choice.tip].choose(KINDS[self._kind.value])
+    def _choose_kind(self) -> None:
+        self.gizmos.each[self._context.selection.tip].choose(KINDS[self._kind.value])

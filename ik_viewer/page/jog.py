@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jog pad: the chosen tip by steps, or for as long as a button is held.
+"""The jog pad: it moves the selected tip by steps, or while a button is pressed.
 
-Keys step it, too. viser has arrows and W A S D Q E for the camera, so these are others.
+Keys make steps, too. They differ from viser's keys for the camera, the arrows and W A S D Q E.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment
-from .stage import Stage, tip_poses
+from .page_context import PageContext, tip_poses
+from .panel import Panel
 
 HOLD_RATE = 20.0
 """[Hz] Twists while a button is held; they end by themselves after 0.1 s."""
@@ -25,27 +26,24 @@ KEYS = {'\u2212x': 'J', '+x': 'L', '\u2212y': 'K', '+y': 'I', '\u2212z': 'U', '+
 BASE, TIP = 'of the robot', 'of the tip'
 
 
-class Jog:
-    """A `Part`: the tab with the pad."""
+class Jog(Panel):
+    """The tab with the pad."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
-        gui = stage.server.gui
-        self._tab = stage.add_tab('Jog')
+    title = 'Jog'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        gui = self._gui
         with self._tab:
             self._axes = gui.add_dropdown('Axes', (BASE, TIP))
             self._add_hold(gui)
             self._add_steps(gui)
 
-    def show(self, moment: Moment) -> None:
-        """Keep the moment: steps go on from it."""
-        self._moment = moment
-
     def remove(self) -> None:
         """Take it off the page."""
         for key in self._keys:
             key.remove()
-        self._tab.remove()
+        super().remove()
 
     def _add_hold(self, gui: Any) -> None:
         with gui.add_folder('Hold to move'):
@@ -54,7 +52,7 @@ class Jog:
             self._angular = gui.add_slider('Rotation [deg/s]', 1, 90, 1, 30)
             for sign, icon in ((1.0, 'plus'), (-1.0, 'minus')):
                 button = gui.add_button('Hold', icon=icon)
-                move = self._stage.guarded(partial(self._move, sign))
+                move = self._context.guarded(partial(self._move, sign))
                 button.on_hold(move, callback_hz=HOLD_RATE)
 
     def _add_steps(self, gui: Any) -> None:
@@ -68,12 +66,12 @@ class Jog:
                     names,
                     hint='' if first else 'Keys: J L for x, K I for y, U O for z',
                 )
-                pad.on_click(self._stage.guarded(partial(self._step_pad, first)))
+                pad.on_click(self._context.guarded(partial(self._step_pad, first)))
         self._keys = [self._add_key(gui, name, key) for name, key in KEYS.items()]
 
     def _add_key(self, gui: Any, name: str, key: Any) -> Any:
         command = gui.add_command(f'Step {name}', hotkey=key)
-        command.on_trigger(self._stage.guarded(lambda _: self._step(0, name)))
+        command.on_trigger(self._context.guarded(lambda _: self._step(0, name)))
         return command
 
     def _move(self, sign: float, _: Any) -> None:
@@ -82,13 +80,15 @@ class Jog:
         speed = 1e-3 * self._linear.value if axis < 3 else math.radians(self._angular.value)
         twist[axis] = sign * speed
         turn = self._turn()
-        self._stage.arm.set_twist(self._stage.choice.tip, turn @ twist[:3], turn @ twist[3:])
+        self._context.arm.set_twist(
+            self._context.selection.tip, turn @ twist[:3], turn @ twist[3:]
+        )
 
     def _step_pad(self, first: int, event: Any) -> None:
         self._step(first, event.target.value)
 
     def _step(self, first: int, name: str) -> None:
-        """Give the tip a goal one step on from its last one, or from where it is."""
+        """Set the tip's goal a step further than its last goal, or than its pose without one."""
         vector = np.zeros(3)
         vector['xyz'.index(name[1])] = 1.0 if name[0] == '+' else -1.0
         vector = self._turn() @ vector
@@ -97,21 +97,21 @@ class Jog:
             goal[:3, 3] += 1e-3 * self._distance.value * vector
         else:
             goal[:3, :3] = turn_about(vector, math.radians(self._angle.value)) @ goal[:3, :3]
-        tip = self._stage.choice.tip
-        self._stage.arm.set_goal(tip, goal, self._moment.tips[tip].kind)
+        tip = self._context.selection.tip
+        self._context.arm.set_goal(tip, goal, self._moment.tips[tip].kind)
 
     def _goal(self) -> Array:
-        tip = self._stage.choice.tip
+        tip = self._context.selection.tip
         goal = self._moment.tips[tip].goal
-        return tip_poses(self._stage.robot, self._moment)[tip] if goal is None else goal.copy()
+        return tip_poses(self._context.robot, self._moment)[tip] if goal is None else goal.copy()
 
     def _turn(self) -> Array:
-        """The axes (3, 3) that the directions are in, in the root link's frame."""
+        """Return the axes (3, 3) of the directions, in the root link's frame."""
         return np.eye(3) if self._axes.value == BASE else self._goal()[:3, :3]
 
 
 def turn_about(axis: Array, angle: float) -> Array:
-    """The rotation (3, 3) by an angle [rad] about a unit vector (3,), by Rodrigues' formula."""
+    """Return the rotation (3, 3) by an angle [rad] about a unit vector (3,) (Rodrigues)."""
     x, y, z = axis.tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)

@@ -11,17 +11,16 @@ import numpy as np
 
 from ik_core.display import fixed
 from ik_core.maths.rotations import Array
-from ik_core.robot.limits import TURN
+from ik_core.robot.limits import FULL_TURN
 
 from ..arm import Moment, Setting
 from ..drawing.colours import BLUE, ORANGE, hex_of
 from .fields import Fields
-from .stage import Stage
+from .page_context import PageContext
+from .panel import HOLD, Panel
 
 PERIOD = 0.2
 """[s] Between two looks at the numbers."""
-HOLD = 1.0
-"""[s] Time after a slider was moved until the arm knows of it."""
 NEAR = 0.02
 """Share of its range: nearer to a limit a joint's bar is orange."""
 
@@ -30,7 +29,7 @@ DEGREE = '\u00b0'
 
 
 class Range(NamedTuple):
-    """The slider of two settings, and when [s] somebody changed it last.
+    """A slider of two settings, and the time [s] of the last change by a user.
 
     scale : of the slider's numbers, in degrees or mm
     """
@@ -42,10 +41,10 @@ class Range(NamedTuple):
 
 
 class Slider:
-    """A slider that moves a joint, by its index; it shows where the joint is to go."""
+    """A slider that moves a joint, given by its index; it shows the joint's goal."""
 
-    def __init__(self, stage: Stage, joint: int, q: Array) -> None:
-        robot, self._stage, self._joint = stage.robot, stage, joint
+    def __init__(self, context: PageContext, joint: int, q: Array) -> None:
+        robot, self._context, self._joint = context.robot, context, joint
         self._name, unit = robot.joint_names[joint], robot.joint_units[joint]
         self._scale: float = np.degrees(1.0) if unit == 'rad' else 1e3
         half = 180.0 if unit == 'rad' else 1e3
@@ -56,7 +55,7 @@ class Slider:
         step = max((self._high - self._low) / 500.0, 1e-6)
         label = f'{self._name} [{"deg" if unit == "rad" else "mm"}]'
         symbol = DEGREE if unit == 'rad' else ' mm'
-        self._slider = stage.server.gui.add_slider(
+        self._slider = context.server.gui.add_slider(
             label,
             self._low,
             self._high,
@@ -65,10 +64,10 @@ class Slider:
             marks=tuple((end, end_text(end, symbol)) for end in (self._low, self._high)),
             disabled=not low < high,
         )
-        self._slider.on_update(stage.by_user(lambda _: self._move()))
+        self._slider.on_update(context.by_user(lambda _: self._move()))
 
     def show(self, moment: Moment, now: float) -> None:
-        """Follow the arm, but not while somebody moves the slider."""
+        """Show the arm's goal, unless a user moves the slider."""
         value = self._shown(moment.q if moment.solution is None else moment.solution)
         if now - self._let_go > HOLD and value != self._slider.value:
             self._slider.value = value
@@ -76,39 +75,41 @@ class Slider:
     def _shown(self, q: Array) -> float:
         angle = float(q[self._joint])
         if self._turns:
-            angle -= TURN * round(angle / TURN)
+            angle -= FULL_TURN * round(angle / FULL_TURN)
         return round(min(max(self._scale * angle, self._low), self._high), 3)
 
     def _move(self) -> None:
         self._let_go = time.monotonic()
-        self._stage.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
+        self._context.arm.set_joint_goal({self._name: float(self._slider.value) / self._scale})
 
 
 def end_text(value: float, symbol: str) -> str:
-    """The end of a slider as short text: 90 degrees, not 89.999998."""
+    """Return the end of a slider as short text: 90 degrees, not 89.999998."""
     return f'{fixed(value, 1)}{symbol}'.replace(f'.0{symbol}', symbol)
 
 
-class Joints:
-    """A `Part`: a table of all joints, sliders that move them, and one for the limits of one."""
+class Joints(Panel):
+    """A table of all joints, sliders that move them, and one for the limits of one."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._shown = stage, -np.inf
-        gui, names = stage.server.gui, stage.robot.joint_names
+    title = 'Joints'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        self._shown = -np.inf
+        gui, names = self._gui, context.robot.joint_names
         self._range: Range | None = None
         self._folder: Any = None
         self._fields: Fields | None = None
-        self._tab = stage.add_tab('Joints')
         with self._tab:
             self._table = gui.add_html('')
             with gui.add_folder('Move the joints'):
-                self._sliders = [Slider(stage, i, moment.q) for i in range(stage.robot.n)]
+                self._sliders = [Slider(context, i, moment.q) for i in range(context.robot.n)]
             self._joint = gui.add_dropdown('Limits of', names, visible=self._has_limits(names[0]))
-        self._joint.on_update(stage.guarded(lambda _: self._show_limits()))
+        self._joint.on_update(context.guarded(lambda _: self._show_limits()))
         self._show_limits()
 
     def show(self, moment: Moment) -> None:
-        """Show where the joints are."""
+        """Display the positions of the joints."""
         if self._fields is not None:
             self._fields.show()
         self._show_range()
@@ -122,37 +123,31 @@ class Joints:
         if content != self._table.content:
             self._table.content = content
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
     def _has_limits(self, joint: str) -> bool:
         prefix = f'joint_limits.{joint}.'
-        return any(name.startswith(prefix) for name in self._stage.arm.settings)
+        return any(name.startswith(prefix) for name in self._context.arm.settings)
 
     def _limits(self, joint: str) -> dict[str, Setting]:
-        """The settings of a joint's limits, by kind."""
+        """Return the settings of a joint's limits, by kind."""
         prefix = f'joint_limits.{joint}.'
         return {
             name.removeprefix(prefix): setting
-            for name, setting in self._stage.arm.settings.items()
+            for name, setting in self._context.arm.settings.items()
             if name.startswith(prefix)
         }
 
     def _show_limits(self) -> None:
-        """Make the widgets for the limits of the joint that is chosen."""
-        joint, gui, self._range = self._joint.value, self._stage.server.gui, None
+        """Make the widgets for the limits of the selected joint."""
+        joint, self._range = self._joint.value, None
         limits = self._limits(joint)
-        if self._folder is not None:
-            self._folder.remove()
-        with self._tab:
-            self._folder = gui.add_folder(f'Limits of {joint}', visible=bool(limits))
+        title = f'Limits of {joint}'
+        self._folder = self._folder_in_place_of(self._folder, title, visible=bool(limits))
         with self._folder:
             if 'lower' in limits and 'upper' in limits:
                 self._add_range(joint, limits['lower'], limits['upper'])
                 del limits['lower'], limits['upper']
             self._fields = Fields(
-                self._stage,
+                self._context,
                 limits.values(),
                 f'joint_limits.{joint}.',
                 default='joint_limits.default.',
@@ -162,11 +157,11 @@ class Joints:
         ends = np.array([lower.bounds[0], upper.bounds[1]])
         if not np.isfinite(ends).all() or not ends[0] < ends[1]:
             return
-        turns = self._stage.robot.joint_units[self._stage.robot.joint_index(joint)] == 'rad'
+        turns = self._context.robot.joint_units[self._context.robot.joint_index(joint)] == 'rad'
         scale, unit, symbol = (np.degrees(1.0), 'deg', DEGREE) if turns else (1e3, 'mm', ' mm')
         low, high = (scale * ends).tolist()
         step, values = (high - low) / 500.0, (scale * lower.value, scale * upper.value)
-        slider = self._stage.server.gui.add_multi_slider(
+        slider = self._gui.add_multi_slider(
             f'range [{unit}]',
             low,
             high,
@@ -177,18 +172,19 @@ class Joints:
             hint=lower.doc,
         )
         self._range = Range(slider, (lower.name, upper.name), scale)
-        slider.on_update(self._stage.by_user(lambda _: self._set_range()))
+        self._on_change(slider, self._set_range)
 
     def _set_range(self) -> None:
         shown = self._range
         assert shown is not None
         self._range = shown._replace(let_go=time.monotonic())
         ends = (float(end) / shown.scale for end in shown.slider.value)
-        self._stage.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
+        self._context.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
 
     def _show_range(self) -> None:
-        """Follow the settings: others change them too, and what was asked for may be refused."""
-        shown, settings = self._range, self._stage.arm.settings
+        """Display the settings, which others may have changed, and whose changes may have been
+        refused."""
+        shown, settings = self._range, self._context.arm.settings
         if shown is None or not settings.keys() >= set(shown.names):
             return
         if time.monotonic() - shown.let_go < HOLD:
@@ -198,7 +194,7 @@ class Joints:
             shown.slider.value = (low, high)
 
     def _rows(self, q: Array) -> str:
-        robot = self._stage.robot
+        robot = self._context.robot
         rows = []
         for i, name in enumerate(robot.joint_names):
             low, high = float(robot.lower[i]), float(robot.upper[i])
@@ -207,7 +203,8 @@ class Joints:
 
 
 def row(name: str, value: float, low: float, high: float, unit: str) -> str:
-    """A joint as HTML: its name, its position, and where that is between its limits."""
+    """Return a joint as HTML: its name, its position, and a bar with the position between its
+    limits."""
     shown, symbol = (np.degrees(value), '&deg;') if unit == 'rad' else (1e3 * value, ' mm')
     text = fixed(float(shown), 1) + symbol
     return (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that clients of a page send are kept within the ends of their fields.
+"""Limits for numbers that clients of a page send: those of their fields.
 
-viser takes what comes. A whole number beyond 64 bits can't be sent to any other browser, so that
-from then on all of them were turned away.
+viser accepts any number. After an integer beyond 64 bits it can't send its state to any other
+browser, and rejects all of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ LARGEST = 2**53
 
 
 def keep_numbers_within_ends(server: Any) -> None:
-    """Have a viser server put numbers of clients within the ends of their fields.
+    """Make a viser server clamp numbers from clients to the limits of their fields.
 
-    Raises InvalidOption where this viser has not what it takes: it has no public way for that.
+    Raises InvalidOption for a version of viser without the private attributes that this needs:
+    viser has no public way.
     """
     try:
         from viser._messages import GuiUpdateMessage
@@ -44,11 +45,13 @@ def keep_numbers_within_ends(server: Any) -> None:
 
 
 def within_ends(value: Any, field: Any) -> Any:
-    """Return the number, or the list of numbers, of a field within its ends; all else as it is.
+    """Clamp a number, or a list of numbers, to the limits of its field; return other values
+    unchanged.
 
-    field : with the `value` before and `props`, which may have `min` and `max`
+    field : has the previous `value`, and `props`, which may have `min` and `max`
 
-    Raises ValueError for what is not finite, or no number where one is needed.
+    Raises ValueError for numbers that are not finite, and TypeError or ValueError for a value that
+    is no number although one is needed.
     """
     before = field.value
     is_list = isinstance(before, (tuple, list))

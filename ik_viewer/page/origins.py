@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only pages that came from the server itself may talk to it.
+"""Protection against other web pages: only pages of the server itself may connect to it.
 
-A browser lets any web page open a WebSocket to any address, this machine's included, and says in
-the header `Origin` where that page is from. Without a look at it, a page from anywhere that
-somebody has open could move their robot. viser does not look; its connections are closed here,
-before anything that comes over them is read, unless `Origin` is the address that was asked
-for (`Host`). On a server for this machine only, that must be a name of this machine too: the name
-of a stranger's page may lead to 127.0.0.1 as well.
+A browser lets any web page open a WebSocket to any address, including this machine's, and sends
+the page's own address in the header `Origin`. Without a check, any page that is open in the user's
+browser could move the robot. viser does not check it, so connections are closed here, before
+anything that they send is read, unless `Origin` is the address of the request (`Host`). If the
+server is bound to this machine only, that address must also be a name of this machine: the domain
+name of another page may resolve to 127.0.0.1 as well.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ POLICY_VIOLATION = 1008
 
 
 def is_own(origin: str | None, host: str, bound_to: str) -> bool:
-    """Whether a page from `origin` may connect to `host`, on a server bound to an address.
+    """Return whether a page from `origin` may connect to `host`, on a server bound to an address.
 
-    None: what connects is no browser, and so is not led by a page.
+    No Origin header means that the client is not a browser, so no web page can have sent it:
+    allowed.
     """
     if origin is None:
         return True
@@ -37,7 +38,7 @@ def is_own(origin: str | None, host: str, bound_to: str) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host is a name or an address that never leaves this machine."""
+    """Return whether a host is a name or an address that never leaves this machine."""
     try:
         return host == 'localhost' or ip_address(host).is_loopback
     except ValueError:
@@ -45,9 +46,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def refuse_strangers(server: Any) -> None:
-    """Have a viser server close connections of pages from elsewhere.
+    """Make a viser server close connections of pages from elsewhere.
 
-    Raises InvalidOption where this viser has not what it takes: it has no public way for that.
+    Raises InvalidOption for a version of viser without the private attributes that this needs:
+    viser has no public way.
     """
     try:
         sockets = server._websock_server

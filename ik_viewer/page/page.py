@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Page`: looks at an arm, 60 times a second, and shows what it saw in every browser."""
+"""`Page`: reads an arm's state 60 times a second, and shows it in all browsers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .browser import OpenTabs
 from .goal_panel import Goals
 from .jog import Jog
 from .joint_panel import Joints
+from .page_context import Notices, PageContext, Part, Requests
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings_panel import Settings
 from .solver import Solver
-from .stage import Notices, Part, Requests, Stage
 from .status_panel import Status
 
 FRAME_RATE = 60.0
@@ -29,16 +29,16 @@ ENDING = 5.0
 """[s] How long `close` waits for the frame that is under way."""
 
 P = TypeVar('P')
-MakePart = Callable[[Stage, Moment], Part]
+MakePart = Callable[[PageContext, Moment], Part]
 
 PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
 """The parts of a page, in the order of their tabs."""
 
 
 class Page:
-    """A page about an arm, on a server; both are the caller's to close.
+    """A page of an arm, on a server; the caller closes both.
 
-    parts : what it is made of, for each robot anew
+    parts : functions that make its parts, called again for each robot
     """
 
     def __init__(self, arm: Arm, server: Any, parts: Sequence[MakePart] = PARTS) -> None:
@@ -62,7 +62,7 @@ class Page:
         return url_of(self.server)
 
     def part(self, kind: type[P]) -> P:
-        """The part of this kind. Raises StopIteration where there is none yet."""
+        """Return the part of this type. Raises StopIteration while there is none."""
         return next(part for part in self.parts if isinstance(part, kind))
 
     def start(self) -> None:
@@ -71,9 +71,9 @@ class Page:
         self._thread.start()
 
     def close(self) -> None:
-        """Show no more frames, and end what parts run in the background.
+        """Stop showing frames, and end the background work of the parts.
 
-        Browsers that stay see that nobody serves them.
+        Open browsers show that there is no server any more.
         """
         self._ended.set()
         if self._thread is not None:
@@ -86,7 +86,7 @@ class Page:
             self.server.flush()
 
     def frame(self) -> None:
-        """Do what was asked for, and show how the arm is now; what fails becomes a notice."""
+        """Handle the users' requests, and show the arm's state; errors become notices."""
         try:
             self._frame()
         except Exception as error:
@@ -103,7 +103,7 @@ class Page:
         self.requests.do()
         for notice in self._arm.take_notices():
             self.notices.say(notice)
-        description, moment = self._arm.description, self._arm.look()
+        description, moment = self._arm.description, self._arm.read()
         with self.server.atomic():
             if description is not None and moment is not None:
                 self._set_about(description, moment)
@@ -123,7 +123,7 @@ class Page:
                 self.notices.say(error_text(error))
 
     def _set_about(self, description: Description, moment: Moment) -> None:
-        """Make the parts anew where it is another robot, or other tips."""
+        """Make the parts again if the robot or its tips have changed."""
         links = tuple(tip.link for tip in moment.tips)
         if self._about is not None:
             before, tips = self._about
@@ -134,7 +134,7 @@ class Page:
         self._surroundings = Surroundings(self.server, description, moment.q)
         self._tabs = self.server.gui.add_tab_group()
         self.server.gui.set_panel_label(description.robot.name)
-        stage = Stage(
+        context = PageContext(
             self.server,
             self._arm,
             description,
@@ -144,10 +144,10 @@ class Page:
             self._surroundings.size,
             self._open_tabs,
         )
-        self._endings = stage.endings
+        self._endings = context.endings
         for make in self._make:
             try:
-                self.parts.append(make(stage, moment))
+                self.parts.append(make(context, moment))
             except Exception as error:  # the others are of use without it
                 self.notices.say(error_text(error))
 
@@ -163,7 +163,7 @@ class Page:
 
 
 def open_page(arm: Arm, host: str, port: int | None, parts: Sequence[MakePart] = PARTS) -> Page:
-    """A page that shows frames, on a server of its own. Raises InvalidOption."""
+    """Open a page on a server of its own, and start it. Raises InvalidOption."""
     page = Page(arm, start_server(host, port), parts)
     page.start()
     return page

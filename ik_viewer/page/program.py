@@ -43,7 +43,7 @@ def add_mesh_folders(parser: argparse.ArgumentParser) -> None:
 
 
 def ended_by_signals() -> threading.Event:
-    """An event that SIGINT and SIGTERM set from now on; for the main thread."""
+    """Return an event that SIGINT and SIGTERM set from now on; call it in the main thread."""
     ended = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -57,7 +57,7 @@ def ended_by_signals() -> threading.Event:
 
 
 def show_until(ended: threading.Event, page: Any, name: str) -> None:
-    """Print the address of a page and who opens it, until the end; then close its server."""
+    """Print a page's address, and when browsers open it; at the end close its server."""
     print(f'{name} is on {url_of(page.server)} (Ctrl-C ends)', flush=True)
     before = 0
     while not ended.is_set():  # to wait takes its lock, and a signal that finds it taken hangs

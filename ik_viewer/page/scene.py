@@ -15,8 +15,9 @@ from ..drawing.colours import SKY
 from ..drawing.drawn_robot import INSIDE, DrawnRobot
 from ..drawing.limits import Limits
 from ..drawing.marks import Ellipsoid, GoalMark, Trace
+from .page_context import PageContext, tip_poses
+from .panel import Panel
 from .server import light
-from .stage import Stage, tip_poses
 
 GHOST_OPACITY = 0.3
 APART, NEAR, LINGERING = 0.03, 0.01, 0.3
@@ -28,13 +29,15 @@ NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration
 """Codes of an arm that rests although a tip has not reached its goal."""
 
 
-class Scene:
-    """A `Part`: the robot, with a tab to choose what is drawn beside it."""
+class Scene(Panel):
+    """The robot, with a tab to choose what is drawn beside it."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
-        scene, robot, size = stage.server.scene, stage.robot, stage.size
-        shapes, notices = shapes_of(stage.description)
+    title = 'View'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        scene, robot, size = context.server.scene, context.robot, context.size
+        shapes, notices = shapes_of(context.description)
         self.figure = DrawnRobot(scene, '/robot', robot, shapes)
         self.ghost = DrawnRobot(
             scene, '/ghost', robot, shapes, colour=SKY, opacity=GHOST_OPACITY, scale=INSIDE
@@ -48,19 +51,19 @@ class Scene:
         self.ellipsoids = [
             Ellipsoid(scene, f'/ellipsoid/tip_{i}') for i in range(len(moment.tips))
         ]
-        self.limits = Limits(scene, '/limits', robot, stage.description.cones, size)
+        self.limits = Limits(scene, '/limits', robot, context.description.cones, size)
         self._frames, self._apart = 0, -np.inf
         self._add_toggles()
         for notice in notices:
-            stage.notices.say(notice)
+            context.notices.say(notice)
 
     def show(self, moment: Moment) -> None:
         """Draw all of it at a moment."""
         self.figure.show(moment.q)
-        if self.figure.visible != self._stage.choice.robot:
-            self.figure.visible = self._stage.choice.robot
+        if self.figure.visible != self._context.selection.robot:
+            self.figure.visible = self._context.selection.robot
         self._show_ghost(moment)
-        poses = tip_poses(self._stage.robot, moment)
+        poses = tip_poses(self._context.robot, moment)
         for tip, pose, trace, mark in zip(
             moment.tips, poses, self.traces, self.marks, strict=True
         ):
@@ -74,14 +77,14 @@ class Scene:
 
     def remove(self) -> None:
         """Take it off the page."""
-        scene = self._stage.server.scene
+        scene = self._context.server.scene
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)
-        self._folder.remove()
+        super().remove()
 
     def _code(self, tip: TipState, code: str) -> str:
         """The status code of a tip: the arm's, or 'reached' if it alone is at its goal."""
-        settings = self._stage.arm.settings
+        settings = self._context.arm.settings
         known = {'position_tolerance', 'orientation_tolerance'} <= {*settings}
         if code not in NOT_REACHED or len(self.marks) == 1 or not known:
             return code
@@ -90,8 +93,8 @@ class Scene:
         return 'reached' if near and turned else code
 
     def _add_toggles(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab('View') as self._folder:
+        gui, context = self._gui, self._context
+        with self._tab:
             self.with_ghost = gui.add_checkbox(
                 'Ghost', True, hint='Joint positions found by the solver, before motion limits'
             )
@@ -108,12 +111,13 @@ class Scene:
                 'Joint frames', False, hint='The axis of a joint is blue'
             )
             shadows = gui.add_checkbox('Shadows', False, hint='Slow without a graphics card')
-            clear = gui.add_button('Clear traces')
-        self._with_axes.on_update(stage.guarded(lambda _: self._show_axes()))
+            self._button('Clear traces', self._clear_traces)
+        self._with_axes.on_update(context.guarded(lambda _: self._show_axes()))
         shadows.on_update(
-            stage.guarded(lambda _: light(stage.server.scene, stage.description.up, shadows.value))
+            context.guarded(
+                lambda _: light(context.server.scene, context.description.up, shadows.value)
+            )
         )
-        clear.on_click(stage.guarded(lambda _: self._clear_traces()))
 
     def _show_ghost(self, moment: Moment) -> None:
         solution, now = moment.solution, time.monotonic()
@@ -134,7 +138,7 @@ class Scene:
                 trace.draw()
 
     def _show_ellipsoids(self, moment: Moment, poses: list[Array]) -> None:
-        robot = self._stage.robot
+        robot = self._context.robot
         for tip, pose, ellipsoid in zip(moment.tips, poses, self.ellipsoids, strict=True):
             if ellipsoid.visible != self._with_ellipsoid.value:
                 ellipsoid.visible = self._with_ellipsoid.value
@@ -152,4 +156,4 @@ class Scene:
             trace.clear()
 
     def _show_axes(self) -> None:
-        self.figure.show_axes(self._with_axes.value, AXES * self._stage.size)
+        self.figure.show_axes(self._with_axes.value, AXES * self._context.size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server: its address, and how the scene around the robot looks."""
+"""The web server, its address, and the surroundings of the robot in its scene."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ik_core.options import exact_number
 from ..arm import Description
 from .numbers import keep_numbers_within_ends
 from .origins import refuse_strangers
-from .stage import body_origins
+from .page_context import body_origins
 
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
 LAST_PORT = 65535
@@ -45,11 +45,11 @@ GROUND = (176, 182, 192)
 
 
 def start_server(host: str = HOST, port: int | None = None) -> Any:
-    """A viser server at an address.
+    """Start a viser server.
 
-    port : None for the first free one from 8080 on
+    port : by default the first free one from 8080 on
 
-    Raises InvalidOption where viser is not installed or the port is taken.
+    Raises InvalidOption if viser is not installed, or if the port is taken.
     """
     try:
         import viser
@@ -80,22 +80,22 @@ def start_server(host: str = HOST, port: int | None = None) -> Any:
 
 
 def stop_server(server: Any) -> None:
-    """Stop a server, without its own words about that."""
+    """Stop a server, without the messages that viser prints."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
 
 
 def url_of(server: Any) -> str:
-    """The address to open in a browser on this machine."""
+    """Return the address to open in a browser on this machine."""
     host = server.get_host()
     shown = 'localhost' if host in ('127.0.0.1', '0.0.0.0', '::') else host
     return f'http://{shown}:{server.get_port()}'
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server can have this port; 0 is any that is free.
+    """Return whether a server can use this port; 0 is any free one.
 
-    Raises InvalidOption where no server can listen there at all.
+    Raises InvalidOption if no server can listen at this host.
     """
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -111,7 +111,7 @@ def is_free(host: str, port: int) -> bool:
 
 
 def first_free_port(host: str) -> int:
-    """The first one from 8080 on. Raises InvalidOption where none is free."""
+    """Return the first free port from 8080 on. Raises InvalidOption without one."""
     for port in range(PORT, PORT + PORTS):
         if is_free(host, port):
             return port
@@ -119,7 +119,10 @@ def first_free_port(host: str) -> int:
 
 
 def light(scene: Any, up: str, shadows: bool = False) -> None:
-    """A sky, and lights from both sides. Shadows are slow without a GPU, as environments are."""
+    """Add a sky, and lights from both sides.
+
+    Shadows, and environment maps, are slow without a GPU.
+    """
     upright = (1.0, 0.0, 0.0, 0.0) if up == '+y' else (0.5**0.5, 0.5**0.5, 0.0, 0.0)
     scene.add_frame('/light', show_axes=False, wxyz=upright)
     scene.add_light_hemisphere(
@@ -136,7 +139,7 @@ def light(scene: Any, up: str, shadows: bool = False) -> None:
 
 
 class Surroundings:
-    """The floor, the light and where one looks from, for a robot at a configuration."""
+    """The floor, the lights and the initial camera for a robot at a configuration."""
 
     def __init__(self, server: Any, description: Description, q: Array) -> None:
         points = body_origins(description.robot, q)
@@ -162,7 +165,7 @@ class Surroundings:
 
 
 def direction(vector: Array, up: str) -> Array:
-    """A vector (3,) of a scene whose z is up as a unit vector of one with this axis up."""
+    """Convert a vector (3,) of a scene with z up to a unit vector of one with `up` up."""
     turned = vector if up != '+y' else vector[[0, 2, 1]] * [1.0, 1.0, -1.0]
     return np.asarray(turned / np.linalg.norm(turned))
 
@@ -175,7 +178,7 @@ def look_at(server: Any, point: Array, view: Array) -> None:
 
 
 def turn_camera(client: Any, point: Array, view: Array) -> None:
-    """Let a browser look at a point (3,) from `view` (3,) beyond it; a phone from farther away."""
+    """Aim a browser's camera at a point (3,) from `view` (3,) away, a phone's from farther."""
     if is_phone(client):
         view = AWAY * view
         height = 2.0 * float(np.linalg.norm(view)) * np.tan(0.5 * FIELD_OF_VIEW)
@@ -190,23 +193,24 @@ def is_phone(client: Any) -> bool:
 
 
 def greet(client: Any, server: Any) -> None:
-    """Turn the camera of a phone that has connected; others have viser's initial camera."""
+    """Aim the camera of a phone that has connected; other browsers keep viser's initial camera."""
     if is_phone(client):
         point, position = server.initial_camera.look_at, server.initial_camera.position
         turn_camera(client, np.asarray(point), np.subtract(position, point))
 
 
 def round_step(length: float) -> float:
-    """The largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... that is no longer."""
+    """Return the largest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... that is at most `length`."""
     power = 10.0 ** np.floor(np.log10(length))
     return float(power * max(step for step in (1.0, 2.0, 5.0) if step * power <= length))
 
 
 def floor_lines(step: float, radius: float) -> tuple[Array, Array]:
-    """Lines `step` [m] apart as pieces (N, 2, 3) in the plane z = 0, and their colours.
+    """Return grid lines `step` [m] apart, as pieces (N, 2, 3) in the plane z = 0, and their
+    colours.
 
-    They fade with the distance from the middle, and end at `radius` [m]. A shader that does the
-    same for an endless plane takes most of the time of a frame where there is no graphics card.
+    The lines fade towards `radius` [m], where they end. A shader for an endless plane would take
+    most of the time of a frame on machines without a GPU.
     """
     count = int(radius / step)
     at = step * np.arange(-count, count + 1)

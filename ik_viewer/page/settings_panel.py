@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All other settings, in folders by what they are about."""
+"""All settings that no other tab shows, in folders by topic."""
 
 from __future__ import annotations
 
@@ -7,38 +7,37 @@ from collections.abc import Mapping
 
 from ..arm import Moment, Setting
 from .fields import Fields
+from .page_context import PageContext
+from .panel import Panel
 from .solver import UPDATES
-from .stage import Stage
 
 ELSEWHERE = ('solver', UPDATES, 'move')
 """Shown in other tabs."""
 
 
-class Settings:
-    """A `Part`: a tab with a folder for each group of settings."""
+class Settings(Panel):
+    """A tab with a folder for each group of settings."""
 
-    def __init__(self, stage: Stage, _: Moment) -> None:
-        gui = stage.server.gui
+    title = 'Settings'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._fields: list[Fields] = []
-        self._tab = stage.add_tab('Settings')
         with self._tab:
-            for prefix, settings in groups(stage.arm.settings).items():
+            for prefix, settings in groups(context.arm.settings).items():
                 title = prefix.rstrip('.').replace('_', ' ').replace('.', ': ') or 'following'
-                with gui.add_folder(title.capitalize(), expand_by_default=not prefix):
-                    self._fields.append(Fields(stage, settings, prefix))
+                with self._gui.add_folder(title.capitalize(), expand_by_default=not prefix):
+                    self._fields.append(Fields(context, settings, prefix))
 
     def show(self, moment: Moment) -> None:
-        """Show the values as they are."""
+        """Display the present values."""
         for fields in self._fields:
             fields.show()
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
 
 def groups(settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
-    """The settings by the prefix of their names.
+    """Return the settings by the prefix of their names, without those of other tabs, and without
+    those that can't be changed here.
 
     Without those that other tabs show, and those that can't be changed here.
     """

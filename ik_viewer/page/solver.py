@@ -11,7 +11,8 @@ from ik_core import SOLVERS, solver_name
 from ..arm import Moment, Setting
 from ..presets import preset_of, preset_settings
 from .fields import Fields, hint_of
-from .stage import Stage
+from .page_context import PageContext
+from .panel import Panel
 
 PRESET = 'preset'
 """The parameter of a node that a choice here takes the place of."""
@@ -19,25 +20,26 @@ UPDATES = 'updates_per_tick'
 """The setting that decides whether a method's steps are the arm's, or only its answers."""
 
 
-class Solver:
-    """A `Part`: the choice of the solver or a preset, and the options of the chosen one."""
+class Solver(Panel):
+    """The choice of the solver or a preset, and the options of the chosen one."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage = stage
-        settings = stage.arm.settings
+    title = 'Solver'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
+        settings = context.arm.settings
         self._shown: Mapping[str, Setting] | None = None
         self._chosen = ''
-        self._tab = stage.add_tab('Solver')
         with self._tab:
             self._choice = self._add_choice()
-            self._updates = Fields(stage, [settings[UPDATES]] if UPDATES in settings else [])
+            self._updates = Fields(context, [settings[UPDATES]] if UPDATES in settings else [])
             self._folder: Any = None
             self._fields: Fields | None = None
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Show which solver is chosen, and its options."""
-        settings = self._stage.arm.settings
+        """Display the selected solver and its options."""
+        settings = self._context.arm.settings
         if settings is not self._shown:
             self._shown = settings
             self._show_choice(settings)
@@ -45,26 +47,23 @@ class Solver:
         if self._fields is not None:
             self._fields.show()
 
-    def remove(self) -> None:
-        """Take it off the page."""
-        self._tab.remove()
-
     def _add_choice(self) -> Any:
-        setting = self._stage.arm.settings.get('solver')
+        setting = self._context.arm.settings.get('solver')
         if setting is None:
             return None
         names = [name for solver in setting.choices for name in _names(solver)]
-        choice = self._stage.server.gui.add_dropdown('solver', names, hint=hint_of(setting))
-        choice.on_update(self._stage.by_user(lambda _: self._choose(*_parts(choice.value))))
+        choice = self._gui.add_dropdown('solver', names, hint=hint_of(setting))
+        self._on_change(choice, lambda: self._choose(*_parts(choice.value)))
         return choice
 
     def _choose(self, solver: str, preset: str | None) -> None:
-        """Use a solver; with the options of a preset, or with its own in place of a preset's."""
-        settings, values = self._stage.arm.settings, {PRESET: ''}
+        """Select a solver, with the options of a preset, or with defaults in place of a previous
+        preset's."""
+        settings, values = self._context.arm.settings, {PRESET: ''}
         if preset or preset_of(solver, settings):
             values |= preset_settings(solver, preset)
         self._shown = None  # what is refused is shown as it was
-        self._stage.arm.set_settings(
+        self._context.arm.set_settings(
             {'solver': solver, **{name: v for name, v in values.items() if name in settings}}
         )
 
@@ -77,30 +76,28 @@ class Solver:
             self._show_options()
 
     def _show_options(self) -> None:
-        """Make the widgets of the chosen solver's options, in place of those before."""
-        if self._folder is not None:
-            self._folder.remove()
+        """Make the widgets of the selected solver's options, in place of the previous ones."""
         prefix = f'{self._chosen}.'
-        settings = self._stage.arm.settings.values()
+        settings = self._context.arm.settings.values()
         options = [setting for setting in settings if setting.name.startswith(prefix)]
-        with self._tab:
-            self._folder = self._stage.server.gui.add_folder('Options', visible=bool(options))
-            with self._folder:
-                self._fields = Fields(self._stage, options, prefix)
+        visible = bool(options)
+        self._folder = self._folder_in_place_of(self._folder, 'Options', visible=visible)
+        with self._folder:
+            self._fields = Fields(self._context, options, prefix)
 
 
 def _name(solver: str, preset: str | None) -> str:
-    """A solver's name in the menu, with its preset."""
+    """Return a solver's entry in the menu, with its preset."""
     return solver if preset is None else f'{solver}: {preset}'
 
 
 def _parts(name: str) -> tuple[str, str | None]:
-    """The solver and the preset of a name in the menu."""
+    """Return the solver and the preset of an entry in the menu."""
     solver, _, preset = name.partition(': ')
     return solver, preset or None
 
 
 def _names(solver: str) -> list[str]:
-    """The names of a solver in the menu: alone, and with each preset."""
+    """Return a solver's entries in the menu: alone, and with each preset."""
     presets = SOLVERS[solver_name(solver)].presets if solver in SOLVERS else ()
     return [_name(solver, preset) for preset in (None, *presets)]

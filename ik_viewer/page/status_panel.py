@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The head of the panel: what the arm is at, in words, numbers and curves; the last notices."""
+"""The head of the panel: the arm's status in words, numbers and curves, and the last notices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ik_core.display import steady, steady_length
 from ..arm import Moment, TipState
 from ..drawing.colours import BLUE, LOST, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
-from .stage import Notices
+from .page_context import Notices
 
 PERIOD = 0.1
 """[s] Numbers that change more often can't be read."""
@@ -29,7 +29,7 @@ SHOWN = (1e-3, 3e3)
 
 
 class Status:
-    """The sentence, the errors, the curves and the notices. It stays when the robot changes."""
+    """The status, errors, curves and notices of the arm. It stays when the robot changes."""
 
     def __init__(self, server: Any, notices: Notices) -> None:
         self._notices = notices
@@ -42,7 +42,7 @@ class Status:
         self._code = ''
 
     def show(self, moment: Moment | None) -> None:
-        """Show a moment; None: the arm is gone."""
+        """Show a moment; None if the arm is gone."""
         now, code = time.monotonic(), LOST if moment is None else moment.code
         if moment is not None:
             self.curves.add(moment, now)
@@ -62,9 +62,9 @@ class Status:
 
 
 class Curves:
-    """The farthest tip's distance from its goal and the time of solving, over the last seconds.
+    """Curves of the largest position error of a tip and of the solve time, over the last seconds.
 
-    The distance is drawn from the moment when the goal came: without a goal there is none.
+    The error is drawn from the time at which the goal came; without a goal there is none.
     """
 
     def __init__(self, gui: Any) -> None:
@@ -76,7 +76,7 @@ class Curves:
         self._is_flat = False
 
     def add(self, moment: Moment, now: float) -> None:
-        """Take a moment in, at most 30 a second."""
+        """Add a moment, at most 30 a second."""
         if now - self._last < 1.0 / 30.0:
             return
         self._last = now
@@ -88,7 +88,7 @@ class Curves:
             self._samples.popleft()
 
     def draw(self, now: float) -> None:
-        """Send them."""
+        """Send the curves to the browsers."""
         if len(self._samples) < 2 or now - self._drawn < CURVE_PERIOD:
             return
         self._drawn = now
@@ -127,7 +127,7 @@ def _plot(gui: Any, title: str, colour: Colour) -> Any:
 
 
 def head(moment: Moment) -> str:
-    """The state and the errors of all tips, as HTML."""
+    """Return the state and the errors of all tips, as HTML."""
     dot = hex_of(colour_of(moment.code))
     rows = ''.join(_row(tip, moment.code) for tip in moment.tips)
     numbers = (
@@ -145,12 +145,12 @@ def head(moment: Moment) -> str:
 
 
 def lost(text: str) -> str:
-    """The heading of a lost arm."""
+    """Return the heading for an arm that is gone."""
     return f'<div style="padding:0 0.6rem">{_sentence(hex_of(colour_of(LOST)), LOST, text)}</div>'
 
 
 def with_loss(state: str) -> str:
-    """A heading that a browser replaces by a grey sentence when it loses its server."""
+    """Return a heading that a browser replaces by a grey sentence if it loses its server."""
     gone = _sentence(hex_of(colour_of(LOST)), 'no connection', NO_CONNECTION)
     return (
         f'<div class="ik-state">{state}</div>'
@@ -185,7 +185,7 @@ def _condition(number: float) -> str:
 
 
 def listed(notices: Notices) -> str:
-    """The last notices, as HTML."""
+    """Return the last notices, as HTML."""
     rows = ''.join(
         f'<div style="margin-top:0.25rem"><span style="color:#9ca3af">{when}</span> '
         f'{html.escape(text)}</div>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of the chosen tip's goal, to be read and typed: position and roll, pitch, yaw."""
+"""Number fields for the goal of the selected tip: position, and roll, pitch and yaw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ik_core.maths.transforms import rpy_from_matrix
 
 from ..arm import GoalKind, Moment
 from .fields import TYPING
-from .stage import Stage, tip_poses
+from .page_context import PageContext, tip_poses
 
 PERIOD = 0.2
 """[s] Between two looks at the goal."""
@@ -26,20 +26,20 @@ LARGEST = 1e4
 
 
 class TypedGoal:
-    """The goal of the chosen tip as six numbers, or the tip's pose where it has none.
+    """The goal of the selected tip as six numbers, or the tip's pose if it has no goal.
 
     The typed numbers become the goal of the tip whose numbers were displayed, once no key has
     been pressed for TYPING. Numbers that were not changed keep all their digits.
     """
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        self._context, self._moment = context, moment
         self._due, self._looked = np.inf, -np.inf
-        self._tip = stage.choice.tip
+        self._tip = context.selection.tip
         self._exact, _ = self._numbers()
         hint = "Of the gizmo, in the root link's frame; type to move it"
         self._fields = [
-            stage.server.gui.add_vector3(
+            context.server.gui.add_vector3(
                 label,
                 tuple(np.round(numbers, digits).tolist()),
                 min=(-LARGEST,) * 3,
@@ -52,16 +52,16 @@ class TypedGoal:
             )
         ]
         for field in self._fields:
-            field.on_update(stage.by_user(lambda _: self._note()))
+            field.on_update(context.by_user(lambda _: self._note()))
 
     def show(self, moment: Moment) -> None:
-        """Give the arm what was typed, or follow the goal."""
+        """Send typed numbers to the arm, or display the goal."""
         self._moment, now = moment, time.monotonic()
         if now >= self._due:
             self._due = np.inf
             self._give()
         elif self._due == np.inf and now - self._looked >= PERIOD:
-            self._looked, self._tip = now, self._stage.choice.tip
+            self._looked, self._tip = now, self._context.selection.tip
             self._exact, _ = self._numbers()
             for field, numbers in zip(self._fields, self._rounded(), strict=True):
                 if tuple(field.value) != numbers:
@@ -75,16 +75,16 @@ class TypedGoal:
         typed = np.ravel([field.value for field in self._fields])
         numbers = np.where(typed != np.ravel(self._rounded()), typed, exact)
         goal = transform(position=numbers[:3], rpy=np.radians(numbers[3:]))
-        self._stage.arm.set_goal(self._tip, goal, kind)
+        self._context.arm.set_goal(self._tip, goal, kind)
 
     def _rounded(self) -> list[tuple[float, ...]]:
-        """The numbers as they are displayed."""
+        """Return the numbers as they are displayed."""
         halves = zip(self._exact.reshape(2, 3), DIGITS, strict=True)
         return [tuple((np.round(half, digits) + 0.0).tolist()) for half, digits in halves]
 
     def _numbers(self) -> tuple[Array, GoalKind]:
-        """The goal (6,) [m, deg], and its kind."""
+        """Return the goal (6,) [m, deg], and its kind."""
         tip = self._moment.tips[self._tip]
         goal: Any = tip.goal
-        pose = tip_poses(self._stage.robot, self._moment)[self._tip] if goal is None else goal
+        pose = tip_poses(self._context.robot, self._moment)[self._tip] if goal is None else goal
         return np.concatenate([pose[:3, 3], np.degrees(rpy_from_matrix(pose[:3, :3]))]), tip.kind

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def page_of(arguments: argparse.Namespace) -> PlayPage:
-    """Return the page of the arguments. Raises IkError, UsageError, OSError."""
+    """Make the page that the arguments describe. Raises IkError, UsageError, OSError."""
     Weights(beta=arguments.beta, alpha=arguments.alpha)  # raises InvalidOption
     source, motion = load_clip(
         arguments.clip,
@@ -102,7 +102,7 @@ def page_of(arguments: argparse.Namespace) -> PlayPage:
 
 
 def _of_all_joints(motion: Motion, robot: Robot) -> Motion:
-    """The motion, with the robot's other joints in the middle of their limits; says which."""
+    """Complete a motion by the robot's other joints, in the middle; print which."""
     lacking = [joint for joint in robot.joint_names if joint not in motion.joint_names]
     if not lacking:
         return motion

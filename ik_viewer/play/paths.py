@@ -65,7 +65,7 @@ class Paths:
 
     @property
     def visible(self) -> bool:
-        """Whether they are shown."""
+        """True if they are shown."""
         return bool(self._root.visible)
 
     @visible.setter

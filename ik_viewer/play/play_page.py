@@ -18,8 +18,8 @@ from ..drawing.colours import SKY, hex_of
 from ..drawing.description import description_of
 from ..drawing.drawn_robot import DrawnRobot, wxyz_of
 from ..page.browser import LAST, STYLE
+from ..page.page_context import Notices, Requests
 from ..page.server import Surroundings
-from ..page.stage import Notices, Requests
 from ..page.status_panel import with_loss
 from .clip import Clip
 from .live import LiveRetargeting, Wish

@@ -62,7 +62,7 @@ class Mapper:
 
     @property
     def done(self) -> bool:
-        """Whether the thread has ended."""
+        """True if the thread has ended."""
         return not self._thread.is_alive()
 
     def cancel(self) -> None:

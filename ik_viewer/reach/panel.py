@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reach of a tip on the page: a tab to have it mapped, and points in the scene."""
+"""The reach of a tip on the page: a tab that maps it, and points in the scene."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from ik_core.display import length
 
 from ..arm import Moment
 from ..drawing.colours import hex_of
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
-TITLE, NAME = 'Reach', '/reach'
+NAME = '/reach'
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
 """Points from the middle of what may be in reach to its end."""
 SIZE = 0.18
 """Size of a point, relative to the distance of points."""
 
 
-class ReachMap:
-    """A `Part`: what the chosen tip reaches, the more freely the brighter."""
+class ReachMap(Panel):
+    """A map of what the chosen tip reaches, the more freely the brighter."""
 
-    def __init__(self, stage: Stage, moment: Moment) -> None:
-        self._stage, self._moment = stage, moment
+    title = 'Reach'
+
+    def __init__(self, context: PageContext, moment: Moment) -> None:
+        super().__init__(context, moment)
         self._mapper: Mapper | None = None
         self._reach: Reach | None = None
         self._cloud: Any = None
-        upright = stage.description.up != '+y'
+        upright = context.description.up != '+y'
         self._away = np.array([0.0, 1.0, 0.0] if upright else [0.0, 0.0, -1.0])
-        stage.endings.append(self._give_up)
+        context.endings.append(self._give_up)
         self._add_controls()
 
     def show(self, moment: Moment) -> None:
-        """Say how far a map is, and draw it once it is there."""
-        self._moment = moment
+        """Display the progress of a map, and draw it once it is complete."""
+        super().show(moment)
         self._follow_tab()
         mapper = self._mapper
         if mapper is None:
@@ -48,21 +51,22 @@ class ReachMap:
             self._mapper = None
             self._progress.visible = False
             if mapper.error:
-                self._stage.notices.say(mapper.error)
+                self._context.notices.say(mapper.error)
             elif mapper.reach is not None:
                 self._draw(mapper.reach)
 
     def remove(self) -> None:
         """Take it off the page."""
         self._give_up()
-        self._stage.server.scene.remove_by_name(NAME)
-        self._tab.remove()
+        self._context.server.scene.remove_by_name(NAME)
+        super().remove()
 
     def _add_controls(self) -> None:
-        gui, stage = self._stage.server.gui, self._stage
-        with stage.add_tab(TITLE) as self._tab:
-            begin = gui.add_button(
+        gui, context = self._gui, self._context
+        with self._tab:
+            self._button(
                 'Map the reach of the tip',
+                self._begin,
                 icon='world',
                 hint='With any orientation; ignores the other tips',
             )
@@ -79,15 +83,14 @@ class ReachMap:
                 visible=False,
             )
             self._legend = gui.add_html('')
-        begin.on_click(stage.guarded(lambda _: self._begin()))
-        self._shown.on_update(stage.guarded(lambda _: self._show_cloud()))
-        self._cut.on_update(stage.guarded(lambda _: self._show_cloud()))
+        self._shown.on_update(context.guarded(lambda _: self._show_cloud()))
+        self._cut.on_update(context.guarded(lambda _: self._show_cloud()))
 
     def _begin(self) -> None:
         self._give_up()
-        tip, robot = self._moment.tips[self._stage.choice.tip], self._stage.robot
-        held = [robot.joint_names[i] for i in robot.root_joints]
-        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=held)
+        tip, robot = self._moment.tips[self._context.selection.tip], self._context.robot
+        frozen = [robot.joint_names[i] for i in robot.root_joints]
+        problem = IkProblem(robot, [PositionTask(tip.link, tool=tip.tool)], frozen_joints=frozen)
         q0 = np.clip(self._moment.q, robot.lower, robot.upper)
         self._mapper = Mapper(problem, q0, FINENESS[self._fineness.value])
         self._progress.value, self._progress.visible = 0.0, True
@@ -98,13 +101,13 @@ class ReachMap:
             mapper.cancel()
 
     def _draw(self, reach: Reach) -> None:
-        """Draw another map."""
+        """Draw a new map."""
         self._reach = reach
         self._shown.visible = self._cut.visible = True
         self._legend.content = legend(reach)
         if self._cloud is not None:
             self._cloud.remove()
-        self._cloud = self._stage.server.scene.add_point_cloud(
+        self._cloud = self._context.server.scene.add_point_cloud(
             NAME,
             reach.points.astype(np.float32),
             colours_of(reach.manipulability),
@@ -115,7 +118,7 @@ class ReachMap:
         self._show_cloud()
 
     def _show_cloud(self) -> None:
-        """Show the points that the cut leaves."""
+        """Show the points on one side of the cut."""
         if self._cloud is None or self._reach is None:
             return
         points, across = self._reach.points, self._reach.points @ self._away
@@ -127,7 +130,7 @@ class ReachMap:
 
     @property
     def _is_visible(self) -> bool:
-        return bool(self._shown.value) and self._stage.open_tabs.shows(TITLE)
+        return bool(self._shown.value) and self._context.open_tabs.shows(self.title)
 
     def _follow_tab(self) -> None:
         """Hide the cloud while no browser shows the tab."""
@@ -136,7 +139,7 @@ class ReachMap:
 
 
 def legend(reach: Reach) -> str:
-    """The meaning of the colours, as HTML."""
+    """Return the meaning of the colours, as HTML."""
     bar = ', '.join(hex_of(tuple(colour)) for colour in VIRIDIS.tolist())
     most = reach.manipulability.max(initial=0.0)
     volume = len(reach.points) * reach.step**3

@@ -67,7 +67,7 @@ class ResultArm:
 
     @property
     def on_path(self) -> bool:
-        """Whether it is on the path, not following goals."""
+        """True if it is on the path, not following goals."""
         return self._on_path
 
     def play(self, playing: bool) -> None:
@@ -106,9 +106,9 @@ class ResultArm:
         """The parameters of the tracker that follows goals."""
         return self._arm.settings
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the frame of the path, or the state of the tracker once the path is left."""
-        moment, now = self._arm.look(), time.monotonic()
+        moment, now = self._arm.read(), time.monotonic()
         passed, self._seen = now - self._seen, now
         if moment is None or (not self._on_path and moment.time > self._left):
             return moment

@@ -26,8 +26,8 @@ from ..arm import Moment
 from ..collisions.panel import CollisionsPanel
 from ..drawing.description import check_mesh_folders, description_of
 from ..page.page import MakePart, Page, open_page
+from ..page.page_context import PageContext
 from ..page.server import stop_server
-from ..page.stage import Stage
 from ..parts import ALL_PARTS
 from .result_arm import Result, ResultArm
 from .result_panel import ResultPanel
@@ -135,7 +135,7 @@ def show(
 def _path(
     robot: Robot, q: VectorLike | MatrixLike | Motion | None, period: float
 ) -> tuple[Array, float]:
-    """The path (frames, n) of what was given, and the time between frames [s]."""
+    """Convert the argument of `show` to a path (frames, n) and the time between frames [s]."""
     if isinstance(q, Motion):
         return q.positions_of(robot), q.period
     path = configurations(robot, q, 'q')
@@ -148,10 +148,10 @@ def _path(
 
 
 def _parts(arm: ResultArm) -> tuple[MakePart, ...]:
-    """The parts of a page, with the world of the result in the tab of collisions."""
+    """Return the makers of a page's parts; the collision tab gets the result's world."""
 
-    def collisions(stage: Stage, moment: Moment) -> CollisionsPanel:
-        return CollisionsPanel(stage, moment, arm.result.world)
+    def collisions(context: PageContext, moment: Moment) -> CollisionsPanel:
+        return CollisionsPanel(context, moment, arm.result.world)
 
     others = (collisions if part is CollisionsPanel else part for part in ALL_PARTS)
     return (partial(ResultPanel, arm=arm), *others)

@@ -13,7 +13,8 @@ from ..arm import Moment
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import GREEN, SKY
 from ..drawing.drawn_robot import INSIDE, DrawnRobot
-from ..page.stage import Stage
+from ..page.page_context import PageContext
+from ..page.panel import Panel
 from ..play.paths import segments
 from ..play.playhead import SPEEDS
 from .result_arm import Result, ResultArm
@@ -28,21 +29,23 @@ NONE = 'none'
 PLAY, PAUSE = ('Play the path', 'player-play'), ('Pause the path', 'player-pause')
 
 
-class ResultPanel:
-    """A `Part`: controls of the path, ghosts, and lines where the tips go."""
+class ResultPanel(Panel):
+    """Controls of the path, ghosts, and lines where the tips go."""
 
-    def __init__(self, stage: Stage, moment: Moment, arm: ResultArm) -> None:
-        self._stage, self._arm = stage, arm
+    title = 'Result'
+
+    def __init__(self, context: PageContext, moment: Moment, arm: ResultArm) -> None:
+        super().__init__(context, moment)
+        self._arm = arm
         self._links = [tip.link for tip in moment.tips]
         self._shown: Result | None = None
         self._ghosts: list[DrawnRobot] = []
         self._lines: list[Any] = []
-        self._tab = stage.add_tab('Result')
         self._folder: Any = None
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        """Draw another result, or show which frame of the path is displayed."""
+        """Draw another result, or display the number of the frame."""
         if self._arm.result is not self._shown:
             self._shown = self._arm.result
             self._draw(self._shown)
@@ -56,19 +59,19 @@ class ResultPanel:
 
     def remove(self) -> None:
         """Take it off the page."""
-        self._stage.server.scene.remove_by_name(NAME)
-        self._tab.remove()
+        self._context.server.scene.remove_by_name(NAME)
+        super().remove()
 
     def _draw(self, result: Result) -> None:
-        """Draw the ghosts and paths of a result, and make its controls anew."""
-        scene, robot = self._stage.server.scene, self._stage.robot
+        """Draw the ghosts and paths of a result, and make its controls again."""
+        scene, robot = self._context.server.scene, self._context.robot
         scene.remove_by_name(NAME)
         scene.add_frame(NAME, show_axes=False)
-        shapes, _ = shapes_of(self._stage.description)
+        shapes, _ = shapes_of(self._context.description)
         drawn = result.ghosts[:MOST_GHOSTS]
         if len(drawn) < len(result.ghosts):
             text = f'{len(result.ghosts)} ghosts: the first {MOST_GHOSTS} are drawn'
-            self._stage.notices.say(text)
+            self._context.notices.say(text)
         self._ghosts = [
             DrawnRobot(
                 scene, f'{NAME}/ghost_{i}', robot, shapes, colour=SKY, opacity=OPACITY,
@@ -92,20 +95,18 @@ class ResultPanel:
         self._add_controls(len(result.path), len(drawn))
 
     def _add_controls(self, frames: int, ghosts: int) -> None:
-        gui, stage, is_path = self._stage.server.gui, self._stage, frames > 1
-        if self._folder is not None:
-            self._folder.remove()
+        gui, is_path = self._gui, frames > 1
         title = f'{frames} frames' if is_path else 'Joint values'
-        with self._tab:
-            self._folder = gui.add_folder(title)
+        self._folder = self._folder_in_place_of(self._folder, title)
         with self._folder:
-            self._play = gui.add_button(PLAY[0], icon=PLAY[1], visible=is_path)
+            self._play = self._button(PLAY[0], self._toggle, icon=PLAY[1], visible=is_path)
             self._frame = gui.add_slider('Frame', 1, max(frames, 2), 1, 1, visible=is_path)
             self._speed = gui.add_dropdown(
                 'Speed', tuple(SPEEDS), initial_value='real time', visible=is_path
             )
-            back = gui.add_button(
-                'Show the result again', icon='arrow-back-up', color='gray',
+            self._button(
+                'Show the result again', lambda: self._arm.go_to(self._arm.playhead.frame),
+                icon='arrow-back-up', color='gray',
                 hint='Leave the goal, and return to the given joint values',
             )  # fmt: skip
             lines = gui.add_checkbox('Paths of the tips', True, visible=is_path)
@@ -114,13 +115,11 @@ class ResultPanel:
             move = gui.add_dropdown(
                 'Stand at ghost', numbers, visible=ghosts > 0, hint='By its number, from 1 on'
             )
-        self._play.on_click(stage.guarded(lambda _: self._toggle()))
-        self._frame.on_update(stage.by_user(lambda _: self._arm.go_to(int(self._frame.value) - 1)))
-        self._speed.on_update(stage.by_user(lambda _: self._set_speed()))
-        back.on_click(stage.guarded(lambda _: self._arm.go_to(self._arm.playhead.frame)))
-        lines.on_update(stage.by_user(lambda _: _set_visible(self._lines, lines.value)))
-        shown.on_update(stage.by_user(lambda _: _set_visible(self._ghosts, shown.value)))
-        move.on_update(stage.by_user(lambda _: self._stand_at(move.value)))
+        self._on_change(self._frame, lambda: self._arm.go_to(int(self._frame.value) - 1))
+        self._on_change(self._speed, self._set_speed)
+        self._on_change(lines, lambda: _set_visible(self._lines, lines.value))
+        self._on_change(shown, lambda: _set_visible(self._ghosts, shown.value))
+        self._on_change(move, lambda: self._stand_at(move.value))
 
     def _toggle(self) -> None:
         self._arm.play(not (self._arm.on_path and self._arm.playhead.playing))

@@ -39,7 +39,7 @@ class Presence:
 
     @property
     def is_there(self) -> bool:
-        """Whether the node is in the graph, and not silent."""
+        """True if the node is in the graph, and not silent."""
         return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
 
     def note_message(self) -> None:

@@ -55,7 +55,7 @@ class Robots:
 
     @property
     def is_known(self) -> bool:
-        """Whether `description` is that of the last text."""
+        """True if `description` is that of the last text."""
         return self.description is not None and self.description.urdf == self._text
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ class RosArm:
         """The parameters by name."""
         return self._parameters.settings
 
-    def look(self) -> Moment | None:
+    def read(self) -> Moment | None:
         """Return the present moment; None while nothing is known."""
         return self._moment
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ik bench collisions --data` reads: pickles make nothing but plain values."""
+"""Tests of `ik bench collisions --data`: pickles may contain only plain values."""
 
 import builtins
 import io

@@ -25,7 +25,7 @@ KNOWN = [name for name in CASES if name not in SEARCHED]
 
 
 def cases_of(name, count, random_seed=1):
-    """So many cases; each to be used before the next is asked for."""
+    """Yield `count` cases; use each one before you ask for the next."""
     return itertools.islice(CASES[name](np.random.default_rng(random_seed)), count)
 
 

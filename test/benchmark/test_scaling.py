@@ -70,7 +70,7 @@ def test_a_masked_component_is_left_free():
 
 @pytest.mark.parametrize('goals', [1, 7, 8, 9, 24])
 def test_both_systems_reach_the_goals(goals):
-    """Of 24 joints: fewer rows than joints, as many, and more."""
+    """The goals of a chain of 24 joints have fewer rows than joints, as many, or more."""
     problem, rng = scaling.positions(24, goals), np.random.default_rng(2)
     robot, solver = problem.robot, make_solver(DEFAULT_SOLVER)
     for _ in range(5):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `repr` and notebooks tell: what one wants to know, in few lines; HTML is escaped."""
+"""Tests of `repr` and of notebooks: a few lines with the essentials; HTML is escaped."""
 
 import math
 import re

@@ -61,7 +61,8 @@ def solved(robot, goal, q0=None, **options):
 
 
 def moves_along(robot, link, direction, joints, rng):
-    """Whether joints move a link along a direction, by differences at random configurations."""
+    """Return whether joints move a link along a direction, by differences at random
+    configurations."""
     h = 1e-6
     for _ in range(5):
         q = rng.uniform(*np.clip([robot.lower, robot.upper], -np.pi, np.pi))

@@ -23,7 +23,7 @@ def pyplot():
 
 
 def lines_of(axes, colour=None):
-    """All lines (k, 2, 3), or those of a colour, in the order in which they were drawn."""
+    """Return all lines (k, 2, 3), or those of a colour, in the order in which they were drawn."""
     from matplotlib.colors import to_rgb
 
     found = [

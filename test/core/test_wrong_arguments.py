@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is none of what a call needs is an error that says so, and what would be right."""
+"""An argument of a wrong type or value raises an error that says what is wrong and what is
+right."""
 
 import numpy as np
 import pytest

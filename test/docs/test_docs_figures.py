@@ -27,7 +27,8 @@ def tables(path):
 
 
 def measured(peer):
-    """What benchmark/README.md has of a peer: over all arms, from random and from near starts."""
+    """Return the figures of a peer in benchmark/README.md: over all arms, from random and near
+    starts."""
     return [row for row in tables(BENCHMARK / 'README.md') if row[0] == peer and len(row) == 11][
         :2
     ]

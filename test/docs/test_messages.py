@@ -19,7 +19,7 @@ ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"/><joint name="j" t
 
 
 def fits(quoted, said):
-    """Whether a quotation, `...` for anything, stands in what was said."""
+    """Return whether a quotation, `...` for anything, stands in what was said."""
     parts = [re.escape(part) for part in quoted.split('...')]
     return re.search('(.|\n)*?'.join(parts), said) is not None
 

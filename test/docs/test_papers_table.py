@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 def rows():
-    """All rows, without heads."""
+    """Return all rows, without heads."""
     file, found = '', []
     for line in PAGE.splitlines():
         heading = re.match(r'### .*`(test_\w+\.py)`', line)
@@ -70,12 +70,12 @@ def quoted(cell):
 
 
 def begins(test, name):
-    """Whether a test is one of a row's: eq_1 is not the beginning of eq_14."""
+    """Return whether a test is one of a row's: eq_1 is not the beginning of eq_14."""
     return re.match(rf'test_{name}(?![0-9a-z])', test) is not None
 
 
 def options():
-    """All options of solvers by their names: their choices."""
+    """Return the choices of all options of solvers, by their names."""
     return [
         (field.name, field.metadata.get('choices', ()))
         for solver in ik.SOLVERS.values()
@@ -84,7 +84,7 @@ def options():
 
 
 def exists(name):
-    """Whether a name of the second column is one of the package's."""
+    """Return whether a name of the second column is one of the package's."""
     option, _, value = name.partition(': ')
     if value:
         return any(option == o and value in choices for o, choices in options())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the launch files share: where they start, and who listens.
+"""Fixtures of the tests of launch files: where they start, and what listens.
 
 Each test starts a launch in a namespace of its own; each file of tests says on which domain.
 """

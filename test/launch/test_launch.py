@@ -24,7 +24,7 @@ HAS_STATE_PUBLISHER = any(
 
 
 def refused(environment, *arguments):
-    """What a launch prints that must end by itself."""
+    """Return the output of a launch that must end by itself."""
     with Launch(environment, 'ik.launch.py', *arguments) as launch:
         assert launch.wait() != 0
     return launch.output

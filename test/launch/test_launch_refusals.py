@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files refuse ends the launch before anything has started."""
+"""Launch files with wrong arguments end before anything has started."""
 
 import pytest
 

@@ -69,14 +69,14 @@ def recorded(tmp_path, environment):
 
 
 def calls(notes, name, count=1):
-    """How a program was called, once it was called so often; None before."""
+    """Return the arguments of a program's calls, once there are `count` of them; None before."""
     path = notes / name
     lines = path.read_text().splitlines() if path.is_file() else []
     return [json.loads(line) for line in lines] if len(lines) >= count else None
 
 
 def yaml_files(call):
-    """What is in the parameter files that a program was given."""
+    """Return the contents of the parameter files that a program was given."""
     return [yaml.safe_load(text) for text in call['files'].values() if 'ros__parameters' in text]
 
 
@@ -167,7 +167,7 @@ def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, liste
 
 
 def refused(environment, *arguments):
-    """What a launch prints that must end by itself."""
+    """Return the output of a launch that must end by itself."""
     with Launch(environment, FILE, *arguments) as launch:
         assert launch.wait() != 0
     assert 'process started' not in launch.output

@@ -32,7 +32,8 @@ LONG = 4000  # ticks
 
 
 def parameters_of(random=None, **node_options):
-    """Those of a node, with limits of single joints that are as loose or tighter at random."""
+    """Return the parameters of a node, in which limits of some joints are equal or tighter at
+    random."""
     own = {}
     if random is not None:
         for name in NAMES:

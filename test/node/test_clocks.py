@@ -44,7 +44,7 @@ def machine(monkeypatch):
 
 
 def stamps(clock, machine, count, gain=0.0):
-    """Of so many ticks, while one clock gains on the other by that share."""
+    """Return the stamps of `count` ticks, less their due times, and the stamps."""
     moments, due = [], machine.now
     for number in range(count):
         machine.now = due + number * PERIOD + 100_000

@@ -70,7 +70,8 @@ def follow_circle(model):
 
 
 def elbow_errors(panda, shown, found):
-    """How far [m] the elbow is from where the example has it, in the second half of the way."""
+    """Return the distances [m] of the elbow from the example's in the last two thirds of the
+    path."""
     elbows = [
         panda.forward_kinematics(q, ELBOW)[:3, 3]
         - panda.forward_kinematics(shown.nearest([position(phase)]), ELBOW)[:3, 3]
@@ -135,9 +136,9 @@ def test_the_guide_finds_the_least_of_equation_1(panda, shown):
     weight = beta * ik.tasks.total_link_length(panda, TIP) ** 2
 
     def cost(x):
-        return problem.cost_at(x) + weight * np.sum((x - rest[:7]) ** 2)
+        return problem.evaluator.cost_at(x) + weight * np.sum((x - rest[:7]) ** 2)
 
-    problem.load(q)
+    problem.evaluator.load(q)
     rng = np.random.default_rng(0)
     for _ in range(50):
         assert cost(q[:7]) <= cost(q[:7] + rng.normal(scale=1e-3, size=7))

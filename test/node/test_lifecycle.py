@@ -124,7 +124,7 @@ def test_a_failure_on_the_way_leads_back_to_unconfigured():
 
 
 def names_of(node):
-    """What a node subscribes to, publishes and serves."""
+    """Return the names of a node's subscriptions, publishers and services."""
     return {
         'subscriptions': sorted(s.topic_name for s in node.subscriptions),
         'publishers': sorted(p.topic_name for p in node.publishers),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot gets from a node whose states, controller or ticks fail: simulated, to the cycle.
+"""Motion of a simulated robot, cycle by cycle, while states, controller or ticks of its node fail.
 
 Judged by what reaches the hardware, by differences from cycle to cycle.
 """
@@ -40,7 +40,7 @@ def panda():
 
 
 def whole(robot, arm=START):
-    """All joints of the Panda, with its arm there."""
+    """Return all joints of the Panda, with its arm at `arm`."""
     q = robot.middle_configuration
     q[:7] = arm
     return q
@@ -59,12 +59,12 @@ def status(it):
 
 
 def reached(it):
-    """Whether the command is at its goal, and nothing is wrong with the robot."""
+    """Return whether the command is at its goal, and nothing is wrong with the robot."""
     return status(it) == 'REACHED' and it.states.obstacle is None
 
 
 def fast(it, speed=0.6):
-    """Whether some joint moves at a good speed [rad/s]."""
+    """Return whether some joint moves at a good speed [rad/s]."""
     return np.abs(it.tracker.dq).max() > speed
 
 
@@ -506,7 +506,7 @@ def test_a_controller_that_was_off_in_motion_makes_no_joint_jump(panda, off, lag
 
 
 def activity(state):
-    """What a controller manager reports of the controller."""
+    """Return a controller manager's report of the controller's state."""
     names = ('joint_state_broadcaster', 'active'), ('joint_trajectory_controller', state)
     controllers = [
         SimpleNamespace(name=name, state=SimpleNamespace(label=label)) for name, label in names

@@ -381,7 +381,7 @@ def test_a_joint_of_two_descriptions_ago_is_known():
 
 @pytest.mark.parametrize('output', ['position_command', 'joint_trajectory'])
 def test_a_mimic_joint_that_a_controller_is_sent_does_not_step(output):
-    """Also with another description in the middle of the way, and a pause there."""
+    """Another description arrives in the middle of the path, and the node pauses there."""
     joints = ['f1', 'f2']
     parameters = {'output': output, 'rate': CONTROLLED_RATE, 'command_joints': joints}
     with mimic_world(state_timeout=30.0, **parameters) as node:

@@ -90,7 +90,7 @@ def test_more_signals_while_it_stops_let_it_come_to_rest(client):
 
 
 def is_over(process):
-    """Whether the process has ended."""
+    """Return whether the process has ended."""
     return process.poll() is not None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robot comes from: a file, a parameter or the topic; another one, and a broken one."""
+"""Sources of the robot: a file, a parameter or the topic; another one, and a broken one."""
 
 import numpy as np
 import pytest

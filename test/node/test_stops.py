@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stops the node: the joints rest where the shortest stop ends, and the answer says so."""
+"""Stops of the node: the joints rest where the shortest stop ends, and the answer says so."""
 
 import math
 import signal

@@ -111,7 +111,7 @@ def test_what_there_is_to_publish_is_worked_out_before_it_is_due(monkeypatch):
 
 
 def test_nothing_changes_between_a_step_and_its_message():
-    """Who wants the lock gets it before the step or after the message, never while it waits."""
+    """A caller gets the lock before the step or after the message, never between them."""
     worker, lock, meddling = Worker(), threading.RLock(), threading.Event()
     begun = threading.Event()
     worker.during[3] = begun.set

@@ -110,7 +110,8 @@ def sources(*packages):
 
 @cache
 def graph_of_all():
-    """Which file imports which, without what the core starts of packages above when called."""
+    """Return which file imports which; files of the core that start packages above it count
+    without these."""
     graph = import_graph(ROOT, *PACKAGES)
     for path in graph:
         if room_of(path) == ('ik_core', 'cli') or path in DRAWN_ABOVE:
@@ -337,7 +338,7 @@ def test_the_node_uses_only_what_is_not_private(path):
 
 
 def run(code):
-    """What a fresh interpreter prints; numba off, since nothing here needs to compile."""
+    """Return a fresh interpreter's output; without numba, since nothing here needs to compile."""
     environment = {**os.environ, 'PYTHONPATH': python_path(ROOT), 'NUMBA_DISABLE_JIT': '1'}
     done = subprocess.run(
         [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=False

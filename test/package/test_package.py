@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared and what arrives: package.xml, setup.py, installed files, make's scripts."""
+"""Contents of the package: package.xml, setup.py, installed files, make's scripts."""
 
 import ast
 import configparser
@@ -461,7 +461,7 @@ def test_the_seal_of_a_library_of_macos_is_the_hash_of_its_code():
 
 @pytest.mark.thorough
 def test_a_wheel_needs_no_numba_no_compiler_and_no_home(tmp_path):
-    """All alone in an environment that nobody may write to, with the library of this checkout."""
+    """The wheel is alone in a read-only environment, with the library of this checkout."""
     tree = copy_tree(tmp_path / 'source')
     if not list(tree.rglob('ik-*.so')):
         pytest.skip('there is no library here')
@@ -510,7 +510,7 @@ WARNS = 'import warnings\ndef test(): warnings.warn("on stderr")'
 def test_make_test_fails_unless_tests_ran_and_passed(
     tmp_path, test, extra, passes, closing_line, workers
 ):
-    """Also where there is no pytest-xdist, whose workers take longer to begin than all else."""
+    """Without pytest-xdist, too, whose workers take longer to start than all else."""
     pytest.importorskip('colcon_core')
     tree = scripts_only(tmp_path)
     shutil.copy(ROOT / 'package.xml', tree)

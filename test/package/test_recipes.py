@@ -74,7 +74,7 @@ def tree(tmp_path):
 
 
 def python(tree, *arguments):
-    """What Python prints in the tree; without numba, which would compile all of it anew."""
+    """Return Python's output in the tree; without numba, which would compile all of it again."""
     return enter(tree, shlex.join(['python', *arguments]), NUMBA_DISABLE_JIT='1')
 
 

@@ -59,7 +59,7 @@ def read_policy(namespace):
 
 
 def live(it):
-    """What the nodes of a world do."""
+    """Return what the nodes of a world publish, subscribe to and serve."""
     ask = it.node
     kinds = {
         'publish': ask.get_publisher_names_and_types_by_node,
@@ -82,7 +82,7 @@ def live(it):
 
 
 def differences(rights, uses):
-    """What is used without a right, and rights that nothing uses."""
+    """Return the entities without a right, and the rights without an entity."""
 
     def fits(right, use):
         return right[:2] == use[:2] and fnmatch(use.name, right.name)
@@ -132,7 +132,7 @@ def test_what_other_outputs_need_stands_in_comments(output):
 
 
 def test_the_topics_of_the_shipped_controllers_are_allowed():
-    """Those that the launch file remaps to; a right is for the name after remapping."""
+    """The launch file remaps these topics; rights are for the names after remapping."""
     _, options = read_policy('')
     launch = (ROOT / 'launch' / 'ros2_control.launch.py').read_text('utf-8')
     assert "('controller', 'joint_trajectory_controller'" in launch

@@ -149,7 +149,7 @@ def test_eq_3_and_4_arctan2_of_two_arguments_not_an_arcsine(angle):
 
 
 def nearest(chain, q, joint, goal):
-    """Where one joint alone brings the end effector nearest, inside the limits.
+    """Return the value of one joint that alone brings the end effector nearest, inside the limits.
 
     The squared distance is c - a cos(t) - b sin(t) of a hinge's turn t, c + b t + a t^2 of a
     slide's: found from three evaluations each.
@@ -247,7 +247,7 @@ def objective(chain, q, goals):
 
 
 def gradient(chain, q, goals):
-    """Of G: 2 J'(e - g)."""
+    """Return the gradient of G, 2 J'(e - g)."""
     return 2 * chain.jacobian(q).T @ (chain.end_effectors(q) - goals).ravel()
 
 

@@ -650,7 +650,7 @@ class Socket:
         return self.first @ transform(rotation(self.axis, q[0])) @ self.second
 
     def frame(self, q):
-        """That of the tool, by A.16 with a 1 in its corner."""
+        """Return the tool's frame by A.16, with a 1 in its corner."""
         _, phi, psi, theta = q
         ball = transform(turn_z(phi) @ turn_y(psi) @ turn_z(theta))
         return self.before(q) @ ball @ transform(None, self.tip)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign does to a node: all that a user can do, and what no user should.
+"""Actions of a campaign on a node: everything a user can do, and what no user should do.
 
 Each action is a method of `Actions`; `WEIGHTS` says how often each comes. Those of `trials` need
 a node that nothing else disturbs.
@@ -205,7 +205,7 @@ class Actions:
         return self._is('reached') and time.monotonic() - self._listener.rests_since > 0.5
 
     def _is(self, code: str) -> bool:
-        """Whether the status says so now: what comes late here is of another goal."""
+        """Return whether the status says so now: what comes late here is of another goal."""
         return self.status.get('code') == code and self._listener.delay < UP_TO_DATE
 
     def _judge_pose(self, goal: Array) -> None:
@@ -259,7 +259,7 @@ class Actions:
         self.client.set({d.name: self._drawn(d) for d in some})
 
     def defaults(self) -> None:
-        """All parameters as they were in the beginning."""
+        """Set all parameters back to their first values."""
         self.client.parameters()
         changed = self.client.changed()
         if changed and not self.client.set(changed):

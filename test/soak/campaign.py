@@ -254,7 +254,8 @@ class Deck:
 
 
 def weights(output: str, chosen: Sequence[str] = ()) -> dict[str, int]:
-    """How often each action comes that this output has: all of them, or those that are chosen."""
+    """Return the weights of the actions that this output has: of all of them, or of the chosen
+    ones."""
     every = actions.WEIGHTS | trials.OF_ALL
     if output != 'joint_state':
         every |= actions.OF_ARM | trials.OF_ARM
@@ -265,7 +266,7 @@ def weights(output: str, chosen: Sequence[str] = ()) -> dict[str, int]:
 
 @dataclass
 class Run:
-    """What came of a campaign; `start` starts the node's process."""
+    """Result of a campaign; `start` starts the node's process."""
 
     users: Users
     faults: bool
@@ -329,7 +330,7 @@ class Run:
         return time.monotonic() - began
 
     def failures(self) -> list[str]:
-        """What is wrong, in a few words each."""
+        """Return the faults, in a few words each."""
         listener, actions = self.users.listener, self.users.actions
         found = [*listener.findings]
         found += [f'no answer: {name}' for name in actions.client.unanswered]
@@ -376,7 +377,7 @@ class Run:
         ]
 
     def _of_the_arm(self) -> list[tuple[str, str]]:
-        """What only is where commands go to a controller."""
+        """Return the lines of the report that only exist if commands go to a controller."""
         if self.users.arm is None:
             return []
         controller, listener = self.users.controller, self.users.listener

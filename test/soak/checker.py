@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion may never do, judged by its positions alone: own finite differences, numpy only.
+"""Limits of a motion, checked by its positions alone: finite differences of its own, numpy only.
 
 Positions q (ticks, n) [rad or m], a period apart; `allowed` (ticks, 5, n) holds the limits of each
 tick, see `limits.Allowance`. A joint outside its position limits goes no farther out.
@@ -23,14 +23,14 @@ HISTORY = 3
 
 @dataclass
 class Verdict:
-    """How often each kind of limit was broken, and the worst case of it: value, allowed, where."""
+    """Violations of each kind of limit: their number, and the worst case (value, allowed,
+    where)."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     worst: dict[str, tuple[float, float, int, int]] = field(default_factory=dict)
 
     @property
     def violations(self) -> int:
-        """All of them."""
         return sum(self.counts.values())
 
     def take(self, kind: str, values: Array, bound: Array, tick: int) -> None:
@@ -134,7 +134,7 @@ class Checker:
         self._allowed = [rows] * len(self.q)
 
     def forget(self, ticks: int) -> None:
-        """So many ticks are not known: differences begin anew after them."""
+        """Skip this number of unknown ticks: differences begin anew after them."""
         self.finish()
         self.q, self.dq, self._allowed = [], [], []
         self.tick += ticks

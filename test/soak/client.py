@@ -89,7 +89,7 @@ class Client:
         return accepted
 
     def parameters(self) -> list[ParameterDescriptor]:
-        """All parameters that the node has now."""
+        """Return all parameters of the node."""
         listed = self.call('list_parameters', ListParameters.Request())
         if listed is None:
             return []

@@ -63,7 +63,8 @@ class Draws:
         return float(10.0 ** uniform(1.0, 3.0)) if with_jerk else math.inf
 
     def is_drawn(self, descriptor: ParameterDescriptor) -> bool:
-        """Whether a parameter may be drawn at all; static ones seldom, which refuse to change."""
+        """Return whether a parameter may be drawn at all; static ones seldom, which refuse to
+        change."""
         static = STATIC in descriptor.additional_constraints
         allowed = not (descriptor.read_only or LEFT_ALONE.match(descriptor.name))
         return allowed and (not static or self._random.random() < 0.02)

@@ -40,7 +40,7 @@ class Description:
 
 
 def read_description(text: str) -> Description:
-    """What a URDF says of joints with one degree of freedom."""
+    """Read the joints with one degree of freedom from a URDF."""
     rows, mimics = {}, {}
     for joint in ElementTree.fromstring(text.encode()).iter('joint'):
         kind, name = joint.get('type'), joint.get('name', '')
@@ -63,7 +63,7 @@ def read_description(text: str) -> Description:
 
 
 class Allowance:
-    """What holds at a tick, (5, n), where limits change in motion.
+    """Allowed values (5, n) at a tick, while limits change in motion.
 
     A lowered one has to wait until the joint has slowed. How long that can take is bounded: by
     braking with the weakest acceleration and jerk of before and after, after an acceleration
@@ -91,7 +91,7 @@ class Allowance:
         self._valid_until = -math.inf
 
     def is_settled(self, tick: int) -> bool:
-        """Whether no limit of before is allowed any more."""
+        """Return whether no limit of before is allowed any more."""
         self.at(tick)
         return not self._waiting
 

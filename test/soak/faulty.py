@@ -57,7 +57,7 @@ LATE_SHARE = 0.3
 
 
 class Injected(Exception):
-    """What was let fail on purpose."""
+    """An exception that the campaign raises on purpose."""
 
 
 def let_fail(

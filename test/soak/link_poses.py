@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where links are, by pinocchio, where that is installed."""
+"""Poses of links by pinocchio, if that is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Poses:
         self._data = self._model.createData()
 
     def pose(self, positions: Mapping[str, float], link: str) -> Array:
-        """Of a link (4, 4), in the root's frame; joints without a position are at 0."""
+        """Return the pose of a link (4, 4) in the root's frame; joints without a position are at
+        0."""
         q = pinocchio.neutral(self._model)
         for name, joint in zip(self._model.names, self._model.joints, strict=True):
             x = positions.get(name, 0.0)

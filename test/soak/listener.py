@@ -73,7 +73,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Sample:
-    """What joints are commanded: positions (n,), and velocities where they are said.
+    """Commanded joints: positions (n,), and velocities if the message has them.
 
     `stamp` [ns] is when it was, `number` counts the samples a period apart.
     """
@@ -86,7 +86,7 @@ class Sample:
 
 
 class Robot:
-    """What is known of the limits of a robot's joints: its description, and what was set.
+    """Known limits of a robot's joints: those of its description, and those that were set.
 
     `commanded` are the joints that commands are for, in their order; by default all.
     """
@@ -168,7 +168,7 @@ class Listener:
         self.renew()
 
     def renew(self) -> None:
-        """What comes from now on is of another process: nothing is known of it."""
+        """Forget everything: from now on messages are from another process."""
         with self._lock:
             self.finish()
             self._checker = None
@@ -214,18 +214,19 @@ class Listener:
 
     @property
     def latest(self) -> dict[str, float]:
-        """Where each joint of the present robot was commanded to be last."""
+        """Return the last command of each joint of the present robot."""
         with self._lock:
             return {name: self._kept[name] for name in self._names}
 
     @property
     def speed(self) -> float:
-        """Of the joint that was last commanded to move fastest [rad/s or m/s]."""
+        """Return the largest speed of a joint in the last command [rad/s or m/s], 0 if that is
+        old."""
         return self._speed if time.monotonic() - self.last_arrival < UP_TO_DATE else 0.0
 
     @property
     def moves(self) -> bool:
-        """Whether a joint is commanded to move."""
+        """True if a joint is commanded to move."""
         return self.speed > MOVES
 
     @property
@@ -241,7 +242,7 @@ class Listener:
 
     @property
     def limits_are_settled(self) -> bool:
-        """Whether these are the ones that were set, and none of before is allowed any more."""
+        """True if these are the ones that were set, and none of before is allowed any more."""
         with self._lock:
             checker = self._checker
             return not self._due and (
@@ -290,7 +291,7 @@ class Listener:
             self.first.setdefault(kind, f'{detail} after {self.action}')
 
     def description_limits(self, joint: str) -> tuple[float, ...]:
-        """What the description of the present robot allows a joint."""
+        """Return the limits of a joint in the description of the present robot."""
         unknown = (-math.inf, math.inf, math.inf, math.inf, math.inf)  # the default
         robot = self.robot
         return unknown if robot is None else robot.description.rows.get(joint, unknown)
@@ -325,14 +326,14 @@ class Listener:
 
     @property
     def findings(self) -> list[str]:
-        """What was wrong, in a few words each."""
+        """Return the faults, in a few words each."""
         broken = [f'{robot}...: {v}' for robot, v in self.verdicts if v.violations]
         others = self.others.items()
         return broken + [f'{count} x {kind} (first: {self.first[kind]})' for kind, count in others]
 
     @property
     def violations(self) -> int:
-        """All, of all kinds."""
+        """Return the number of violations of all kinds."""
         return sum(v.violations for _, v in self.verdicts) + sum(self.others.values())
 
     def _note_arrival(self) -> None:
@@ -350,7 +351,8 @@ class Listener:
                 self._rests_since, self.moved_until = time.monotonic(), sample.stamp
 
     def _start_of(self, sample: Sample) -> Array | None:
-        """Where (n,) joints that rest are commanded to start anew: where the robot rests.
+        """Return the positions (n,) from which resting joints begin anew, or None: the robot rests
+        there.
 
         They rest after a step that a stop can have ended with. What a motion from there may do is
         no start.
@@ -456,7 +458,7 @@ def _columns(columns: list[int | None], old: Array, new: Array) -> Array:
 
 
 def _loosest(limits: list[Array]) -> Array:
-    """What each of these limits (5, n) allows."""
+    """Return the widest of these limits (5, n)."""
     loosest: Array = np.max(limits, axis=0)
     loosest[LOWER] = np.min([rows[LOWER] for rows in limits], axis=0)
     return loosest

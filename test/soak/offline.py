@@ -42,7 +42,7 @@ GOVERNOR_TICKS, TRACKER_TICKS = 2000, 400
 
 @dataclass
 class Tally:
-    """What came of many runs."""
+    """Results of many runs."""
 
     ticks: int = 0
     told: Counter[str] = field(default_factory=Counter)
@@ -151,7 +151,7 @@ class Governed:
         self._set(rows)
 
     def redraw_all(self) -> None:
-        """All limits at once."""
+        """Draw all limits again at the same time."""
         self._set(np.concatenate([random_span(self.random, JOINTS), self._rates()]))
 
     def restart(self) -> None:
@@ -216,7 +216,7 @@ KINDS = (PoseTask, PoseTask, PositionTask, PositionAxisTask)
 
 
 class Injected(Exception):
-    """What was let fail on purpose; of a kind that nobody expects."""
+    """An exception that the campaign raises on purpose, of a type that no code expects."""
 
 
 class Tracked:
@@ -352,7 +352,7 @@ class Tracked:
         self.failing = 0.0
 
     def garbage(self) -> None:
-        """What must be refused, and huge numbers."""
+        """Give a tracker inputs that it must refuse, and huge numbers."""
         goal = self._pose()
         goal[self.random.integers(3), 3] = self.random.choice(ODD)
         linear = self.random.choice([*ODD, 1e7], 3)

@@ -49,12 +49,12 @@ class Variant:
 
     @cached_property
     def poses(self) -> Poses:
-        """Where its links are."""
+        """Return the poses of its links."""
         return Poses(self.text)
 
 
 def variants(output: str) -> list[Variant]:
-    """All descriptions that a node with this output gets.
+    """Return all descriptions that a node with this output gets.
 
     Where commands go to a controller, all robots have the joints that it has.
     """

@@ -40,7 +40,7 @@ Aim = Callable[[], Mapping[str, float]]
 
 @dataclass
 class Driver:
-    """How a driver says where the joints are.
+    """Faults of a driver that reports joint positions.
 
     `wraps`: this joint's angle within (-pi, pi]; `frozen`: where they were when it froze; `noise`
     [rad]; `late` [s]: on the way; `bunch` [s]: what comes in so long is sent at once; `sag` [rad]:
@@ -107,10 +107,8 @@ class Arm:
     def rests_at(
         self, names: tuple[str, ...], q: Array, stamp: int, slack: float = SAME
     ) -> Array | None:
-        """Where (n,) it said that it is, `slack` from q (n,) at most; None where it did not.
-
-        Nor where it has not rested there for a while before a time [ns].
-        """
+        """Return the reported position (n,) at which the robot has rested since before `stamp`
+        [ns], at most `slack` from q (n,); else None."""
         with self._lock:
             past = list(self._past)
         wanted = dict(zip(names, q.tolist(), strict=True))
@@ -126,7 +124,7 @@ class Arm:
         return np.array([nearest[name] for name in names]) if rested else None
 
     def distance(self, commanded: Mapping[str, float]) -> float:
-        """How far [rad or m] the joint is that is farthest from where it is commanded to be."""
+        """Return the largest distance [rad or m] of a joint from its command."""
         with self._lock:
             return _apart(commanded, self.positions)
 
@@ -205,5 +203,5 @@ def _apart(q: Mapping[str, float], other: Mapping[str, float]) -> float:
 
 
 def _to_and_fro(way: float) -> float:
-    """Where one is who goes a way up to SWAY, back to -SWAY and so on."""
+    """Return the position after a path of this length, up to SWAY, back to -SWAY and so on."""
     return SWAY * (1.0 - abs((way / SWAY + 1.0) % 4.0 - 2.0))

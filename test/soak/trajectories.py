@@ -72,7 +72,7 @@ class Spline:
 
     @classmethod
     def of(cls, message: JointTrajectory) -> Spline:
-        """What a message says."""
+        """Return the spline of a message."""
         stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         points = message.points
         times = [p.time_from_start.sec * 10**9 + p.time_from_start.nanosec for p in points]
@@ -135,7 +135,7 @@ class Spline:
 
 
 def beyond_limits(spline: Spline, rows: Array, period: float) -> str:
-    """What of the limits (5, n) a message breaks, between its points too; '' for nothing.
+    """Return the limits (5, n) that a message violates, also between its points; '' for none.
 
     Cubics stand for the motion of a joint with a jerk limit not better than BEND says.
     """
@@ -190,7 +190,8 @@ class Controller:
         self.late = self.messages = self.switched_on = 0
 
     def aim(self) -> Mapping[str, float]:
-        """Where it wants its robot to be now, by joint; nowhere while it holds a position."""
+        """Return the positions that the controller aims at now, by joint; {} while it holds a
+        position."""
         with self._lock:
             spline = self._spline
         if spline is None:
@@ -279,7 +280,8 @@ class Controller:
                 return
 
     def _goes_on(self, before: Spline, spline: Spline, now: int) -> bool:
-        """Whether two messages say the same of a moment, but for the adjustment of the clock."""
+        """Return whether two messages say the same of a moment, but for the adjustment of the
+        clock."""
         apart = int(spline.times[BEFORE] - before.times[BEFORE])
         adjusted = (apart + self._period // 2) % self._period - self._period // 2
         if abs(adjusted) > CLOCK:  # another sequence of ticks

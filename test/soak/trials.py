@@ -513,11 +513,11 @@ class Trials(Actions):
             self.controller.switch(on, positions)
 
     def _late_ticks(self) -> int:
-        """How many ticks of the node came late since it began."""
+        """Return the number of the node's late ticks since it began."""
         return int(self.status.get('late_ticks', 0))
 
     def _here(self) -> Array:
-        """Where the joints are commanded to be (n,)."""
+        """Return the commanded positions (n,)."""
         kept: Mapping[str, float] = self._listener.latest
         robot = self._kinematics
         middle = zip(robot.joint_names, robot.middle_configuration.tolist(), strict=True)
@@ -556,7 +556,7 @@ class Trials(Actions):
         return False
 
     def _is_fast(self) -> bool:
-        """Whether joints move to a goal that was taken."""
+        """Return whether joints move to a goal that was taken."""
         return self._listener.speed > FAST and self._is('tracking')
 
     def _turn_on(self) -> bool:

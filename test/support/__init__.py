@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several test files share."""
+"""Helpers of several test files."""

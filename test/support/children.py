@@ -35,7 +35,7 @@ def children_of(process):
 
 
 def is_running(number):
-    """Whether there is such a process, which has not ended."""
+    """Return whether there is such a process, which has not ended."""
     try:
         text = Path(f'/proc/{number}/stat').read_text(encoding='utf-8')
     except (FileNotFoundError, ProcessLookupError):

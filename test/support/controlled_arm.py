@@ -79,7 +79,7 @@ class Arm:
 
     @property
     def commanded(self):
-        """All positions that it was commanded to take."""
+        """Return all commanded positions."""
         return self.client.inbox['commanded']
 
     def start(self):
@@ -109,6 +109,6 @@ def whole(robot, positions):
 
 
 def arm_is_at(robot, positions, goal):
-    """Whether the tip is at the goal (4, 4) with the arm at these positions."""
+    """Return whether the tip is at the goal (4, 4) with the arm at these positions."""
     tip = robot.forward_kinematics(whole(robot, positions), TIP)
     return np.allclose(tip, goal, atol=1e-4)

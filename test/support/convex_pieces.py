@@ -48,7 +48,7 @@ def support(piece, direction):
 
 
 def contains(piece, point, tolerance):
-    """Whether a point is in a piece, up to a tolerance [m]."""
+    """Return whether a point is in a piece, up to a tolerance [m]."""
     if piece.kind == 'cylinder':
         start, end = piece.corners
         length = np.linalg.norm(end - start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many cases a long test draws: all of them in `make test-all`, a part in `make test`."""
+"""Numbers of cases of a long test: all in `make test-all`, a part in `make test`."""
 
 import os
 

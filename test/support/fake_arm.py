@@ -41,7 +41,7 @@ class FakeArm:
         self.code, self.solution, self.gone = 'idle', None, False
         self.notices, self.calls, self.error = [], [], 0.001
 
-    def look(self):
+    def read(self):
         if self.gone:
             return None
         tips = tuple(

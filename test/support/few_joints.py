@@ -31,5 +31,4 @@ def hobby_urdf():
 
 
 def hobby_arm():
-    """That arm."""
     return ik.load_urdf(hobby_urdf())

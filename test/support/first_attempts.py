@@ -43,7 +43,7 @@ def solved(problem, targets, starts, **options):
 
 
 def same(one, other):
-    """Whether two results are the same, to the last bit."""
+    """Return whether two results are the same, to the last bit."""
     counts = [(r.iterations, r.evaluations, r.restarts, r.status, r.cost) for r in (one, other)]
     np.testing.assert_array_equal(one.q, other.q)
     np.testing.assert_array_equal(one.position_errors, other.position_errors)
@@ -52,7 +52,7 @@ def same(one, other):
 
 
 def check_ways_agree(problem, near, options):
-    """That batches, single solves and searches step by step end the same.
+    """Check that batches, single solves and searches step by step end the same.
 
     From random starts, ten from `near` [rad or m] beside a solution, and five to what is out of
     reach. Returns targets, starts and results of the single solves.
@@ -76,7 +76,7 @@ def check_ways_agree(problem, near, options):
 
 
 def check_out_of_reach_is_left_to_the_search(problem):
-    """That what is out of reach is answered as by the search alone, from the start."""
+    """Check that goals out of reach have the answer of a search alone, from the start."""
     targets, _, starts = random_poses(problem, 4, seed=3)
     targets[:, :3, 3] += 3.0
     alone = solved(problem, targets, starts, closed_form=False, restarts=4)
@@ -86,7 +86,8 @@ def check_out_of_reach_is_left_to_the_search(problem):
 
 
 def far_from_goal(problem, q):
-    """How far the goal's link is from its target: [m], or twice the sine of half the turn."""
+    """Return the distance of the goal's link from its target: [m], or twice the sine of half the
+    angle."""
     goal = problem.goals[0]
     here, there = problem.robot.forward_kinematics(q, goal.link), goal.transform
     turn = np.linalg.norm(here[:3, :3] - there[:3, :3]) / np.sqrt(2.0)

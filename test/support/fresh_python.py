@@ -19,7 +19,8 @@ PLACES = ('HOME', 'XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'TMPDIR', 'TEMP', 'TMP',
 
 
 def run(code, root=ROOT, **environment):
-    """What a fresh interpreter prints, with these variables and none of PLACES else."""
+    """Return a fresh interpreter's output, with these variables and none of the others in
+    PLACES."""
     kept = {key: value for key, value in os.environ.items() if key not in PLACES}
     done = subprocess.run(
         [sys.executable, '-c', code],

@@ -53,7 +53,7 @@ def install_like_colcon(folder: Path) -> Path:
 
 
 def site_packages(prefix: Path) -> Path:
-    """Where the modules of such a prefix are."""
+    """Return the folder of the modules of such a prefix."""
     names = {'base': str(prefix), 'platbase': str(prefix)}
     known = ('posix_prefix', 'deb_system', sysconfig.get_default_scheme())
     for scheme in (name for name in known if name in sysconfig.get_scheme_names()):

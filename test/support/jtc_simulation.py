@@ -40,7 +40,7 @@ FLOAT_EPSILON = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True)
 class State:
-    """Of the joints, (n,) each; None where nobody tells."""
+    """State of the joints, (n,) each; None if unknown."""
 
     position: np.ndarray
     velocity: np.ndarray | None = None
@@ -119,7 +119,7 @@ def _read_point(reader):
 
 
 def nanoseconds(time):
-    """Of a time or a duration in a message."""
+    """Return the nanoseconds of a time or a duration in a message."""
     return time.sec * SECOND + time.nanosec
 
 
@@ -168,7 +168,7 @@ def _powers(way, start, goal, seconds):
 
 @dataclass
 class Controller:
-    """See above. `period` [ns]; `refused`: why messages were refused.
+    """A simulated controller, see above. `period` [ns]; `refused`: why messages were refused.
 
     looks_ahead : 4.x and later; defers : 6.8 and 6.9; blends : after 6.9; scaling : the fraction
         of its speed at which it runs trajectories
@@ -247,7 +247,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Motion:
-    """What the joints were commanded: positions (m, n) at `times` (m,) [s] after `start` [ns]."""
+    """Commanded positions (m, n) at `times` (m,) [s] after `start` [ns]."""
 
     start: int
     times: np.ndarray

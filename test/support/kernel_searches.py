@@ -50,12 +50,12 @@ class StandingSearch:
 
     @property
     def address(self):
-        """What a kernel's entry takes."""
+        """Return the argument of a kernel's entry."""
         return self.record.address
 
     @property
     def x(self):
-        """Where it stands."""
+        """Return the current point."""
         return self.workspace.search['x'].copy()
 
     @property

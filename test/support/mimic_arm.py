@@ -104,7 +104,7 @@ def until_in_line(node, text):
 
 
 def runs(samples):
-    """Of each joint the positions (ticks,) of successive messages, cut where it was not in one.
+    """Return each joint's positions (ticks,) of successive messages, cut where a message lacks it.
 
     samples : (names, positions) of each message
     """

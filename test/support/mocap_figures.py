@@ -70,7 +70,8 @@ def asf_text(units='deg'):
 
 
 def asf_values(frames=4, seed=0):
-    """What moves the figure of BONES: for every frame the values of each bone, in degrees."""
+    """Return the motion of the figure of BONES: for every frame the values of each bone, in
+    degrees."""
     rng = np.random.default_rng(seed)
     dofs = {name: len(bone[4].split()) for name, bone in BONES.items() if bone[4]}
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a governor may never do, judged by what it publishes: own formulas, own differences."""
+"""Promises of a governor, checked by its output: own formulas, own differences."""
 
 import math
 
@@ -61,7 +61,7 @@ def braking_phases(v, a, most, jerk):
 
 
 def stop_of(v, a, most, jerk, period):
-    """Where the fastest stop from v, a ends [rad or m] and how long it takes [s]."""
+    """Return the end of the fastest stop from v, a [rad or m] and its duration [s]."""
     if math.isinf(jerk):
         low, high = stop_extent(v, a, v, most, jerk, period)
         return low + high, period * math.ceil(abs(v) / (most * period) - 1e-9)
@@ -125,7 +125,7 @@ class Watch:
         assert (leaves <= self._brakes_fully()).all()
 
     def _brakes_fully(self):
-        """Whether the acceleration is, or goes as fast as it may to, full deceleration."""
+        """Return whether the acceleration is, or goes as fast as it may to, full deceleration."""
         now, period = self.in_force[-1], self.governor.period
         side = np.sign(self.q[-1] - self.q[-2])
         reached = np.maximum(now.jerk * period - side * self.ddq[-2], -now.acceleration)
@@ -254,7 +254,7 @@ def driven(limits, period, v, a=None, q=None):
 
 
 def rest_to_rest(way, velocity, acceleration, jerk):
-    """How long the fastest move takes: seven phases, of which some may be empty."""
+    """Return the duration of the fastest move: seven phases, some of which may be empty."""
 
     def ramp(speed):
         if speed * jerk < acceleration**2:

@@ -64,7 +64,7 @@ def assert_integrates(before, after, period, tolerance=EXACT):
 
 
 def is_one_step(before, after, period, tolerance=1e-9):
-    """Whether states are one tick apart, by q + dq * period; of pairs, for each."""
+    """Return whether states are one tick apart, by q + dq * period; of pairs, for each."""
     (q0, _), (q1, dq1) = before, after
     return (np.abs(q1 - q0 - dq1 * period) < tolerance).all(axis=-1)
 

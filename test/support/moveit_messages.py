@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has the fields of moveit_msgs' messages about planning scenes, where there are none."""
+"""Stand-ins for moveit_msgs' messages about planning scenes, for systems without them."""
 
 from types import SimpleNamespace as Fields
 
@@ -10,7 +10,7 @@ ADD = b'\0'
 
 
 def thing(name, *solids, at=(0.0, 0.0, 0.0), frame='', operation=ADD, meshes=(), planes=()):
-    """What has the fields of a moveit_msgs/CollisionObject; its shapes are 0.1 m along its x."""
+    """Return a stand-in for a moveit_msgs/CollisionObject; its shapes are 0.1 m along its x."""
     offset = Pose(position=Point(x=0.1))
     return Fields(
         header=Header(frame_id=frame),
@@ -49,7 +49,7 @@ def message(
     padding=(),
     scale=(),
 ):
-    """What has the fields of a moveit_msgs/PlanningScene; padding and scale are of panda_hand."""
+    """Return a stand-in for a moveit_msgs/PlanningScene; padding and scale are of panda_hand."""
     return Fields(
         is_diff=is_diff,
         robot_state=Fields(attached_collision_objects=list(attached)),

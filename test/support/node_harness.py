@@ -132,7 +132,7 @@ class Spinner:
 
 
 class _Collector:
-    """What a node in this process has for `gc`: it freezes nothing, and thaws nothing at its end.
+    """Replacement for `gc` of a node in this process, which freezes and thaws nothing.
 
     Clients freeze what was there before them: else each node and client would search all that
     the tests have imported and collected, which takes longer than all else that most of them do.
@@ -151,7 +151,7 @@ control_loop.gc = _Collector
 
 
 class Client:
-    """What a user's node does: sends goals, reads joint states and status, calls services."""
+    """A user's node: sends goals, reads joint states and status, calls services."""
 
     open = 0
 
@@ -198,7 +198,7 @@ class Client:
         Client.open -= 1
 
     def until(self, condition, what, seconds=PATIENCE):
-        """See Inbox."""
+        """Wait until a condition is met, as `Inbox.until` does."""
         return self.inbox.until(condition, what, seconds)
 
     def publisher(self, kind, topic, qos=1):
@@ -275,7 +275,7 @@ class Client:
 
     @property
     def states(self):
-        """All joint states so far."""
+        """Return all joint states so far."""
         return self.inbox['joint_states']
 
     @property
@@ -349,7 +349,7 @@ class World(Client):
         self._ik_spinner = Spinner(self.ik_node, self._ik_context, self.ik_node.autostart)
 
     def until(self, condition, what, seconds=PATIENCE):
-        """See Inbox; a node that could not start by itself fails at once."""
+        """Wait as `Inbox.until` does, but fail at once if the node could not start."""
 
         def started_and_so():
             assert self._ik_spinner.started is not False, 'the node did not start'
@@ -457,7 +457,7 @@ def reachable_goal(robot, tip, number):
 
 
 def is_still(message):
-    """Whether a joint state is at rest, but for rounding."""
+    """Return whether a joint state is at rest, but for rounding."""
     return max(map(abs, message.velocity)) < 1e-9
 
 

@@ -48,7 +48,7 @@ def behind_limits():
 
 
 def branches(name, seed=5):
-    """All tips of a branching figure, the last one out of reach."""
+    """Return a problem with all tips of a branching figure, the last one out of reach."""
     robot, rng = robots.shipped(name), np.random.default_rng(seed)
     q = robots.random_q(robot, rng, margin=0.25)
     goals = [pose_of(robot, q, link, orientation_weights=0.3) for link in robot.tips()]

@@ -29,7 +29,7 @@ class Hands:
         return found
 
     def widgets(self):
-        """All inputs on the page."""
+        """Return all inputs on the page."""
         return list(self._page.server.gui._gui_input_handle_from_uuid.values())
 
     def change(self, label, value):
@@ -44,7 +44,7 @@ class Hands:
         self._call(widget._impl.update_cb, widget)
 
     def hold(self, widget):
-        """What a button that is held does once."""
+        """Do once what a button repeats while it is pressed."""
         for callbacks in widget._button_impl.hold_cbs_from_freq.values():
             self._call(callbacks, widget)
 

@@ -46,7 +46,7 @@ class Missing(Exception):
 
 
 def furnish(robot):
-    """What the pages call the reader's own robot, motion and poses."""
+    """Make the robot, motion and poses that the pages call the reader's own."""
     shutil.copy(URDF / f'{robot}.urdf', 'my_robot.urdf')
     panda = ik.load_urdf('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
@@ -69,7 +69,7 @@ def run_python(page):
 
 
 def _run(page, block, names):
-    """What a block prints, with the names that the blocks before it made."""
+    """Return the output of a block, run with the names that earlier blocks defined."""
     for module in re.findall(r'^(?:import|from) (\w+)', block.text, re.M):
         if module in OPTIONAL and importlib.util.find_spec(OPTIONAL[module]) is None:
             raise Missing(OPTIONAL[module])
@@ -84,7 +84,7 @@ def _run(page, block, names):
 
 
 def runs(words):
-    """Whether a command is one of `ik` that ends soon, and about nobody else's files."""
+    """Return whether a command is one of `ik` that ends soon, and about nobody else's files."""
     excluded = '--live' in words or any('.amc' in word for word in words)
     return words[0] == 'ik' and words[1] in QUICK and not excluded
 

@@ -41,7 +41,7 @@ def tip_of(robot, message, tip=TIP):
 
 
 def is_at(robot, message, goal, tip=TIP, metres=2e-5, radians=2e-4):
-    """Whether a joint state of this robot has the tip at the goal (4, 4)."""
+    """Return whether a joint state of this robot has the tip at the goal (4, 4)."""
     if len(message.name) != robot.n + len(robot.mimic_joints):
         return False
     there = tip_of(robot, message, tip)
@@ -55,7 +55,7 @@ def until_at(node, robot, goal, tip=TIP):
 
 
 def moved(robot, node, start):
-    """How far the tip is from `start` [m or rad]."""
+    """Return the distance of the tip from `start` [m or rad]."""
     tip = tip_of(robot, node.states[-1])
     turn = np.linalg.norm(tip[:3, :3] - start[:3, :3]) / math.sqrt(2.0)
     return max(np.linalg.norm(tip[:3, 3] - start[:3, 3]), turn)

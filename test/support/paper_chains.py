@@ -129,7 +129,7 @@ class Chain:
         return np.array([(frames[j] @ [*offset, 1.0])[:3] for j, offset in self.tips])
 
     def affects(self, joint, tip):
-        """Whether a joint is between the base and an end effector."""
+        """Return whether a joint is between the base and an end effector."""
         at = self.tips[tip][0]
         while at >= 0 and at != joint:
             at = self.pieces[at].parent
@@ -204,7 +204,7 @@ def slides(*axes):
 
 
 def points_from(solver, problem, q, steps, **options):
-    """Where a method stands at the start and after each of so many iterations: (steps + 1, n)."""
+    """Return the method's points at the start and after each iteration: (steps + 1, n)."""
     search = ik.make_solver(solver, **options).begin(problem, q)
     points = [np.array(search.x0)]
     for _ in range(steps):

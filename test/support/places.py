@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of the project are."""
+"""Folders of the project."""
 
 from pathlib import Path
 

@@ -43,6 +43,6 @@ def trees(draw):
 
 
 def free_joints_of(joints):
-    """All floating and planar joints but those with an even number."""
+    """Return the floating and planar joints, except those with an even number."""
     multi = [j.name for j in joints if j.kind in ('floating', 'planar')]
     return [name for name in multi if int(name[1:]) % 2]

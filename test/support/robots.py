@@ -171,7 +171,7 @@ def pose_errors(robot, q, link, target):
 
 
 def inside(robot, q, joints=slice(None)):
-    """Whether the joints are inside the limits, exactly."""
+    """Return whether the joints are inside the limits, exactly."""
     return bool(
         (q[joints] >= robot.lower[joints]).all() and (q[joints] <= robot.upper[joints]).all()
     )

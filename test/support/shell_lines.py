@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell line of the documentation asks for, held against the code.
+"""Checks of shell lines in the documentation against the code.
 
 `check` knows every command that the pages use; one that it does not know is an error, so that no
 line goes unchecked. Lines of ROS need rclpy: `needs_ros`.
@@ -61,7 +61,7 @@ def commands(block):
 
 
 def needs_ros(words):
-    """Whether checking this command needs rclpy."""
+    """Return whether checking this command needs rclpy."""
     return words[0] in ('ros2', 'chrt', 'ik_node') or words[:2] == ['ik', 'node']
 
 

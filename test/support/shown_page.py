@@ -27,8 +27,8 @@ from benchmark.pictures.browser import (
 )
 from ik_viewer.page.goal_panel import Goals
 from ik_viewer.page.page import PARTS, open_page
+from ik_viewer.page.page_context import body_origins
 from ik_viewer.page.scene import Scene
-from ik_viewer.page.stage import body_origins
 
 if not any(map(shutil.which, NAMES)):
     pytest.skip('Chromium is not installed', allow_module_level=True)
@@ -42,8 +42,8 @@ ADDRESS = '127.0.0.1'
 class Switch:
     """A part of the page, which tests switch the robot off by."""
 
-    def __init__(self, stage, _):
-        self.choice = stage.choice
+    def __init__(self, context, _):
+        self.selection = context.selection
 
     def show(self, moment):
         """Nothing."""
@@ -77,24 +77,24 @@ class Shown:
         self.client = self._newest_client(before, self.tab)
 
     def _newest_client(self, before, tab):
-        """That of a tab, which has connected since."""
+        """Return the viser client of a tab that has connected since."""
         clients = self.page.server.get_clients
         self.until(lambda: set(clients()) - before, 'a browser', tab)
         return clients()[max(clients())]
 
     @property
     def moment(self):
-        """How the arm is."""
-        return self.arm.look()
+        """Return the arm's state."""
+        return self.arm.read()
 
     @property
-    def choice(self):
-        """What is chosen on the page: among it whether the robot is shown."""
-        return self.page.part(Switch).choice
+    def selection(self):
+        """Return the selection on the page, which includes whether the robot is shown."""
+        return self.page.part(Switch).selection
 
     @property
     def gizmo(self):
-        """That of the first tip."""
+        """Return the first tip's gizmo."""
         return self.page.part(Goals).gizmos.each[0]
 
     def until(self, condition, what, tab=None):
@@ -121,7 +121,7 @@ class Shown:
         drawn(tab or self.tab, self.page.server)
 
     def pixels(self, tab=None):
-        """What the canvas shows (height, width, 3), once all that was sent is drawn."""
+        """Return the canvas (height, width, 3), once everything that was sent is drawn."""
         tab = tab or self.tab
         tab.bring_to_front()  # what is behind does not draw
         self.until(self._is_shown, 'the next frame')
@@ -130,11 +130,12 @@ class Shown:
         return np.asarray(Image.open(io.BytesIO(data)).convert('RGB')).astype(int)
 
     def robot_pixels(self):
-        """Which pixels the robot changes (height, width), and how they are with it (..., 3)."""
+        """Return a mask (height, width) of the pixels that the robot changes, and their colours
+        (..., 3)."""
         with_robot = self.pixels()
-        self.choice.robot = False
+        self.selection.robot = False
         without = self.pixels()
-        self.choice.robot = True
+        self.selection.robot = True
         return np.abs(with_robot - without).max(axis=2) > SEEN, with_robot
 
     def places(self):
@@ -145,8 +146,8 @@ class Shown:
         return pixels.round().astype(int).T[::-1]
 
     def _is_shown(self):
-        """Whether the robot is shown, or hidden, as was chosen."""
-        return self.page.part(Scene).figure.visible == self.choice.robot
+        """Return whether the robot is shown, or hidden, as was chosen."""
+        return self.page.part(Scene).figure.visible == self.selection.robot
 
     def hand(self):
         """The mouse, at the gizmo of the first tip."""
@@ -154,7 +155,7 @@ class Shown:
         return Hand(self.tab, View(self.tab, self.client), self.gizmo)
 
     def error(self, goal):
-        """How far the first tip is from a goal (4, 4), by its joints [m]."""
+        """Return the distance of the first tip from a goal (4, 4), by its joints [m]."""
         robot, moment = self.arm.description.robot, self.moment
         tip = robot.forward_kinematics(moment.q, moment.tips[0].link)
         return np.linalg.norm(tip[:3, 3] - goal[:3, 3])

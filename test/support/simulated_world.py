@@ -35,7 +35,7 @@ ACCELERATION = 5.0
 
 
 class StubNode:
-    """What parts ask of a node."""
+    """Stand-in for a node, with what its parts use."""
 
     def __init__(self, world):
         self.published, self.logged = [], []
@@ -85,7 +85,8 @@ class Health:
 
 
 class World:
-    """See above. `q`: where the hardware is (n,), all joints of the robot, or (n + m,).
+    """A simulated world, see above. `q`: the hardware's positions (n,), all joints of the robot,
+    or (n + m,).
 
     With (n + m,) the m mimic joints are hardware of their own, which measures them.
 
@@ -143,7 +144,7 @@ class World:
 
     @property
     def now(self):
-        """Of the steady clock [ns]."""
+        """Return the steady clock's time [ns]."""
         return SECOND + self.milliseconds * MILLISECOND
 
     def seconds(self):
@@ -170,7 +171,7 @@ class World:
 
     @property
     def sent_commands(self):
-        """What was published, (time [ms], message)."""
+        """Return the published commands, (time [ms], message)."""
         return [entry for entry in self.sent if not isinstance(entry[1], JointState)]
 
     def goal(self, transform, tip=0):
@@ -242,7 +243,7 @@ class World:
                 self.controller.take(Trajectory.read(message), self.now + AHEAD)
 
     def _cycle(self):
-        """What a controller of ros2_control does, and its hardware; then the states."""
+        """Run a cycle of ros2_control's controller and its hardware, then publish the states."""
         command = self._commanded()
         if self.driven is not None:
             self.q = np.array(self.driven(self.milliseconds), float)

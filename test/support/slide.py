@@ -44,7 +44,8 @@ def positions_of(messages):
 
 
 def lost_before(messages, q, dq, limits, period):
-    """How many messages were lost before each: where time went by, and the way of more steps."""
+    """Return the number of messages lost before each one: time went by, and several steps of the
+    path."""
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in messages])
     late = np.round(np.diff(stamps) / period).astype(int) - 1
     mean = np.diff(q, axis=0) / period
@@ -56,7 +57,8 @@ def lost_before(messages, q, dq, limits, period):
 
 
 def assert_keeps_limits(messages, *limits, rate=RATE):
-    """All that was published, by rows in force one after the other: (number of messages, rows)."""
+    """Check all published motion against rows that applied one after the other: (number of
+    messages, rows)."""
     (_, first), *changes = limits
     checker = Checker(first, 1.0 / rate)
     q, dq = positions_of(messages)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What solvers are held to: problems of all kinds, each with a start, reachable or not."""
+"""Problems of all kinds for checks of solvers, each with a start, reachable or not."""
 
 import dataclasses
 import functools

@@ -33,7 +33,7 @@ class Stepping:
 
     @property
     def evaluations(self):
-        """How often the problem was evaluated since the search began."""
+        """Return how often the problem was evaluated since the search began."""
         return self.workspace.search['evaluations'].item()
 
     def step(self):

@@ -38,7 +38,7 @@ def forward(q):
 
 
 def solutions(pose):
-    """All q (k, 6) that put tool0 at the pose, each joint within half a turn of 0."""
+    """Return all q (k, 6) that put tool0 at the pose, each joint within half a turn of 0."""
     target = BASE @ pose  # BASE is its own inverse
     found = []
     x, y = target[:2, 3] - D6 * target[:2, 2]  # where joint 5 stands

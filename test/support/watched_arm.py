@@ -18,8 +18,8 @@ class Watched:
 
     @property
     def moment(self):
-        """How it is now."""
-        return self.arm.look()
+        """Return the arm's state."""
+        return self.arm.read()
 
     @property
     def tips(self):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-TURN = 2.0 * np.pi
+FULL_TURN = 2.0 * np.pi
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Adapter(ABC):
 
     def turned_inside(self, q: Any, near: Array) -> Array:
         """q (..., n) by whole turns as near to `near` (n,) as the limits allow, if they do."""
-        q = q + TURN * np.round((near - q) / TURN)
-        q = q - TURN * np.ceil(np.maximum(q - self.upper, 0.0) / TURN)
-        turned: Array = q + TURN * np.ceil(np.maximum(self.lower - q, 0.0) / TURN)
+        q = q + FULL_TURN * np.round((near - q) / FULL_TURN)
+        q = q - FULL_TURN * np.ceil(np.maximum(q - self.upper, 0.0) / FULL_TURN)
+        turned: Array = q + FULL_TURN * np.ceil(np.maximum(self.lower - q, 0.0) / FULL_TURN)
         return turned
 
 

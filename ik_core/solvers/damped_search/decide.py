@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import rules
 from ...closed_form.nearest import nearest_solutions
-from ...collision.rows import deepest, is_free
+from ...collision.rows import deepest, is_collision_free
 from ...kernels.jit import inline_kernel, kernel
 from ...maths.boxed_step import clamp
 from ...maths.lanes import HAS_LANES
@@ -23,7 +23,7 @@ from ...maths.rotations import Array, IntArray
 from ...maths.vectors import copy_to
 from ...optim.evaluation import user_accepts
 from ...robot.kinematics import OFFSET
-from ...robot.limits import TURN, random_configuration, write_answer
+from ...robot.limits import FULL_TURN, random_configuration, write_answer
 from ...rules import (
     SAME_COST,
     answer_status,
@@ -56,31 +56,25 @@ from .layouts import (
 )
 from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
 
-ROUNDING = 1e-13
-"""Smaller changes of the cost, relative to it, are noise."""
+ROUNDING = 1e-13  # Relative changes of the cost below this are rounding
 
-SMALLEST_MOVE = 1e-13
-"""[rad or m] A step that moves no joint by more counts as none."""
+SMALLEST_MOVE = 1e-13  # [rad or m] A step that moves no joint by more counts as no step
 
-SMALLEST_DAMPING = 1e-9
-"""Damping after a first step that was refused."""
+SMALLEST_DAMPING = 1e-9  # Damping after the first step is rejected
 
+# An attempt is abandoned unless its cost falls to this fraction within `patience` iterations.
 CLEAR_DROP = 0.8
-"""An attempt is left unless its cost falls to this fraction within `patience` iterations."""
 
 SETTLED = 5
+# After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
+# would not bring it below the best cost: decreases become ever smaller.
 HOPE = 10.0
-"""After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
-would not take it below the best: decreases become ever smaller.
-"""
 
+# No attempt is dropped while the best one misses the goals by less than this many tolerances: the
+# goals may be in reach, and near a singular goal a small decrease does not predict the next ones.
 NEARLY = 1e3
-"""No attempt is dropped while the best misses the goals by fewer tolerances: they may be in reach,
-and near a singular goal a small decrease does not predict the next ones.
-"""
 
-SAME_POINT = 1e-6
-"""Points within this distance [rad or m] count as one."""
+SAME_POINT = 1e-6  # Points within this distance [rad or m] count as one
 
 
 @kernel
@@ -229,7 +223,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
         return False
     for j in range(x.shape[1]):
         if bounds[4, j] > 0.0 and _slope(problem, lanes, w, j) < 0:
-            turn = TURN if lanes.gradient[there, j, w] > 0.0 else -TURN
+            turn = FULL_TURN if lanes.gradient[there, j, w] > 0.0 else -FULL_TURN
             x[there, j, w] = clamp(x[there, j, w] + turn, bounds[0, j], bounds[1, j])
             turned = True
     if turned:
@@ -290,7 +284,7 @@ def is_stationary(problem: Record, lanes: Record, w: int) -> bool:
 
 @inline_kernel
 def _slope(problem: Record, lanes: Record, w: int, j: int) -> int:
-    """Return `descent_along` a variable at a lane's point."""
+    """Return `descent_along` variable j at a lane's point: 1, -1 or 0."""
     there, bounds = 1 - lanes.here, problem.bounds
     return descent_along(
         lanes.x[there, j, w],
@@ -311,7 +305,9 @@ def may_answer(problem: Record, searches: Record, lanes: Record, i: int, x: Arra
     own check accepts it."""
     row = lanes.row
     _set_row(problem, searches, lanes, i, x)
-    if problem.collisions != 0 and not is_free(problem.collisions, lanes.collisions, row):
+    if problem.collisions != 0 and not is_collision_free(
+        problem.collisions, lanes.collisions, row
+    ):
         return False
     if problem.valid != 0:
         copy_to(row, problem.row)
@@ -336,7 +332,7 @@ def _is_settled(problem: Record, searches: Record, lanes: Record, w: int) -> boo
     for j in range(x.shape[0]):
         x[j] = lanes.x[there, j, w]
     _set_row(problem, searches, lanes, lanes.search[w], x)
-    if is_free(problem.settled, lanes.settled, lanes.row):
+    if is_collision_free(problem.settled, lanes.settled, lanes.row):
         return False
     return deepest(problem.settled, lanes.settled, lanes.row, problem.reach) > problem.slack
 
@@ -373,16 +369,16 @@ def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, e
 def _note_collided(searches: Record, lanes: Record, w: int) -> None:
     """Count an attempt that reached the goals where the robot collides; keep the first ones."""
     i, k = lanes.search[w], lanes.attempt[w]
-    first, place = searches.first_collided, min(searches.collided[i], SEEN)
-    while place > 0 and first[i, place - 1] > k:
-        place -= 1
-        if place + 1 < SEEN:
-            first[i, place + 1] = first[i, place]
-            copy_to(searches.colliding[i, place], searches.colliding[i, place + 1])
-    if place < SEEN:
-        first[i, place] = k
+    first, rank = searches.first_collided, min(searches.collided[i], SEEN)
+    while rank > 0 and first[i, rank - 1] > k:
+        rank -= 1
+        if rank + 1 < SEEN:
+            first[i, rank + 1] = first[i, rank]
+            copy_to(searches.colliding[i, rank], searches.colliding[i, rank + 1])
+    if rank < SEEN:
+        first[i, rank] = k
         for j in range(lanes.x.shape[1]):
-            searches.colliding[i, place, j] = lanes.x[1 - lanes.here, j, w]
+            searches.colliding[i, rank, j] = lanes.x[1 - lanes.here, j, w]
     searches.collided[i] += 1
 
 
@@ -473,7 +469,7 @@ def _keep(problem: Record, searches: Record, lanes: Record, w: int, status: int)
 
 @inline_kernel
 def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> bool:
-    """Return the order of two attempts that were left; it does not depend on the lanes."""
+    """Return whether one abandoned attempt comes before another; independent of the lanes."""
     return cost < other_cost or (cost == other_cost and attempt < other)
 
 
@@ -481,30 +477,33 @@ def _comes_before(cost: float, attempt: int, other_cost: float, other: int) -> b
 def _pool(searches: Record, lanes: Record, w: int) -> None:
     """Insert a lane's point into the pool of its search, sorted by cost, then by attempt."""
     i, there, attempt = lanes.search[w], 1 - lanes.here, lanes.attempt[w]
-    cost, slot = lanes.cost[there, w], searches.slot[i]
+    cost, pool_index = lanes.cost[there, w], searches.pool_index[i]
     costs, attempts, pool = searches.pool_costs, searches.pool_attempts, searches.pool
-    if slot < 0:
-        slot = 0
-        while searches.owners[slot] != 0:
-            slot += 1
-        searches.slot[i], searches.owners[slot] = slot, i + 1
+    if pool_index < 0:
+        pool_index = 0
+        while searches.owners[pool_index] != 0:
+            pool_index += 1
+        searches.pool_index[i], searches.owners[pool_index] = pool_index, i + 1
         for k in range(POOL):
-            costs[slot, k] = np.inf
-    place = POOL
+            costs[pool_index, k] = np.inf
+    rank = POOL
     if cost < np.inf:
-        while place > 0 and _comes_before(
-            cost, attempt, costs[slot, place - 1], attempts[slot, place - 1]
+        while rank > 0 and _comes_before(
+            cost, attempt, costs[pool_index, rank - 1], attempts[pool_index, rank - 1]
         ):
-            place -= 1
-    if place == POOL:
+            rank -= 1
+    if rank == POOL:
         return
-    for k in range(POOL - 1, place, -1):
-        if costs[slot, k - 1] < np.inf:
-            costs[slot, k], attempts[slot, k] = costs[slot, k - 1], attempts[slot, k - 1]
-            copy_to(pool[slot, k - 1], pool[slot, k])
-    costs[slot, place], attempts[slot, place] = cost, attempt
+    for k in range(POOL - 1, rank, -1):
+        if costs[pool_index, k - 1] < np.inf:
+            costs[pool_index, k], attempts[pool_index, k] = (
+                costs[pool_index, k - 1],
+                attempts[pool_index, k - 1],
+            )
+            copy_to(pool[pool_index, k - 1], pool[pool_index, k])
+    costs[pool_index, rank], attempts[pool_index, rank] = cost, attempt
     for j in range(pool.shape[2]):
-        pool[slot, place, j] = lanes.x[there, j, w]
+        pool[pool_index, rank, j] = lanes.x[there, j, w]
 
 
 # --- from one attempt to the next ----------------------------------------------------------------
@@ -565,7 +564,7 @@ def _stay(
     memory: Array,
     points: Array,
 ) -> None:
-    """Do nothing: replaces `nearest_solutions` if there are no lanes."""
+    """Do nothing; replaces `nearest_solutions` on machines without lanes."""
 
 
 nearest_guess = nearest_solutions if HAS_LANES else _stay
@@ -603,20 +602,20 @@ def _guess(problem: Record, searches: Record, lanes: Record, i: int, numbers: Ar
 def _follow_next(searches: Record, lanes: Record, w: int) -> bool:
     """Begin to follow the next attempt of the pool to its end; return False without one."""
     i = lanes.search[w]
-    place, slot, point = searches.followed[i], searches.slot[i], lanes.point
-    if slot < 0 or place == POOL or searches.pool_costs[slot, place] == np.inf:
+    rank, pool_index, point = searches.followed[i], searches.pool_index[i], lanes.point
+    if pool_index < 0 or rank == POOL or searches.pool_costs[pool_index, rank] == np.inf:
         return False
-    if place == 0:
+    if rank == 0:
         searches.best_cost[i] = np.inf
-    searches.followed[i] = place + 1
-    copy_to(searches.pool[slot, place], point.x)
+    searches.followed[i] = rank + 1
+    copy_to(searches.pool[pool_index, rank], point.x)
     _begin_at(searches, lanes, w, point.x, FOLLOW)
     return True
 
 
 @kernel
 def _begin_at(searches: Record, lanes: Record, w: int, x: Array, phase: int) -> None:
-    """Put a lane's next evaluation at x."""
+    """Set the point of a lane's next evaluation to x."""
     there = 1 - lanes.here
     for j in range(x.shape[0]):
         lanes.x[there, j, w] = x[j]
@@ -669,8 +668,8 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
     searches.codes[i, ITERATIONS] = searches.iterations[i]
     searches.codes[i, EVALUATIONS] = searches.evaluations[i]
     searches.codes[i, ATTEMPTS] = searches.begun[i] - 1
-    if searches.slot[i] >= 0:
-        searches.owners[searches.slot[i]] = 0
+    if searches.pool_index[i] >= 0:
+        searches.owners[searches.pool_index[i]] = 0
     _release(searches, lanes, w)
 
 
@@ -679,7 +678,7 @@ def _write(searches: Record, lanes: Record, w: int, status: int) -> None:
 
 @kernel
 def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) -> None:
-    """Give an idle lane the next search, or an attempt of the one that has begun the fewest."""
+    """Assign the next search to an idle lane, or an attempt of the one with the fewest."""
     if lanes.next < searches.count:
         begin_search(problem, searches, lanes.next)
         join(problem, searches, lanes, w, lanes.next)
@@ -700,7 +699,7 @@ def assign(problem: Record, searches: Record, lanes: Record, w: int, last: int) 
 @kernel
 def begin_search(problem: Record, searches: Record, i: int) -> None:
     """Reset the state of a search."""
-    searches.status[i], searches.slot[i] = RUNNING, -1
+    searches.status[i], searches.pool_index[i] = RUNNING, -1
     searches.best_status[i], searches.best_cost[i] = STALLED, np.inf
     searches.needed[i] = problem.restarts + 1
     searches.begun[i] = searches.lanes[i] = searches.followed[i] = searches.best[i] = 0

@@ -19,34 +19,30 @@ __all__ = [
     'RUNNING', 'STALLED', 'Record',
 ]  # fmt: skip
 
+# Number of best attempts that are followed to their end if none reaches the goals. Far from a
+# goal, the cost at which an attempt is abandoned hardly predicts its final cost.
 POOL = 64
-"""Number of best attempts that are followed to their end if none reaches the goals.
-
-Far from a goal, the cost of an attempt that was left hardly predicts its end.
-"""
-SEEN = 8
-"""Most colliding solutions that a search keeps for its report."""
+SEEN = 8  # Maximum number of colliding solutions that a search keeps for its report
+# Phases of a lane: idle; an attempt that is abandoned when it stagnates; an attempt that is
+# followed to its end; the evaluation of an answer.
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
-"""Phases of a lane: idle; an attempt that is left when it stagnates; one that is followed to its
-end; the evaluation of an answer."""
-NEW, ALONE, BESIDE, REST = range(4)
-"""Stages of a single search: before it begins; attempt 0 in one lane; the others in several; the
-end in one again."""
+# Stages of a single search: not begun; attempt 0 in one lane; the other attempts in several lanes;
+# the last attempt in one lane again.
+NEW, FIRST, PARALLEL, FINISH = range(4)
 FREE, COLLIDES = 1, 2
-STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)
-"""Columns of `codes`."""
+STATUS, ITERATIONS, EVALUATIONS, ATTEMPTS = range(4)  # Columns of `codes`
 
 SEARCHES = Layout(
     'searches',
-    ('count', 'joints', 'goals', 'frozen_count', 'slots', 'robot_joints'),
+    ('count', 'joints', 'goals', 'frozen_count', 'pools', 'robot_joints'),
     problem=(INT,),  # the address of `PROBLEM`
-    one=(INT,),  # and of `LANES`, for a single search: of one lane
-    few=(INT,),  # and of several; 0: attempts are made one after the other
+    single=(INT,),  # and of `LANES` for a single search: of one lane
+    four_lanes=(INT,),  # and of several lanes; 0: attempts run one after the other
     stage=(INT,),
     guesses_first=(INT,),  # 1: attempt 0 of a single search begins at the nearest solution
     guesses_restart=(INT,),  # 1: so may attempt 1, where attempt 0 began at the start
     targets=(FLOAT, 'count', 'goals', 12),
-    angles=(FLOAT, 'count', 'frozen_count'),  # of the joints that are no variables [rad or m]
+    angles=(FLOAT, 'count', 'frozen_count'),  # of the joints that are not variables [rad or m]
     starts=(FLOAT, 'count', 'joints'),
     rows=(FLOAT, 'count', 'robot_joints'),  # all joints at the start, to check for collisions
     guesses=(FLOAT, 'count', 'joints'),  # where attempt 0 begins
@@ -61,7 +57,7 @@ SEARCHES = Layout(
     best_status=(INT, 'count'),  # how it ended
     best_cost=(FLOAT, 'count'),
     followed=(INT, 'count'),  # attempts that are, or were, followed
-    slot=(INT, 'count'),  # in the pool; -1: none
+    pool_index=(INT, 'count'),  # of its pool; -1: none
     collided=(INT, 'count'),  # attempts that reached the goals where the robot collides
     first_collided=(INT, 'count', SEEN),  # the first of them, in order
     colliding=(FLOAT, 'count', SEEN, 'joints'),  # and where they ended
@@ -73,10 +69,10 @@ SEARCHES = Layout(
     costs=(FLOAT, 'count'),
     errors=(FLOAT, 'count', 'goals', 2),
     codes=(INT, 'count', 4),
-    owners=(INT, 'slots'),  # which search has a slot, plus one
-    pool_costs=(FLOAT, 'slots', POOL),
-    pool_attempts=(INT, 'slots', POOL),
-    pool=(FLOAT, 'slots', POOL, 'joints'),
+    owners=(INT, 'pools'),  # the search that has a pool, plus one; 0: none
+    pool_costs=(FLOAT, 'pools', POOL),
+    pool_attempts=(INT, 'pools', POOL),
+    pool=(FLOAT, 'pools', POOL, 'joints'),
 )
 
 POINT = Layout(
@@ -100,7 +96,7 @@ POINT = Layout(
     gradient=(FLOAT, 'joints'),
     squares=(FLOAT, 'joints'),
     dx=(FLOAT, 'joints'),
-    held=(FLOAT, 'joints'),
+    clamped=(FLOAT, 'joints'),
     descent=(FLOAT, 'joints'),
     hessian=(FLOAT, 'joints', 'joints'),
     normal=(FLOAT, 'size', 'size'),
@@ -143,21 +139,19 @@ LANES = Layout(
     gradient=(LANE, 2, 'joints'),  # half the cost's
     squares=(LANE, 2, 'joints'),  # of the columns' lengths; of vanishing ones more
     dx=(LANE, 'joints'),
-    held=(LANE, 'joints'),
+    clamped=(LANE, 'joints'),
     descent=(LANE, 'joints'),  # down from a saddle
     target=(LANE, 'goals', 12),
     offset=(LANE, 'bodies'),
     angle=(LANE, 'bodies'),
     cosine=(LANE, 'bodies'),
     sine=(LANE, 'bodies'),
-    axis=(LANE, 'bodies', 3),  # of a chain's joints, and their origins
-    origin=(LANE, 'bodies', 3),
-    frames=(LANE, 'bodies', 12),  # of other trees
+    frames=(LANE, 'bodies', 12),
     tips=(LANE, 'goals', 12),
     raw=(LANE, 'goals', COMPONENTS),
     scales=(LANE, 'goals', COMPONENTS),
     errors=(LANE, 'goals', 2),
-    loose=(LANE, 'joints', 'rows'),
+    free_columns=(LANE, 'joints', 'rows'),
     normal=(LANE, 'size', 'size'),
     rhs=(LANE, 'size'),
     scratch=(FLOAT, 'scratch_rows', closed_form.WIDTH),  # of closed forms

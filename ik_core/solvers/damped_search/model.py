@@ -1,62 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model at a point: residual, Jacobian, gradient; for goals and joint tasks of all kinds.
 
-For one point and for lanes of them: a `place` is a record `LANES` or `POINT`.
+For one point and for lanes of them: a `point` is a record `LANES` or `POINT`.
 """
 
 from __future__ import annotations
 
 from ...kernels.jit import call_back, inline_kernel, kernel
-from ...kernels.records import as_vectors8
-from ...maths.lanes import Number, cos_sin
-from ...maths.rotations import Array, Frame, compose, frame_at, put_frame
-from ...robot.kinematics import (
-    KIND,
-    MULTIPLIER,
-    PARENT,
-    PRISMATIC,
-    VARIABLE,
-    moved_frame,
-)
+from ...maths.lanes import Number
+from ...maths.rotations import Array
+from ...robot.kinematics import place_bodies, set_angles
 from ...rules import lengthen
 from ...tasks.kernels import goal_residuals, packed_of
 from .layouts import Record
 
 
 @inline_kernel
-def set_angles(problem: Record, place: Record, x: Array) -> None:
-    """Fill the value of each body's joint, with its cosine and sine."""
-    tree, geometry, angle, offset = problem.tree, problem.geometry, place.angle, place.offset
-    for k in range(tree.shape[0]):
-        angle[k] = geometry[k, MULTIPLIER] * x[tree[k, VARIABLE]] + offset[k]
-    angles, cosines, sines = as_vectors8(angle), as_vectors8(place.cosine), as_vectors8(place.sine)
-    for i in range(angles.shape[0]):
-        cosines[i], sines[i] = cos_sin(angles[i])
+def set_frames(problem: Record, point: Record, x: Array) -> None:
+    """Fill the frames of all bodies at x."""
+    tree, geometry = problem.tree, problem.geometry
+    angle, cosine, sine = point.angle, point.cosine, point.sine
+    set_angles(tree, geometry, point.offset, x, angle, cosine, sine)
+    place_bodies(tree, geometry, angle, cosine, sine, point.frames)
 
 
 @inline_kernel
-def lifted(f: Frame, like: Number) -> Frame:
-    """Return a frame that is the same in all lanes, in registers."""
-    o = 0.0 * like
-    return (
-        o + f[0], o + f[1], o + f[2], o + f[3], o + f[4], o + f[5],
-        o + f[6], o + f[7], o + f[8], o + f[9], o + f[10], o + f[11],
-    )  # fmt: skip
-
-
-@inline_kernel
-def miss(problem: Record, place: Record, x: Array, residual: Array) -> Number:
+def miss(problem: Record, point: Record, x: Array, residual: Array) -> Number:
     """Place all bodies at x, fill the goals' rows of the residual; return the cost of all rows."""
-    tree, geometry, frames = problem.tree, problem.geometry, place.frames
-    angle, cosine, sine = place.angle, place.cosine, place.sine
-    set_angles(problem, place, x)
-    for k in range(tree.shape[0]):
-        parent, own, first = tree[k, PARENT], frame_at(geometry, k), cosine[k]
-        frame = compose(frame_at(frames, parent), own) if parent >= 0 else lifted(own, first)
-        if tree[k, KIND] == PRISMATIC:
-            first = angle[k]
-        put_frame(frames, k, moved_frame(tree, k, frame, first, sine[k]))
-    cost = goal_residuals(packed_of(problem, place), residual)
+    set_frames(problem, point, x)
+    cost = goal_residuals(packed_of(problem, point), residual)
     if problem.weighed > 0:
         cost = cost + joint_cost(problem, x)
     return cost
@@ -75,7 +47,10 @@ def slopes(
             square += columns[j, i] * columns[j, i]
         gradient[j], squares[j] = slope, square
     if problem.weighed > 0:
-        add_joint_slopes(problem, x, gradient, squares)
+        weights, rests = problem.weights, problem.rests
+        for j in range(n):
+            gradient[j] = gradient[j] + weights[j] * (x[j] - rests[j])
+            squares[j] = squares[j] + weights[j]
     lengthen(squares)
 
 
@@ -96,12 +71,3 @@ def joint_cost(problem: Record, x: Array) -> Number:
         away = x[j] - rests[j]
         cost = cost + weights[j] * away * away
     return cost
-
-
-@inline_kernel
-def add_joint_slopes(problem: Record, x: Array, gradient: Array, squares: Array) -> None:
-    """Add the joint tasks to half the gradient, and to the squares."""
-    weights, rests = problem.weights, problem.rests
-    for j in range(x.shape[0]):
-        gradient[j] = gradient[j] + weights[j] * (x[j] - rests[j])
-        squares[j] = squares[j] + weights[j]

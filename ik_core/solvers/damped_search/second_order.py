@@ -2,7 +2,7 @@
 """Steps with the exact Hessian, and off saddles, for one lane at a time.
 
 Gauss-Newton converges slowly if the residual stays large; then the exact Hessian is worth it.
-Stationary points that are no minima are arms stretched out towards or away from a goal.
+Stationary points other than minima are arms stretched out towards or away from a goal.
 
 The shared loop leaves saddles by `optim.second_order`, which makes all trials at once and lets
 linear constraints define what is free. Here each trial is one step of a lane, beside other lanes.
@@ -22,7 +22,7 @@ from ...maths.linalg import (
 )
 from ...maths.rotations import Array
 from ...maths.vectors import copy_to, divide_by_largest
-from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, curves_down, hold_at_limits
+from ...rules import DIFFERENCE, FLAT, SADDLE_STEP, clamp_at_limits, curves_down
 from ...tasks.kernels import (
     GEOMETRIC,
     NONE,
@@ -35,11 +35,10 @@ from ...tasks.kernels import (
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL, Record
 from .model import ask, miss, slopes
 
-SLOW = 2
-"""Iterations without a clear drop of the cost until the exact Hessian is used."""
+SLOW = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
 
+# Steps away from a saddle, alternately to both sides, each shorter than the last.
 SADDLE_TRIALS = 16
-"""Steps off a saddle, to one side and the other, ever shorter."""
 
 
 @kernel
@@ -65,7 +64,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
             point.x,
             problem.bounds,
             dx,
-            point.held,
+            point.clamped,
             point.normal,
             point.rhs,
         )
@@ -198,12 +197,12 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)
     lanes.hessian_evaluations[w] += point.evaluations
-    held, normal, rhs = point.held, point.normal, point.rhs
+    clamped, normal, rhs = point.clamped, point.normal, point.rhs
     _hold(problem, point, all_at_limits)
-    size = free_block(point.hessian, held, normal)
+    size = free_block(point.hessian, clamped, normal)
     if not curves_down(point.hessian, normal, rhs, size):
         return False
-    fill_free(rhs, held, point.descent)
+    fill_free(rhs, clamped, point.descent)
     divide_by_largest(point.descent)
     _keep_descent(lanes, w)
     return True
@@ -219,7 +218,7 @@ def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
     _hold(problem, point, False)
     least = FLAT * stiffness(point.hessian)
     if not curves_down_inside(
-        point.hessian, point.x, problem.bounds, point.held, least, point.descent
+        point.hessian, point.x, problem.bounds, point.clamped, least, point.descent
     ):
         return False
     _keep_descent(lanes, w)
@@ -236,6 +235,6 @@ def _keep_descent(lanes: Record, w: int) -> None:
 @kernel
 def _hold(problem: Record, point: Record, all_at_limits: bool) -> None:
     gradient, squares = point.gradient, point.squares
-    hold_at_limits(
-        point.x, problem.bounds, gradient, squares, point.cost, all_at_limits, point.held
+    clamp_at_limits(
+        point.x, problem.bounds, gradient, squares, point.cost, all_at_limits, point.clamped
     )

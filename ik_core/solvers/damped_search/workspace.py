@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of searches for a problem: of single solves (`DampedWorkspace`), which are kept, and
+"""The records of a problem's searches: of single solves (`DampedWorkspace`), which are kept, and
 of batches."""
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from ...robot.kinematics import MULTIPLIER
 from ...tasks.kernels import CHAIN, CONE, GEOMETRIC, SLACK
 from . import layouts
 from .layouts import CLOSEST, COLLIDED, NEW, RUNNING
-from .run import FEW, NOT_FINITE, Outcome, check_start, conclude, solve
+from .run import FOUR, NOT_FINITE, Outcome, check_start, conclude, solve
 
+# Placeholders for the arguments q and errors of `run.solve`.
 TO_GO_ON, NO_ERRORS = np.empty(0), np.empty((2, 0))
-"""Placeholders for q and errors: see `run.solve`."""
 NOT_BEGUN: Outcome = (RUNNING, np.nan, 0, 0, 0, 0)
+# Factor for the restarts if the goals leave freedom: free solutions may be rare among infinitely
+# many, and an attempt that collides takes only ten microseconds.
 REDUNDANT = 4
-"""Factor for the restarts if goals leave freedom: free solutions may be rare among infinitely
-many, and an attempt that collides takes ten microseconds.
-"""
 
 
-def beginning_for(problem: IkProblem, options: Any) -> InitialGuess | None:
+def initial_guess_for(problem: IkProblem, options: Any) -> InitialGuess | None:
     """Return the closed-form initial guesses of a problem; None to begin at the starts.
 
     Without restarts searches descend from the start alone.
@@ -53,7 +52,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def __init__(self, problem: IkProblem, options: Any) -> None:
         self._model: Record | None = None  # of what is to be avoided
         self._checks: dict[int, tuple[Record, Record, Record | None, Record]] = {}
-        self.beginning = beginning_for(problem, options)
+        self.initial_guess = initial_guess_for(problem, options)
         self._uses_lanes = LANES > 1 and options.restarts > 0 and not problem.other_tasks
         self._begins = self._may_begin = self._has_checked_start = False
         self._outcome = NOT_BEGUN
@@ -80,24 +79,24 @@ class DampedWorkspace(ProblemRecords, Workspace):
         for name in ('patience', 'max_step', 'damping'):
             own[name] = getattr(options, name)
         self._version, self._is_outside = -1, False  # of the world, and of the starts, in them
-        for name in ('searches', '_one', '_row'):
+        for name in ('searches', '_single', '_row'):
             vars(self).pop(name, None)
-        self._few: Record | None = None
+        self._four: Record | None = None
         self._address = 0  # of `searches`, once they are prepared for whole solves
 
     @property
     def _plan(self) -> dict[str, NDArray[Any]]:
-        if self.beginning is None:
+        if self.initial_guess is None:
             return super()._plan
-        plan, everywhere, _ = self.beginning.restart
-        numbers = self.beginning.numbers
-        return {'plan': plan, 'guess_numbers': numbers, 'restart_numbers': everywhere}
+        plan, restart_numbers, _ = self.initial_guess.restart
+        numbers = self.initial_guess.numbers
+        return {'plan': plan, 'guess_numbers': numbers, 'restart_numbers': restart_numbers}
 
     @cached_property
     def searches(self) -> Record:
         """The record of a single search; batches have their own."""
         record = self.make_searches(1, 1, targets=self.packed.targets)
-        record['one'] = self._one.address
+        record['single'] = self._single.address
         return record
 
     @cached_property
@@ -107,12 +106,12 @@ class DampedWorkspace(ProblemRecords, Workspace):
         return row
 
     @cached_property
-    def _one(self) -> Record:
+    def _single(self) -> Record:
         return self.make_lanes(1)
 
     @property
     def _is_pose(self) -> bool:
-        """Whether there is one goal: the whole pose of a chain's end, without slack."""
+        """True if there is one goal: the whole pose of a chain's end, without slack."""
         packed = self.packed
         table, tools = packed.table, packed.tools
         return bool(
@@ -123,13 +122,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
             and (packed.geometry[:, MULTIPLIER] == 1.0).all()
         )
 
-    def make_searches(self, count: int, slot_count: int, **given: Array) -> Record:
-        """Make records for a number of searches, of which `slots` run at a time."""
-        sizes = {**self._sizes, 'count': count, 'slots': slot_count}
+    def make_searches(self, count: int, pool_count: int, **given: Array) -> Record:
+        """Make records for a number of searches, of which `pool_count` run at the same time."""
+        sizes = {**self._sizes, 'count': count, 'pools': pool_count}
         record = layouts.SEARCHES.make(sizes, arrays=given)
         record['seeds'] = self._options.random_seed
         record['problem'] = self.constants.address
-        record['guesses_restart'] = self.beginning is not None
+        record['guesses_restart'] = self.initial_guess is not None
         return record
 
     def make_lanes(self, width: int) -> Record:
@@ -143,8 +142,8 @@ class DampedWorkspace(ProblemRecords, Workspace):
         super()._pack_tolerances()
         if self.constants['settled']:
             self.constants['slack'] = self.problem.avoidance.goal_slack(self.problem.tolerances)
-        if self.beginning is not None:
-            self.beginning.set_tolerances(self.problem)
+        if self.initial_guess is not None:
+            self.initial_guess.set_tolerances(self.problem)
 
     def note_starts(self, rows: Array) -> None:
         """Find the pairs of links that count for starts (N, n); call it before `note_world`."""
@@ -190,10 +189,10 @@ class DampedWorkspace(ProblemRecords, Workspace):
             own['settled'] = settled.address
 
     def judge_guesses(self, searches: Record, lanes: Record, count: int) -> None:
-        """Check the initial guesses of a number of searches for collisions, as many at once as
-        there are lanes: with a closed form most of them are answers."""
+        """Check the initial guesses of `count` searches for collisions, as many at the same time
+        as there are lanes: with a closed form most of them are answers."""
         known = self._checks.get(lanes.address)
-        if self.beginning is None or known is None:
+        if self.initial_guess is None or known is None:
             return
         rows, free = searches['rows'][:count].copy(), np.empty(count, bool)
         rows[:, self.problem.columns] = searches['guesses'][:count]
@@ -202,7 +201,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
 
     def _read(self, q0: VectorLike | None) -> Array:
         """Load the inputs that may have changed: start, targets, tasks. Return the start (n,)."""
-        q = self.problem.load(q0)
+        q = self.problem.evaluator.load(q0)
         if len(self.packed.frozen):
             self.searches['angles'][0] = self.packed.frozen_values(q)
         self.load_tasks(q)
@@ -211,14 +210,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
     def _check(self, status: int, q: VectorLike | None = None) -> None:
         """Raise the error of a task, or one about the start."""
         if status == NOT_FINITE:
-            self.problem.load(q)
+            self.problem.evaluator.load(q)
         if status == layouts.FAILED:
             self.fail()
 
     def solve(self, q0: VectorLike | None, clock: Clock) -> IkResult:
         """Solve to the end, without a budget."""
         started, is_plain, problem = clock(), self.is_plain, self.problem
-        q = problem.load_numbers(q0) if is_plain else self._read(q0)
+        q = problem.evaluator.load_numbers(q0) if is_plain else self._read(q0)
         address = self._address or self._prepare()  # after a read, which may make other records
         if self._tolerances is not problem.tolerances:
             self.note_tolerances()
@@ -271,14 +270,14 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if avoid is not None:
             self._note_start(problem.avoidance.start_at(q)[0])
         if avoid is not None and avoid.world.version != self._version:
-            self.note_world(*(one for one in (self._one, self._few) if one is not None))
+            self.note_world(*(one for one in (self._single, self._four) if one is not None))
 
     def _prepare(self) -> int:
         """Make the lanes that only `solve` uses, if any; return the address of the searches."""
         if self._uses_lanes:
-            self._few = self.make_lanes(FEW)
+            self._four = self.make_lanes(FOUR)
             self._version = -1
-            self.searches['few'] = self._few.address
+            self.searches['four_lanes'] = self._four.address
         self._address = self.searches.address
         return self._address
 
@@ -291,7 +290,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         if self.problem.avoids:
             self._begin_to_avoid(q)
         own['stage'], self._outcome = NEW, NOT_BEGUN
-        self._begins = self._may_begin = self.beginning is not None
+        self._begins = self._may_begin = self.initial_guess is not None
         self._has_checked_start = False
         if self._begins:
             own['guesses_restart'] = 1
@@ -327,7 +326,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
         limited_by: IkStatus = IkStatus.ITERATION_LIMIT,
         history: tuple[float, ...] = (),
     ) -> IkResult:
-        own, point = self.searches, self._one.part('point')
+        own, point = self.searches, self._single.part('point')
         status, cost, iterations, evaluations, restarts, abandoned = self._outcome
         if status == RUNNING:
             status, x = self._status, point['answers'][0]
@@ -380,13 +379,13 @@ class DampedWorkspace(ProblemRecords, Workspace):
             return None
         if self._outcome[0] != RUNNING:
             return self.searches['points'][0].copy()
-        return self._one['x'][1 - self._one['here'].item(), :, 0].copy()
+        return self._single['x'][1 - self._single['here'].item(), :, 0].copy()
 
     @property
     def cost(self) -> float:
         if self._outcome[0] != RUNNING:
             return self._outcome[1]
-        return self._one['cost'].item(1 - self._one['here'].item(), 0)
+        return self._single['cost'].item(1 - self._single['here'].item(), 0)
 
     @property
     def between_attempts(self) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...maths.rotations import Array
 from ...problem import IkProblem
-from ...robot.limits import TURN
+from ...robot.limits import FULL_TURN
 from ...robot.robot import Robot
 from ..governor.motion_limits import MotionLimits
 
@@ -32,8 +32,8 @@ class JointGoal(NamedTuple):
 
 def nearest_turns(robot: Robot, q: Array, near: Array) -> Array:
     """Return q (n,), where continuous joints have their turn nearest to `near` (n,)."""
-    turns = np.round((near - q) / TURN)
-    return np.where(robot.continuous & robot.full_turns, q + TURN * turns, q)
+    turns = np.round((near - q) / FULL_TURN)
+    return np.where(robot.continuous & robot.full_turns, q + FULL_TURN * turns, q)
 
 
 def auxiliary_joints(problem: IkProblem) -> NDArray[np.bool_]:

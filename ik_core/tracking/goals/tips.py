@@ -238,22 +238,22 @@ class Tip:
 
     @property
     def has_goal(self) -> bool:
-        """Whether the tip has a goal, or a twist."""
+        """True if the tip has a goal, or a twist."""
         return self.state.has_goal
 
     @property
     def moves(self) -> bool:
-        """Whether the frame moves by itself."""
+        """True if the frame moves by itself."""
         return self.state.advances and not self.state.blocked
 
     @property
     def leads(self) -> bool:
-        """Whether the tip was asked to move so that the joints follow step by step."""
+        """True if the tip was asked to move so that the joints follow step by step."""
         return self.state.leads and self.moves and not self.keeps_step
 
     @property
     def keeps_step(self) -> bool:
-        """Whether the tip is on a line only because another tip leads."""
+        """True if the tip is on a line only because another tip leads."""
         return isinstance(self.state, Line) and not self.request.linear
 
     @property
@@ -278,7 +278,7 @@ class Tip:
 
     @property
     def turns_only(self) -> bool:
-        """Whether the tip is a jog that turns without moving its origin."""
+        """True if the tip is a jog that turns without moving its origin."""
         if not isinstance(self.state, Jog):
             return False
         twist = self.state.twist

@@ -172,7 +172,7 @@ class Governor:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint has a velocity, or an acceleration that takes time to end."""
+        """True if no joint has a velocity, or an acceleration that takes time to end."""
         if self._dq.any():
             return False
         return not (self._ddq.any() and self._ddq[self._joints[t.JERK] < math.inf].any())
@@ -271,10 +271,11 @@ class Governor:
 
     @property
     def stopping_time(self) -> float:
-        """[s] Longest duration of a stop, by the limits in force and those that wait.
+        """Return the longest duration of a stop [s], under the limits in force and those that are
+        pending.
 
-        For each joint speed / acceleration + 2 acceleration / jerk: the acceleration of now runs
-        out, a deceleration builds up and ends again.
+        For each joint it is at most speed / acceleration + 2 acceleration / jerk: the present
+        acceleration ends, then a deceleration builds up and ends.
         """
         asked, now = self._limits, self.limits_in_force
         acceleration = np.minimum(asked.acceleration, now.acceleration)

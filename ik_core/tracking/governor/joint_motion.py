@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commanded joints on their way to the solution.
 
-`JointMotion` aims the governor, and owns whether the joints wait for each other, and how fast
-the tips may move for the joints' sake (`scale_of`): where joints lag behind a solution that moves
-with the tips, or would get too fast, the tips on lines and jogs that they move slow down.
+`JointMotion` sets the targets of the governor. It decides whether the joints wait for each other,
+and limits the speed of the tips (`scale_of`): tips on lines and jogs slow down if their joints lag
+behind the moving solution, or would get too fast.
 """
 
 from __future__ import annotations

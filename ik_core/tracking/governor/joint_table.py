@@ -43,7 +43,7 @@ def inside(value: float, lower: float, upper: float) -> float:
 
 @kernel
 def landed(q: float, target: float, lower: float, upper: float) -> float:
-    """Return q without what rounding leaves between it and the target or a limit."""
+    """Return q, or the target or limit if only rounding separates it from q."""
     scale = max(1.0, abs(q))
     if abs(q - target) <= ROUNDING * scale:
         return target
@@ -53,7 +53,7 @@ def landed(q: float, target: float, lower: float, upper: float) -> float:
 
 @kernel
 def put(i: int, joints: Array, q: float, dq: float, ddq: float, mean: float) -> None:
-    """Write the state of joint i, without what rounding leaves between q and its limits."""
+    """Write the state of joint i; q is set to a limit if only rounding separates them."""
     lower, upper = joints[LOWER, i], joints[UPPER, i]
     joints[Q, i] = landed(q, inside(q, lower, upper), lower, upper)
     joints[DQ, i], joints[DDQ, i], joints[MEAN, i] = dq, ddq, mean

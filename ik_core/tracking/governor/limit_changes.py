@@ -15,9 +15,9 @@ from .third_order import runs_out
 
 @kernel(entry='ik_governor_adopt')
 def adopt(joints: Array2, asked: Array2, period: float) -> bool:
-    """Bring the limits in force to those asked for (5, n), where the state fits them.
+    """Adopt the requested limits (5, n) for the joints whose state fits them.
 
-    Set the acts of the other joints, and return whether there are none.
+    Sets the acts of the other joints; returns whether there are none.
     """
     done = True
     for i in range(asked.shape[1]):
@@ -96,7 +96,8 @@ def fits(
     q: float, dq: float, ddq: float, mean: float, most: float, jerk: float, lowest: float,
     highest: float, fastest: float, period: float,
 ) -> bool:  # fmt: skip
-    """Return whether a stop with these limits of acceleration and jerk keeps the others.
+    """Return whether a stop with these acceleration and jerk limits keeps the velocity and
+    position limits.
 
     With a lower jerk, which needs a limit of speed `fastest`, the velocity may neither exceed it
     nor change its sign while the acceleration is run out.

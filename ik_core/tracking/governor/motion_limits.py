@@ -76,7 +76,7 @@ class MotionLimits:
 
     @property
     def has_jerk(self) -> bool:
-        """Whether the jerk of any joint is limited."""
+        """True if the jerk of any joint is limited."""
         return bool(np.isfinite(self.jerk).any())
 
     def is_same(self, other: MotionLimits) -> bool:

@@ -70,7 +70,7 @@ class Segment:
 
     @property
     def is_full(self) -> bool:
-        """Whether another segment should begin: this one is long, and if possible joints rest."""
+        """True if another segment should begin: this one is long, and if possible joints rest."""
         return self.age >= SEGMENT and (self.at_rest or self.age >= 2.0 * SEGMENT)
 
     def columns(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Recorder:
             np.savez_compressed(file, header=text, **columns)
 
     def _drop_old(self) -> None:
-        """Drop the oldest segments as long as those after them last for `minutes`."""
+        """Drop the oldest segments while the remaining ones last for `minutes`."""
         while sum(segment.age for segment in list(self._segments)[1:]) >= 60.0 * self.minutes:
             self._segments.popleft()
 

@@ -54,7 +54,7 @@ class Replay:
 
     @property
     def is_same(self) -> bool:
-        """Whether the replay is the same as the recording, to its end."""
+        """True if the replay is the same as the recording, to its end."""
         return self.first_difference is None and not self.failure
 
     @property

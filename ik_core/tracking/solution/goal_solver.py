@@ -36,7 +36,7 @@ from ...maths.rotations import Array
 from ...optim.search import Budget, Clock, Search, SearchOptions
 from ...problem import IkProblem
 from ...result import IkResult, IkStatus
-from ...robot.limits import TURN, shift_to_nearest_turns
+from ...robot.limits import FULL_TURN, shift_to_nearest_turns
 from ...rules import is_within
 from ...solvers import Solver, SolverName, make_solver
 from ..governor.motion_limits import MotionLimits
@@ -61,11 +61,11 @@ def turn_back(q: Array1, lower: Array1, upper: Array1, turning: BoolArray1) -> b
     """
     turned = False
     for i in range(q.size):
-        if turning[i] and q[i] >= upper[i] and q[i] - TURN >= lower[i]:
-            q[i] -= TURN
+        if turning[i] and q[i] >= upper[i] and q[i] - FULL_TURN >= lower[i]:
+            q[i] -= FULL_TURN
             turned = True
-        elif turning[i] and q[i] <= lower[i] and q[i] + TURN <= upper[i]:
-            q[i] += TURN
+        elif turning[i] and q[i] <= lower[i] and q[i] + FULL_TURN <= upper[i]:
+            q[i] += FULL_TURN
             turned = True
     return turned
 
@@ -238,7 +238,7 @@ class GoalSolver:
             for i, goal in enumerate(self.problem.goals)
             if goal.puts_position_first
         }
-        self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= TURN)
+        self._turning = problem.robot.full_turns & (limits.upper - limits.lower >= FULL_TURN)
         # A solution continues from the last one if no joint is further away than it moves in two
         # ticks, nor than 0.2 rad or m.
         self._nearby = np.minimum(0.2, 1e-3 + 2.0 * limits.velocity / self._rate)
@@ -285,12 +285,12 @@ class GoalSolver:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the seeded solve has ended."""
+        """True if the seeded solve has ended."""
         return self.phase is not FOLLOWING and self.phase is not JUMPED
 
     @property
     def stays_on_branch(self) -> bool:
-        """Whether no search is running, nor to come."""
+        """True if no search is running, nor to come."""
         return self.phase is FOLLOWING or self.phase is CONVERGED
 
     def rest(self, q: Array) -> None:
@@ -444,12 +444,12 @@ class GoalSolver:
 
     @property
     def _is_nearby(self) -> bool:
-        """Whether the last result continues from the solution."""
+        """True if the last result continues from the solution."""
         return bool((np.abs(self._latest.q - self.solution) <= self._nearby).all())
 
     @property
     def reaches(self) -> bool:
-        """Whether the last result is within the tolerances that were asked for."""
+        """True if the last result is within the tolerances that were asked for."""
         return self.is_solved(self._latest.position_errors, self._latest.orientation_errors)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
@@ -460,7 +460,7 @@ class GoalSolver:
 
     @property
     def is_closest(self) -> bool:
-        """Whether the last solve ended at a minimum of the cost."""
+        """True if the last solve ended at a minimum of the cost."""
         return self._latest.status.is_closest
 
     @property
@@ -483,14 +483,14 @@ class GoalSolver:
 
     @property
     def _reaches_step(self) -> bool:
-        """Whether the last result reaches the goals, or their positions if those come first."""
+        """True if the last result reaches the goals, or their positions if those come first."""
         if not self.position_first:
             return self.reaches
         return all(self.miss(goal) <= 1.0 for goal in range(len(self.problem.goals)))
 
     @property
     def begins(self) -> bool:
-        """Whether the seeded solve for the targets has yet to begin."""
+        """True if the seeded solve for the targets has yet to begin."""
         return self._solve is None and not self.is_settled
 
     def miss(self, goal: int) -> float:

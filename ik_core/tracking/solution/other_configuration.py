@@ -44,7 +44,7 @@ class Work(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether there is a result, or an exception."""
+        """True if there is a result, or an exception."""
 
     def result(self) -> OtherConfiguration | None:
         """Return the result; raise the exception of the call."""

@@ -132,7 +132,7 @@ class PositionFirst:
         self, turns: Array, free: Array, forced: Array, error: Array, asked: RequestedStep,
         velocity: Array,
     ) -> tuple[Array, float]:  # fmt: skip
-        """Return the part of a step that turns the tip alone, and what joints have left."""
+        """Return the part of a step that only turns the tip, and how far joints have yet to go."""
         inverse = damped_inverse(turns, asked.damping)
         back = inverse @ (error - asked.turn)
         joints, angle = np.abs(free @ back), float(np.linalg.norm(turns @ back))

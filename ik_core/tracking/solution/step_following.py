@@ -59,7 +59,7 @@ class StepFollowing:
 
     @property
     def waits(self) -> bool:
-        """Whether tips stand until a solve that takes longer has ended."""
+        """True if tips stand until a solve that takes longer has ended."""
         return self.active and not (self._solver.is_settled or self._step.any())
 
     def end(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Buss advises: the measures, the motions, and what is said of them."""
+"""Tests of Buss' advice: the measures, the motions, and the claims that follow from them."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the coursework tried: the order of methods of integration, and the truth of derivatives."""
+"""Tests of the coursework's experiments: orders of methods of integration, exact derivatives."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where methods end on a goal out of reach, and the source's table beside it."""
+"""Tests of the final errors on a goal out of reach, beside the source's table."""
 
 import pytest
 

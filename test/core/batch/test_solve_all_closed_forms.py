@@ -46,7 +46,7 @@ def ik_geo_solver():
 
 
 def covered(some, others):
-    """Whether each of some (k, 6) is among the others, modulo whole turns."""
+    """Return whether each of some (k, 6) is among the others, modulo whole turns."""
     gap = (some[:, None] - others[None] + np.pi) % (2.0 * np.pi) - np.pi
     return bool(np.abs(gap).max(axis=-1).min(axis=1, initial=np.inf).max(initial=0.0) < 1e-4)
 

@@ -35,7 +35,7 @@ def with_noise(spec, rng):
 
 
 def is_one(problem, known, q):
-    """Whether two solutions are close, or connected by solutions."""
+    """Return whether two solutions are close, or connected by solutions."""
     known = q + (known - q + np.pi) % (2 * np.pi) - np.pi
     if np.abs(known - q).max() < 0.01:
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ik check` says about collision shapes."""
+"""Tests of the report of `ik check` about collision shapes."""
 
 import json
 import struct

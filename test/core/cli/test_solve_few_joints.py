@@ -56,7 +56,7 @@ def turned(robot):
 
 
 def errors(robot, q, xyz, rpy):
-    """How far the tool is from a pose [m, rad], by forward kinematics alone."""
+    """Return the distance of the tool from a pose [m, rad], by forward kinematics alone."""
     there = robot.forward_kinematics(np.array(q), 'tool')
     turn = Rotation.from_euler('xyz', rpy).inv() * Rotation.from_matrix(there[:3, :3])
     return np.linalg.norm(there[:3, 3] - xyz), turn.magnitude()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `closed_form` answers for robots: limits, turns, frozen joints, singularities."""
+"""Solutions of `closed_form` for robots: limits, turns, frozen joints, singularities."""
 
 import json
 

@@ -27,14 +27,14 @@ TIPS = {'panda': 'panda_hand_tcp', 'iiwa14': 'iiwa_link_ee'}
 
 
 def solutions(arm: ClosedForm, target: Array, q0: Array, values: Array) -> Array:
-    """All solutions (k, n) at these values of the redundancy parameter."""
+    """Return all solutions (k, n) at these values of the redundancy parameter."""
     many = arm.solve_many(np.repeat(target[np.newaxis], len(values), axis=0), q0, values)
     return np.concatenate([np.empty((0, len(q0))), *many])
 
 
 def proof(problem: ik.IkProblem, arm: ClosedForm, q: Array) -> InfeasibilityProof:
     """The finished proof for the problem's goal."""
-    problem.load(q)
+    problem.evaluator.load(q)
     cover = InfeasibilityProof(problem, arm, q)
     while not cover.is_over:
         cover.refine()

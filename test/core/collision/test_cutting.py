@@ -63,7 +63,8 @@ def points_on(triangles, rng, count=20):
 
 
 def height_over(points, hulls):
-    """How far (n,) [m] each point is outside of the nearest hull, by hulls made anew."""
+    """Return the distance (n,) [m] of each point outside the nearest of the hulls, made again
+    here."""
     heights = []
     for hull in hulls:
         equations = ConvexHull(hull.corners).equations

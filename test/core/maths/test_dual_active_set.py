@@ -37,7 +37,7 @@ def box_of(n, size=1.0):
 
 
 def is_possible(box, rows):
-    """Whether any point fulfils the constraints, by scipy's linear programs."""
+    """Return whether any point fulfils the constraints, by scipy's linear programs."""
     n = box.shape[1]
     matrix = np.vstack([rows[:, :n], -rows[:, :n]])
     right = np.concatenate([rows[:, n + 1], -rows[:, n]])

@@ -72,7 +72,7 @@ def test_values_that_are_the_same_or_nothing():
 
 
 def test_small_values_come_out_as_exactly_as_large_ones():
-    """Of rows that differ in size, where the squares of JJ' would lose them."""
+    """The rows differ in size, so the squares in JJ' would lose the small values."""
     turn = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
     values = np.array([1.0, 1e-4, 1e-9, 1e-13])
     _, _, _, squares = decomposed(values[:, np.newaxis] * turn)
@@ -81,7 +81,7 @@ def test_small_values_come_out_as_exactly_as_large_ones():
 
 @pytest.mark.parametrize(('m', 'n'), SHAPES)
 def test_the_last_basis_is_a_place_to_begin(m, n):
-    """What is near, what is another matrix, and what lost its rank meanwhile."""
+    """The basis of a similar matrix, of another one, and of one that has lost its rank since."""
     jacobian = RNG.normal(size=(m, n))
     basis = decomposed(jacobian)[0].T
     for other in (

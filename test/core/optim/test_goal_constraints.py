@@ -21,7 +21,7 @@ def with_a_rest_posture(name, seed):
 
 
 def secondary_cost(problem, q):
-    residual, _ = problem.secondary_at(q[problem.variables])
+    residual, _ = problem.evaluator.secondary_at(q[problem.variables])
     return residual @ residual
 
 
@@ -29,7 +29,7 @@ def unbalanced(problem, q):
     """The share of the secondary gradient that neither goals nor limits can balance."""
     at = problem.evaluate(q)
     slope = robots.central_differences(
-        lambda x: np.array([np.sum(problem.secondary_at(x)[0] ** 2)]), at.x
+        lambda x: np.array([np.sum(problem.evaluator.secondary_at(x)[0] ** 2)]), at.x
     )[0]
     low, high = at.x <= problem.limits.lower + 1e-9, at.x >= problem.limits.upper - 1e-9
     free = ~(low | high)
@@ -110,11 +110,11 @@ def test_scipys_slsqp_with_the_goals_as_equalities_is_no_better(seed):
     result = make_solver('sqp').solve(problem, q0)
 
     def gradient(x):
-        residual, jacobian = problem.secondary_at(x)
+        residual, jacobian = problem.evaluator.secondary_at(x)
         return 2.0 * jacobian.T @ residual
 
     found = minimize(
-        lambda x: np.sum(problem.secondary_at(x)[0] ** 2),
+        lambda x: np.sum(problem.evaluator.secondary_at(x)[0] ** 2),
         result.q[problem.variables] + 1e-3,
         jac=gradient,
         method='SLSQP',

@@ -55,7 +55,7 @@ def iterate_at(problem, x, weight, multipliers):
 
 
 def final_point(solver, problem, q0, **options):
-    """Where the iterate ends, which may be outside; the method's record; the result."""
+    """Return the last iterate, which may be outside, the method's record, and the result."""
     search = make_solver(solver, **options).begin(problem, q0)
     search.run()
     own = search.workspace.own

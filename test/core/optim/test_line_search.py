@@ -15,7 +15,7 @@ from ik_core.optim.line_search import LINE_SEARCH, LineSearchOptions, armijo
 
 @kernel
 def search_along(address, tau):
-    """Whether the line search found a better point along dx."""
+    """Return whether the line search found a better point along dx."""
     search = search_at(address)
     return armijo(search, search.dx, tau)
 

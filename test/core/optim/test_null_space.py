@@ -167,7 +167,7 @@ def test_other_solvers_keep_levels(solver):
 
 
 def test_a_level_keeps_its_compromise():
-    """Where a level can't have what it wants, its residual is not 0; the next leaves it there."""
+    """If a level can't reach its minimum, its residual is not 0, and the next level keeps it."""
     robot, q, goal, _, below = levels_problem(np.random.default_rng(3))
     far = ik.PositionTask('rod_3', [0, 0, 5.0], weights=[0, 0, 1])
     alone = ik.solve(ik.IkProblem(robot, [goal], secondary=[far]), q)

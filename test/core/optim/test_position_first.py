@@ -102,7 +102,7 @@ def test_a_position_missed_from_the_end_of_the_first_search_is_found_from_the_st
     robot = hobby_arm()
     goal, problem = position_first(robot)
     method, plain = ik.make_solver(), ik.make_solver(restarts=0)
-    alike, lost = problem.weighed_alike, 0
+    alike, lost = problem.equally_weighted, 0
     for q, q0 in zip(
         random_configurations(robot, 5, 150), random_configurations(robot, 6, 150), strict=True
     ):
@@ -154,7 +154,7 @@ def test_tolerances_that_change_count():
     assert method.solve(problem, q + 1e-3).iterations == 0, 'it is reached already'
 
 
-def test_a_goal_that_is_followed_is_not_weighed_alike():
+def test_a_goal_that_is_followed_is_not_equally_weighted():
     robot = hobby_arm()
     goal, problem = position_first(robot)
     q = robot.middle_configuration + 0.2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the methods with an approximate Hessian share: first approximation, update, descent."""
+"""Tests of methods with an approximate Hessian: first approximation, update, descent."""
 
 import numpy as np
 import pytest
@@ -138,7 +138,7 @@ def begin(address):
 
 @kernel
 def descend_once(address):
-    """Whether a line search along the scaled gradient found a better point."""
+    """Return whether a line search along the scaled gradient found a better point."""
     return descend_scaled(search_at(address))
 
 

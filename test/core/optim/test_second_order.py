@@ -40,7 +40,7 @@ class Product(Task):
 
 
 def takes_tasks(name):
-    """Whether a method takes tasks that are no goals."""
+    """Return whether a method takes tasks other than goals."""
     return name != 'cyclic_coordinate_descent'
 
 
@@ -94,7 +94,7 @@ def mixed_problem():
 
 
 def test_the_hessian_is_the_costs_second_differences():
-    """Of goals, tasks about joints, and tasks that no kernel knows."""
+    """The cost has goals, tasks about joints, and tasks that no kernel knows."""
     problem, q = mixed_problem()
     problem.start(q)
     x, h = q[problem.variables], 1e-3
@@ -151,8 +151,8 @@ FARTHEST = {
 @every_solver
 @pytest.mark.parametrize('goal', FARTHEST.values(), ids=FARTHEST)
 def test_the_farthest_orientation_is_no_closest_one(solver, goal):
-    """Of goals of every kind that two joints with one axis can't fulfil, or only the other way
-    round; weighed against a posture, too."""
+    """Two joints with one axis can't reach the goals, of every kind, or only by turning the other
+    way round; with and without a posture task beside them."""
     problem = IkProblem(planar(1.0, 1.0), [goal()])
     if problem.goals[0].is_region and not takes_tasks(solver):
         pytest.skip('no regions')
@@ -164,7 +164,7 @@ def test_the_farthest_orientation_is_no_closest_one(solver, goal):
         if result.status is IkStatus.CLOSEST:
             x = asked.start(result.q)[1]
             near = [x + h * np.array(d) for h in (-1e-3, 1e-3) for d in ((1, 0), (0, 1), (1, -1))]
-            assert min(map(asked.cost_at, near)) >= result.cost * (1.0 - 1e-8)
+            assert min(map(asked.evaluator.cost_at, near)) >= result.cost * (1.0 - 1e-8)
 
 
 @pytest.mark.parametrize('solver', list(ik.SOLVERS))

@@ -24,7 +24,7 @@ from ik_core.reachability.grid import Grid, orientations
 
 
 def same(a, b):
-    """Whether two maps say the same."""
+    """Return whether two maps say the same."""
     arrays = ('reached', 'tried', 'manipulability')
     return a.grid == b.grid and all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays

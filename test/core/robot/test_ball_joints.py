@@ -306,7 +306,8 @@ def near(robot, q, rng):
 
 
 def on_its_singularity():
-    """All angles of both balls at zero: z, y, z of the shoulder turn about two axes only."""
+    """Return q with all angles of both balls at zero: z, y, z of the shoulder then have only two
+    axes."""
     robot = limb(lower=-1.5, upper=1.5)
     q = np.array([0.5, 0.4, -0.2, 0.5, 0.2, -0.1, 0.15])
     return robot, 'hand', q, np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0])

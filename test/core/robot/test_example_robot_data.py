@@ -39,7 +39,7 @@ def test_poses_agree_with_pinocchio(path):
 
 @each_urdf
 def test_limits_agree_with_pinocchio(path):
-    """Those of a joint that others mimic may be narrower, so these are left out."""
+    """Limits of joints that others mimic may be narrower here, so they are left out."""
     oracle = pytest.importorskip('support.pinocchio_oracle')
     robot, model = load_urdf(path, soft_limits=False), oracle.load(path)
     mimicked = {mimic.joint for mimic in robot.mimic_joints.values()}

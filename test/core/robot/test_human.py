@@ -66,7 +66,7 @@ def figure():
 
 
 def at(figure, link, **degrees):
-    """Where a link is, with some angles [deg]."""
+    """Return the position of a link, with some angles [deg] set."""
     q = figure.q({name: np.radians(value) for name, value in degrees.items()}, np.zeros(figure.n))
     return figure.forward_kinematics(q, link)[:3, 3]
 

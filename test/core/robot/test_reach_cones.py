@@ -36,7 +36,7 @@ def star(rng, count):
 
 
 def in_a_slice(cone, directions):
-    """Whether directions (N, 3) are in a triangle of the inner direction and an edge."""
+    """Return whether directions (N, 3) are in a triangle of the inner direction and an edge."""
     found = np.zeros(len(directions), bool)
     v, corners = cone.inner, cone.corners
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):

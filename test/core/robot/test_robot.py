@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Robot says of itself: names, limits, mimics, groups, tips, and what it refuses."""
+"""Properties of a Robot: names, limits, mimics, groups, tips, and the arguments that it
+rejects."""
 
 import math
 from types import SimpleNamespace

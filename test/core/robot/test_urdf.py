@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a URDF means once loaded: numbers, defaults, limits, mimics, sources."""
+"""Tests of loading URDFs: numbers, defaults, limits, mimics, sources."""
 
 import math
 import re

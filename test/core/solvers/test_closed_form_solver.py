@@ -423,7 +423,7 @@ def test_without_numba_the_answer_is_the_same():
 
 @pytest.mark.parametrize('lower', [-2.7, -1.3])
 def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next(lower):
-    """Where the frozen joint stands at 0, the slides beside it are parallel: the arm is loose.
+    """With the frozen joint at 0 the slides beside it are parallel, and the arm is redundant.
 
     With the lower limit of -1.3 so it stands by default.
     """

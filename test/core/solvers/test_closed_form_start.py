@@ -91,7 +91,8 @@ def test_seven_joints_begin_at_the_first_redundancy_value_outwards_with_a_soluti
 
 
 def are_double(robot, found, redundant):
-    """Whether a solution nearly coincides with another one at the same redundancy parameter."""
+    """Return whether a solution nearly coincides with another one at the same redundancy
+    parameter."""
     jacobians = [
         np.delete(robot.jacobian(q, robot.default_tip()), redundant, axis=1) for q in found
     ]
@@ -200,7 +201,7 @@ def test_what_is_out_of_reach_is_answered_as_by_the_search_alone(name):
 
 
 def test_solutions_outside_the_limits_are_none():
-    """Of all solutions only the furthest is left inside the limits."""
+    """Only the furthest solution is inside the limits."""
     free = pose_problem('ur5e')
     targets, _, starts = random_poses(free, 20, seed=4)
     begun = 0
@@ -353,8 +354,8 @@ def test_tolerances_may_change_from_solve_to_solve():
 def test_the_workspace_alone_says_where_attempts_begin():
     problem = pose_problem('panda')
     solver = ik.make_solver()
-    assert DampedWorkspace(problem, solver.options).beginning is not None
-    assert DampedWorkspace(problem, ik.make_solver(restarts=0).options).beginning is None
+    assert DampedWorkspace(problem, solver.options).initial_guess is not None
+    assert DampedWorkspace(problem, ik.make_solver(restarts=0).options).initial_guess is None
 
 
 @pytest.mark.parametrize('seed', range(40))

@@ -68,7 +68,8 @@ for solver in ik.SOLVERS:
 
 @pytest.fixture(scope='module')
 def endings():
-    """How the endless solves of each solver ended, by their names; one process for all."""
+    """Return how the endless solves of each solver ended, by their names; in one process for
+    all."""
     child = subprocess.Popen(
         [sys.executable, '-c', CHILD],
         env={**os.environ, 'PYTHONPATH': python_path(ROOT, ROOT / 'test')},
@@ -105,7 +106,7 @@ def problems(name='panda', count=12):
 
 
 def answers(solver, **options):
-    """All there is to the answers of a solver, one after the other and as a batch."""
+    """Return all fields of a solver's answers, of single solves and of a batch."""
     problem, targets = problems()
     made = ik.make_solver(solver, **options)
     found = []

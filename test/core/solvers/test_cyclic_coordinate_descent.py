@@ -136,7 +136,7 @@ def scan(problem, x, steps=4001):
 @pytest.mark.parametrize('goals', GOALS)
 @pytest.mark.parametrize('name', ['panda', 'scara', 'chains5'])
 def test_the_step_of_one_joint_is_the_best_there_is(name, goals):
-    """All joints but one frozen, so that a sweep is one step."""
+    """All joints but one are frozen, so that a sweep is one step."""
     robot, rng = robots.shipped(name), np.random.default_rng(3)
     moved = 0
     for joint in robot.chain(robot.tips()[0]):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a start near its goal leads nowhere, the first restart begins at the nearest solution."""
+"""The first restart begins at the nearest solution if attempt 0 from a start near its goal
+fails."""
 
 from __future__ import annotations
 

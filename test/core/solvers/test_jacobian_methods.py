@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Jacobian methods share: Jacobians, clamps, joint weights, limits."""
+"""Tests of what all Jacobian methods share: Jacobians, clamps, joint weights, limits."""
 
 import numpy as np
 import pytest
@@ -191,7 +191,7 @@ def dmax(search):
 
 
 def distances(problem, q):
-    """Of each goal from where its tip is, by poses alone."""
+    """Return the distance of each goal from its tip, by poses alone."""
     tips = [problem.robot.forward_kinematics(q, task.link)[:3, 3] for task in problem.goals]
     return np.linalg.norm([t.target[9:] for t in problem.goals] - np.array(tips), axis=1)
 

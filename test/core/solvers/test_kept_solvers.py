@@ -38,7 +38,7 @@ def made(monkeypatch):
 
 @pytest.fixture
 def collector_off():
-    """What is not freed now stays until the collector runs: never, here."""
+    """Disable the collector: objects that are not freed by their last reference stay."""
     gc.collect()
     gc.disable()
     yield

@@ -43,8 +43,8 @@ def in_other_lanes(count):
     """The kernel with so many lanes, which are not those that this machine has."""
     source = getattr(run.solve_batch, 'py_func', run.solve_batch)
     views = {
-        'many_lanes': layouts.LANES.vector_view(count),
-        'many_numbers': layouts.LANES.scalar_view(count),
+        'batch_lanes': layouts.LANES.vector_view(count),
+        'batch_scalars': layouts.LANES.scalar_view(count),
     }
     return with_kernels(source, f'solve_in_{count}_lanes', **views)
 
@@ -206,7 +206,8 @@ print(steps())
 
 
 def steps():
-    """What a dozen steps inside limits, and their problems' kernels, give: every bit of it."""
+    """Return, with every bit, the results of a dozen steps inside limits and of their problems'
+    kernels."""
     problem, frames, starts = random_problems('panda', 12, seed=4)
     lower, upper = problem.limits.sample_lower, problem.limits.sample_upper
     packed, found = problem.packed, []
@@ -233,7 +234,8 @@ def test_kernels_without_lanes_give_the_same_bits():
 
 
 def python_path(here):
-    """Where the child finds this file, its helpers and the package."""
+    """Return the PYTHONPATH of a child process that imports this file, its helpers and the
+    package."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(here)))
     return os.pathsep.join([here, os.path.join(root, 'test'), root])
 

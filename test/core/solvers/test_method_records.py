@@ -80,8 +80,8 @@ def test_the_record_has_the_fields_that_shared_kernels_read(name):
 
 def test_an_extended_layout_keeps_the_places_of_its_fields():
     extended = line_search.LINE_SEARCH.extended('more', gain=('float',), last=('float', 'joints'))
-    places, _ = extended.places(1)
-    before, _ = line_search.LINE_SEARCH.places(1)
+    places, _ = extended.offsets(1)
+    before, _ = line_search.LINE_SEARCH.offsets(1)
     assert {name: places[name] for name in before} == before
     with pytest.raises(TypeError, match='alpha'):
         line_search.LINE_SEARCH.extended('twice', alpha=('float',))

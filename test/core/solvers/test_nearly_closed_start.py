@@ -31,7 +31,7 @@ def problem_of(name, seed, **given):
 
 
 def beginnings(problem, targets, starts):
-    """Where first attempts begin (N, variables), and the starts as such."""
+    """Return the initial guesses of attempts 0 (N, variables), and the starts as points."""
     rows = np.ascontiguousarray(starts[:, problem.variables])
     points = np.full_like(rows, np.nan)
     frames = frames_of(targets[:, None])

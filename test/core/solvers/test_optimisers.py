@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all optimisers keep, against scipy on the same objective, and of feasible searches."""
+"""Promises of all optimisers, against scipy on the same objective, and of feasible searches."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,7 @@ def test_null_space_motion_mends_the_secondary_tasks_as_far_as_it_can(tasks, wei
     problem, q = with_secondary(*tasks)
     plain = step_from(SOLVER, IkProblem(problem.robot, problem.goals), q, **WIDE, **weights)
     extra = step_from(SOLVER, problem, q, **WIDE, **weights) - plain
-    residual, jacobian = problem.secondary_at(q)
+    residual, jacobian = problem.evaluator.secondary_at(q)
     left = residual + jacobian @ extra
     _, s, vt = np.linalg.svd(model(problem, q)[0])
     free = vt[len(s) :].T
@@ -169,7 +169,7 @@ def test_the_extended_jacobian_is_baillieuls():
     jacobian, e = model(problem, q)
 
     def along_null(at):
-        residual, rows = problem.secondary_at(at)
+        residual, rows = problem.evaluator.secondary_at(at)
         return null_vector(model(problem, at)[0]) @ rows.T @ residual
 
     h = 1e-5 * np.eye(7)

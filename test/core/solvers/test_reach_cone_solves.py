@@ -73,7 +73,7 @@ def test_answers_are_inside_and_scipy_finds_none_lower_nearby(robot, solver):
             return q
 
         found = minimize(
-            lambda x: problem.cost_at(x),
+            lambda x: problem.evaluator.cost_at(x),
             problem.limits.project(x + 0.05 * rng.normal(size=len(x))),
             jac=lambda x: 2.0 * problem.at(x).jacobian.T @ problem.at(x).residual,
             bounds=list(zip(problem.limits.lower, problem.limits.upper, strict=True)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every solver keeps: one test for each solver and case, with the checks it failed by name.
+"""Promises of every solver: one test for each solver and case names the checks that failed.
 
 Errors are judged by `Robot.forward_kinematics` and scipy's rotations, closest points against
 scipy's bounded least squares from many starts. Budgets, seeds, history and reuse are in
@@ -156,7 +156,7 @@ OF_SOME_CASES = {
 
 
 def checks_of(solver, name, case):
-    """All checks that a solver has to pass on a case."""
+    """Return all checks that a solver has to pass on a case."""
     checks = ALWAYS + OF_ONE_SOLVER.get(solver, [])
     checks += [check for check, names in OF_SOME_CASES.items() if name in names]
     if not case.reachable:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every solver keeps besides its answers: budgets, seeds, history, reuse, refusals.
+"""Promises of every solver besides its answers: budgets, seeds, history, reuse, refusals.
 
 The answers themselves are in test_solver_contract.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that are no goals: what each of them asks for."""
+"""Tasks other than goals: promises of each of them."""
 
 from itertools import pairwise
 

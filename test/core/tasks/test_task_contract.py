@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every task keeps: exact derivatives, the links it declares, its place in a problem."""
+"""Promises of every task: exact derivatives, the links it declares, its place in a problem."""
 
 import copy
 import inspect

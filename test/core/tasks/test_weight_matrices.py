@@ -21,7 +21,8 @@ def matrix(rng, size=3, rank=3):
 
 
 def differences(q, target):
-    """Of the position [m], in the root's axes, and the rotation vector [rad], in the target's."""
+    """Return the errors of the position [m], in the root's axes, and of the orientation as a
+    rotation vector [rad], in the target's."""
     here = ROBOT.forward_kinematics(q, TIP) @ TOOL
     turn = Rotation.from_matrix(target[:3, :3].T @ here[:3, :3]).as_rotvec()
     return here[:3, 3] - target[:3, 3], turn

@@ -66,7 +66,7 @@ def shut(stream):
 
 
 def lead(stream, way, seconds, close_at=0.2):
-    """What is commanded while the tip is led; with `close_at` [s] the gripper closes meanwhile."""
+    """Return the commands while the tip is led; the gripper closes at `close_at` [s]."""
     start, commands = stream.tip_pose(), []
     for k in range(round(100.0 * seconds)):
         if k == 100.0 * close_at:

@@ -110,7 +110,7 @@ def begun(case, jerk=np.inf, **arguments):
 
 
 def ticked(tracker, of, case, ticks=100):
-    """What the tracker commands, told what the case says."""
+    """Return the tracker's commands for the inputs of a case."""
     of.tracker, of.now = tracker, WHEN * tracker.period
     commands = []
     for k in range(WHEN, WHEN + ticks):

@@ -80,7 +80,7 @@ class Jogged:
         self.tick += braking + ticks - 1
 
     def way(self, direction):
-        """How far the tip came along a direction, and how far it was off that line, at most."""
+        """Return the tip's distance along a direction, and its largest distance from that line."""
         frames = [self.robot.forward_kinematics(q, TIP) for q in self.q]
         path = np.array([frame[:3, 3] for frame in frames]) - frames[0][:3, 3]
         along = np.array(direction) / np.linalg.norm(direction)

@@ -147,7 +147,7 @@ def test_a_bad_twist_is_refused(bad):
 
 
 def lag(every=1, **options):
-    """How far the tip is from a goal on a circle at most, once under way [m]."""
+    """Return the largest distance of the tip from a goal on a circle, once it moves [m]."""
     tracker = new_tracker(acceleration=3.0, **options)
     start, furthest = pose(tracker), 0.0
     for k in range(800):

@@ -13,7 +13,7 @@ from ik_core.tracking import Tracker, TrackerOptions, TrackStatus
 
 
 def assert_brakes_to_rest(stream, status):
-    """All joints brake at full deceleration; the status says why, and ticks go on."""
+    """Check that all joints brake at full deceleration, and that the status says why."""
     dq = stream.tracker.dq
     command = stream.tick()
     expected = np.maximum(np.abs(dq) - 2.0 * stream.tracker.period, 0.0)

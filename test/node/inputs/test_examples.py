@@ -26,7 +26,7 @@ def send(node, message):
 
 
 def elbow_misses(robot, shown, goal, message):
-    """How far the joints are from the example's posture for a goal [rad]."""
+    """Return the largest difference from the example's posture for a goal [rad]."""
     q = np.array(message.position)[: robot.n]
     return np.abs(q - shown.nearest([goal[:3, 3]]))[:7].max()
 

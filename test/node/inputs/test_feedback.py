@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which state of the feedback comes next: each transition, and all pairs of events."""
+"""States of the feedback: each transition, and all pairs of events."""
 
 import itertools
 

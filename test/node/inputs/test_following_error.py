@@ -175,7 +175,7 @@ def test_a_robot_that_stands_in_motion_is_seen_within_a_few_samples_once_its_lag
 
 
 def ticks_until_seen(following, begin, stops):
-    """How many ticks pass until a robot that stops is found to stand; motion begins at a time."""
+    """Return the number of ticks after `stops` until the robot is found to stand."""
     commanded = motion(4.0)
     for k, command in enumerate(commanded):
         following.command(command, begin + k * PERIOD)

@@ -67,7 +67,7 @@ def test_other_frames_are_asked_for_from_the_root_with_its_prefix():
 
 
 class Past:
-    """Where the joints were: all at 0.1 more than asked for with a stamp, but for the last."""
+    """A history of joint values: q + 0.1 for all joints but the seventh, which is unknown."""
 
     def __init__(self, q):
         self.q = q

@@ -68,7 +68,7 @@ class Mouse:
         self.publisher.publish(message)
 
     def markers(self):
-        """All markers with their poses, by name."""
+        """Return all markers with their poses, by name."""
         service = f'{TOPIC}/get_interactive_markers'
         answer = self.world.call(GetInteractiveMarkers, service, GetInteractiveMarkers.Request())
         return {marker.name: marker for marker in answer.markers}
@@ -116,7 +116,7 @@ def mouse(panda):
 
 
 def tip_of(state):
-    """Where a joint state of the Panda has its tip."""
+    """Return the tip's pose in a joint state of the Panda."""
     return PANDA.forward_kinematics(np.array(state.position[: PANDA.n]), TIP)
 
 

@@ -99,7 +99,7 @@ def test_a_controller_by_another_clock_is_warned_of():
 
 
 def heard(node, joint):
-    """Whether the node no longer waits for the joint."""
+    """Return whether the node no longer waits for the joint."""
     return node.status.get('code') == 'waiting_for_state' and joint not in node.status['text']
 
 
@@ -170,7 +170,7 @@ def codes(node):
 
 
 def refused(node, reason):
-    """How many messages were refused for that reason."""
+    """Return how many messages were refused for that reason."""
     return int(node.status.get(f'refused.{reason}', 0))
 
 
@@ -182,7 +182,7 @@ def start_arm(node):
 
 
 def is_moving(arm):
-    """Whether the command is on its way at some speed."""
+    """Return whether the command is on its way at some speed."""
     q = np.array(arm.commanded[-20:])
     return np.abs(q[-1] - q[0]).max() > 0.05
 

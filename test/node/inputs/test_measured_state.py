@@ -67,11 +67,11 @@ class Stream:
         return self.say(max(round(REST_TIME / self.period), REST_SAMPLES) + 2, **positions)
 
     def rests(self):
-        """Whether it is believed to rest."""
+        """Return whether it is believed to rest."""
         return self.state.rests(TOLERANCE)
 
     def at(self, name):
-        """Where a joint is believed to be."""
+        """Return the estimated position of a joint."""
         return self.state.q[ROBOT.joint_names.index(name)]
 
 

@@ -15,7 +15,7 @@ from ik_core.maths.rotations import matrix_from_rpy
 
 
 def planar(x, y, yaw):
-    """What RViz's 2D Goal Pose sends."""
+    """Return a message as RViz's 2D Goal Pose sends it."""
     turn = Quaternion(z=math.sin(yaw / 2), w=math.cos(yaw / 2))
     return Pose(position=Point(x=x, y=y), orientation=turn)
 

@@ -39,7 +39,7 @@ def message_of(kind, frame, count, seed):
 
 
 def numbers(message):
-    """All that a goal's message says."""
+    """Return all contents of a goal's message."""
     poses = message.poses if hasattr(message, 'poses') else [message.pose]
     parts = [
         [getattr(part, axis) for part, axes in ((p.position, 'xyz'), (p.orientation, 'xyzw'))

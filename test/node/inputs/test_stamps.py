@@ -45,7 +45,7 @@ def at(x, y, z):
 
 
 def beside(pose):
-    """Where the object of the camera is: 0.27 m off, the same orientation."""
+    """Return the pose of the camera's object: 0.27 m away, with the same orientation."""
     target = pose.copy()
     target[:3, 3] += [0.1, -0.2, 0.15]
     return target
@@ -240,7 +240,7 @@ def test_between_two_states_the_link_was_between_them(panda, robot):
 
 
 def test_a_drag_of_a_marker_may_have_a_stamp(panda, robot):
-    """What its server calls, since the package is not everywhere."""
+    """The test calls what the marker server calls, since not every system has the package."""
     then = fastest(move(panda))
     goals, gate = panda.ik_node._goals, panda.ik_node._gate
     with gate.lock:

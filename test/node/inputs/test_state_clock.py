@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether joint_states are stamped by a clock that goes with this one."""
+"""Detection of joint_states whose stamps are of another clock."""
 
 import pytest
 
@@ -13,7 +13,8 @@ START = 1_800_000_000.0
 
 
 def told(ahead, ages, period=0.02, start=START):
-    """All differences that are told for states of these ages [s], by a clock so far ahead [s]."""
+    """Return the clock differences reported for states of these ages [s], from a clock that is
+    ahead [s]."""
     now = start
     clock = StateClock(lambda: now)
     differences = []

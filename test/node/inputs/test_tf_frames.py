@@ -236,7 +236,7 @@ def now(client):
 
 
 def moved_object(share):
-    """Where the object is after a share of its way [0, 1], in the map."""
+    """Return the object's pose in the map after a fraction [0, 1] of its path."""
     return OBJECT_IN_MAP @ transform_of((0.1 * share, 0.0, 0.0), (0.0, 0.0, 0.4 * share))
 
 
@@ -470,7 +470,7 @@ def test_many_threads_may_ask_while_others_listen_anew(client, frames, threads_t
 
 
 def is_known(client, frames):
-    """Whether it is; who listens anew may have to be found first, so it is said again."""
+    """Return whether it is; who listens anew may have to be found first, so it is said again."""
     try:
         return np.allclose(frames.lookup('map', 'object'), OBJECT_IN_MAP)
     except Refused:
@@ -502,7 +502,7 @@ def clock(monkeypatch):
 
 
 def is_pending(frames, name):
-    """Whether an unknown frame is waited for; it is refused otherwise."""
+    """Return whether an unknown frame is waited for; it is refused otherwise."""
     with pytest.raises(Refused) as raised:
         frames.lookup('map', name)
     return raised.type is Pending

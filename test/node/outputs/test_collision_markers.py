@@ -44,7 +44,7 @@ def of(message, namespace):
 
 
 def said(node):
-    """What the log says of collision geometry."""
+    """Return the log's lines about links without collision geometry."""
     return [m.msg for m in node.inbox['/rosout'] if 'has no collision geometry' in m.msg]
 
 

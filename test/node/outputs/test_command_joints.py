@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints are published, in which order, and that frozen ones stay."""
+"""Published joints: which ones, in which order; frozen ones keep their values."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is published: joint states, trajectories and position commands."""
+"""Published commands: joint states, trajectories and position commands."""
 
 from collections import namedtuple
 

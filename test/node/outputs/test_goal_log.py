@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a goal is in the log once: reached, blocked, or not reached and by how much.
+"""The log reports the end of each goal once: reached, blocked, or not reached and by how much.
 
 The slide ends at 1 m, so the distances are known.
 """
@@ -27,7 +27,7 @@ def node():
 
 
 def lines(node):
-    """What was logged of goals."""
+    """Return the log's lines about goals."""
     mine = node.namespace.strip('/')
     return [
         m.msg

@@ -76,12 +76,12 @@ def test_the_solution_is_there_before_the_joints():
         node.send_goal(goal)
 
         def solutions():
-            """Those for the goal, oldest first."""
+            """Return the solutions for the goal, oldest first."""
             found = node.inbox[SOLUTION]
             return [m for m in found if np.allclose(tip_of(robot, m), goal, atol=2e-4)]
 
         def distance():
-            """How far the last joints are from the last solution [rad]."""
+            """Return the distance of the last joints from the last solution [rad]."""
             return np.abs(np.subtract(solutions()[-1].position, node.states[-1].position)).max()
 
         node.until(solutions, 'the solution')

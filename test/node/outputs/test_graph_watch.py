@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes no callback is in the log all the same: publishers that are not heard, or too many.
+"""The log reports publishers that cause no callback: those that are not received, or too many.
 
 Publishers are real ones; a thread publishes where a test waits for what becomes of it.
 """
@@ -39,7 +39,7 @@ def listen(node):
 
 
 def lines(node, part):
-    """What was logged with this in it."""
+    """Return the log's lines that contain this."""
     mine = node.namespace.strip('/')
     return [m.msg for m in node.inbox['/rosout'] if m.name.startswith(mine) and part in m.msg]
 

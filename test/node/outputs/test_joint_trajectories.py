@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ros2_control's JointTrajectoryController makes of the trajectories that are published.
+"""Motion of ros2_control's JointTrajectoryController for the trajectories that are published.
 
 The controller is simulated (`support.jtc_simulation`); a governor commands, as in the node.
 """
@@ -62,7 +62,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Stream:
-    """What was published: ticks [ns] and messages; q (ticks + 1, 7) from the start on."""
+    """Published messages with their ticks [ns]; q (ticks + 1, 7) from the start on."""
 
     rate: float
     ticks: list
@@ -139,7 +139,8 @@ def delivered(published, delays, messages=None):
 
 
 def delays_of(kind, published):
-    """How long messages take [s]: on a quiet or a busy machine, three at a time, or in bursts."""
+    """Return the delays of messages [s]: on a quiet or a busy machine, three at a time, or in
+    bursts."""
     random, count, period = np.random.default_rng(2), len(published.ticks), 1.0 / published.rate
     quiet = 3e-4 + random.exponential(1e-4, count)
     if kind == 'busy':
@@ -163,7 +164,7 @@ def cycles_of(period, seconds, kind):
 
 
 def moved(published, kind, controller, *, late=0, messages=None):
-    """What the controller makes of the messages."""
+    """Return the controller's motion for the messages."""
     arrivals = delivered(published, delays_of(kind, published), messages)
     seconds = (published.ticks[-1] - BEGIN) / SECOND + published.lag + 0.1
     cycles = cycles_of(controller.period / SECOND, seconds, kind)
@@ -315,7 +316,7 @@ def test_ticks_that_take_too_long_make_no_joint_jump(robot, rate, pause, kind, m
 
 
 def knots_of(published):
-    """Where the messages say that the joints certainly are, by time."""
+    """Return the joint positions that the messages fix, by time."""
     return {
         message.stamp + time: state.position
         for message in published.messages
@@ -367,7 +368,7 @@ def test_messages_that_take_too_long_make_no_great_difference(robot):
 
 
 def moved_by_another_clock(published, controller, seconds):
-    """What a controller makes of it whose clock is so far ahead."""
+    """Return the motion of a controller whose clock is ahead."""
     ahead = round(SECOND * seconds)
     arrivals = delivered(published, delays_of('quiet', published))
     arrivals = [(time + ahead, message) for time, message in arrivals]

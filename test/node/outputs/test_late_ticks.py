@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What raises in a tick neither loses nor repeats a step that a trajectory tells of."""
+"""An exception in a tick neither loses nor repeats a step of a trajectory."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ PERIOD = 10_000_000
 
 
 class Injected(Exception):
-    """What was let fail on purpose."""
+    """An exception that the test raises on purpose."""
 
 
 def let_fail(monkeypatch, owner, name, *, late):

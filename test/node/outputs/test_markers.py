@@ -32,7 +32,7 @@ def show(client):
 
 
 def are_gone(client):
-    """Whether the last message takes all markers away."""
+    """Return whether the last message takes all markers away."""
     (*_, last) = client.inbox[TOPIC]
     return [marker.action for marker in last.markers] == [Marker.DELETEALL]
 

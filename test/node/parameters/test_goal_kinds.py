@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts of a goal: its pose, its position, or that and the direction of its z axis."""
+"""Kinds of goals: the pose, the position, or the position and the direction of the z axis."""
 
 import numpy as np
 import pytest

@@ -462,7 +462,7 @@ def test_a_file_may_be_for_several_robots(make, sides):
 
 
 def test_a_robot_that_takes_the_place_of_one_with_nearly_its_names(make):
-    """What was a limit of the robot before is no slip, whatever the next one's joints are."""
+    """Limits of the robot before are not misspelt names, whatever the joints of the next one."""
     ur5e, other = load('ur5e'), renamed('elbow_joint', 'ellbow_joint')
     name = 'joint_limits.elbow_joint.velocity'
     _, parameters = make(**{name.replace('.', '__'): 1.0})

@@ -142,7 +142,7 @@ def scenes():
 
 
 def read(model, request, others=None, stopping=None):
-    """What is asked for, the way the service reads it."""
+    """Return a request as the service reads it."""
     frames = Frames(model.robot, model.base_link, others)
     patient = PatientFrames(frames, stopping or threading.Event())
     return read_request(request, model, patient, model.robot.name, scenes())
@@ -158,7 +158,7 @@ def ask(model, request, others=None, stopping=None):
 
 
 def pose_of(model, response, link=TIP):
-    """Where the solution has a link."""
+    """Return a link's pose in the solution."""
     state = response.solution.joint_state
     values = dict(zip(state.name, state.position, strict=True))
     q = [values[joint] for joint in model.robot.joint_names]
@@ -471,7 +471,8 @@ def test_avoid_collisions_answers_with_links_that_do_not_meet(panda):
 
 
 def carried(link, *primitives, meshes=(), frame=None, touching=(), operation=b'\0', planes=()):
-    """What has the fields of a moveit_msgs/AttachedCollisionObject: 0.3 m along z of a frame."""
+    """Return an object with the fields of a moveit_msgs/AttachedCollisionObject: 0.3 m along z of
+    a frame."""
     pose = transform_to_pose(ik.transform(position=(0.0, 0.0, 0.3)))
     thing = Fields(
         header=Header(frame_id=link if frame is None else frame),

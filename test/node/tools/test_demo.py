@@ -42,14 +42,14 @@ raise SystemExit(demo.main())
 
 
 def environment(*paths, **variables):
-    """That of a process which finds the package, and before it what is in `paths`."""
+    """Return the environment of a process that finds the package, with `paths` in front of it."""
     inherited = {k: v for k, v in os.environ.items() if k != '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
     path = os.pathsep.join([*map(str, paths), python_path(ROOT)])
     return {**inherited, 'PYTHONPATH': path, 'DURATION': '', 'CI': '1', **variables}
 
 
 def without_a_terminal(**options):
-    """What a demo that ends by itself has done."""
+    """Run a demo that ends by itself, and return its result."""
     return subprocess.run(
         [sys.executable, '-c', SHORT],
         stdin=subprocess.DEVNULL,
@@ -147,7 +147,7 @@ def test_on_a_terminal_the_arm_waits_for_drags_until_ctrl_c_and_repeats_goals_fo
 
 
 def until(end, terminal):
-    """What a terminal shows up to this text."""
+    """Return a terminal's output up to this text."""
     text = b''
     while end not in text:
         text += terminal.read(1000)

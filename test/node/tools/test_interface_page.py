@@ -83,7 +83,8 @@ def with_installed(when):
 
 
 def ask(it, what):
-    """What the node has as 'publisher', 'subscriber' or 'service'; {} before it is seen."""
+    """Return the node's entities of kind 'publisher', 'subscriber' or 'service'; {} before it is
+    found."""
     if ('ik_node', it.namespace) not in it.node.get_node_names_and_namespaces():
         return {}
     question = getattr(it.node, f'get_{what}_names_and_types_by_node')

@@ -122,7 +122,7 @@ def test_a_drag_is_a_goal_on_the_topic_and_the_tip_arrives(panda, client):
 
 
 def is_near(messages, pose):
-    """Whether the last of these goals is where the mouse let go."""
+    """Return whether the last of these goals is where the mouse let go."""
     if not messages:
         return False
     at = messages[-1].pose.position
@@ -130,7 +130,7 @@ def is_near(messages, pose):
 
 
 def has_goal(page, pose):
-    """Whether the page knows of a goal there."""
+    """Return whether the page knows of a goal there."""
     goal = page.moment and page.moment.tips[0].goal
     return goal is not None and np.abs(goal - pose).max() < UNDER_THE_MOUSE
 

@@ -53,8 +53,8 @@ def test_a_typed_number_moves_the_tip(scara, arm):
     scara.tab.bring_to_front()
     field = scara.tab.get_by_label(POSITION)
     field.fill('0.3')
-    scara.until(lambda: (g := arm.look().tips[0].goal) is not None and g[0, 3] == 0.3, 'the goal')
-    scara.until(lambda: arm.look().code in ('reached', 'closest'), 'its end')
+    scara.until(lambda: (g := arm.read().tips[0].goal) is not None and g[0, 3] == 0.3, 'the goal')
+    scara.until(lambda: arm.read().code in ('reached', 'closest'), 'its end')
     assert scara.errors == []
 
 

@@ -67,7 +67,7 @@ def apart(first, second):
 
 
 def middle(picture, width):
-    """So many columns from the middle of a picture."""
+    """Return this many columns from the middle of a picture."""
     left = (picture.shape[1] - width) // 2
     return picture[:, left : left + width]
 
@@ -102,7 +102,7 @@ def test_a_drag_with_the_mouse_moves_the_tip_there(panda):
 
 
 def is_goal(page, pose):
-    """Whether the goal is where the mouse let go."""
+    """Return whether the goal is where the mouse let go."""
     goal = page.moment.tips[0].goal
     return goal is not None and np.abs(goal - pose).max() < UNDER_THE_MOUSE
 

@@ -17,8 +17,8 @@ from ik_viewer.collisions.loading import Loading
 from ik_viewer.collisions.panel import CollisionsPanel
 from ik_viewer.drawing.description import describe
 from ik_viewer.page.browser import OpenTabs
+from ik_viewer.page.page_context import Notices, PageContext, Requests
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices, Requests, Stage
 
 URDF = """<robot name="two_links"><link name="base"/>
 <link name="upper"><collision><origin xyz="0.2 0 0"/>
@@ -63,10 +63,10 @@ def panel(server, tmp_path):
 def made(server, robot, urdf):
     tabs, notices = server.gui.add_tab_group(), Notices(server)
     description = Description(robot, urdf)
-    stage = Stage(
+    context = PageContext(
         server, Arm(), description, notices, Requests(notices), tabs, 1.0, OpenTabs(server)
     )
-    panel = CollisionsPanel(stage, moment_at(robot, np.zeros(robot.n)))
+    panel = CollisionsPanel(context, moment_at(robot, np.zeros(robot.n)))
     yield panel
     panel.remove()
     tabs.remove()
@@ -84,14 +84,14 @@ def check(panel, moment):
     deadline = time.monotonic() + 300.0
     while panel.collisions is None:
         assert time.monotonic() < deadline
-        assert panel._loading is not None, panel._stage.notices.last
+        assert panel._loading is not None, panel._context.notices.last
         panel.show(moment)
         time.sleep(0.005)
     panel.show(moment)
 
 
 def test_nearest_pairs_are_drawn_and_colliding_links_are_red(panel):
-    robot = panel._stage.robot
+    robot = panel._context.robot
     free = moment_at(robot, [0.0, 0.0])
     check(panel, free)
     assert 'free of collisions' in panel._report.content
@@ -127,7 +127,7 @@ def test_a_gizmo_moves_its_obstacle(panel):
 
 
 def test_the_arm_is_sent_to_a_solution_that_is_free(panel):
-    robot, arm = panel._stage.robot, panel._stage.arm
+    robot, arm = panel._context.robot, panel._context.arm
     q = np.array([0.6, -1.2])
     goal = robot.forward_kinematics(q, 'tool')
     at_goal = moment_at(robot, q, goal)
@@ -145,15 +145,15 @@ def test_the_arm_is_sent_to_a_solution_that_is_free(panel):
     panel.world.move(name, ik.transform(position=goal[:3, 3]))
     panel.move_to_free()
     assert len(arm.asked) == 1
-    assert 'every solution found collides' in panel._stage.notices.last[0][1]
+    assert 'every solution found collides' in panel._context.notices.last[0][1]
 
 
 def test_what_is_missing_is_said(panel):
     panel.move_to_free()
-    assert 'switch "Check collisions" on' in panel._stage.notices.last[0][1]
-    check(panel, moment_at(panel._stage.robot, [0.0, 0.0]))
+    assert 'switch "Check collisions" on' in panel._context.notices.last[0][1]
+    check(panel, moment_at(panel._context.robot, [0.0, 0.0]))
     panel.move_to_free()
-    assert 'there is no goal' in panel._stage.notices.last[0][1]
+    assert 'there is no goal' in panel._context.notices.last[0][1]
 
 
 @pytest.mark.parametrize('name', ['scara', 'pr2_like'])
@@ -168,7 +168,7 @@ def test_a_robot_without_usable_geometry_is_told_once(server, name):
             assert time.monotonic() < deadline
             panel.show(moment)
             time.sleep(0.005)
-        assert panel.collisions is not None or panel._stage.notices.last
+        assert panel.collisions is not None or panel._context.notices.last
 
 
 def test_the_terminal_shows_nothing_of_what_the_page_prepares(monkeypatch):

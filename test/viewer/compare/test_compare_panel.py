@@ -21,8 +21,8 @@ from ik_viewer.compare.animation import due_frames
 from ik_viewer.compare.method_menus import NO_METHOD
 from ik_viewer.compare.panel import Compare
 from ik_viewer.page.browser import OpenTabs
+from ik_viewer.page.page_context import Notices, PageContext, Requests
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices, Requests, Stage
 
 LINK = 'panda_hand_tcp'
 
@@ -35,16 +35,18 @@ def server():
 
 
 @pytest.fixture
-def stage(server):
+def context(server):
     tabs = server.gui.add_tab_group()
     description = Description(robots.shipped('panda'))
     notices = Notices(server)
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 1.0, OpenTabs(server))
+    yield PageContext(
+        server, None, description, notices, Requests(notices), tabs, 1.0, OpenTabs(server)
+    )
     tabs.remove()
 
 
-def moment_of(stage, goal=None, kind=GoalKind.POSE):
-    q = stage.robot.middle_configuration
+def moment_of(context, goal=None, kind=GoalKind.POSE):
+    q = context.robot.middle_configuration
     return Moment(time.monotonic(), q, (TipState(LINK, np.eye(4), kind, goal),), 'idle', '')
 
 
@@ -54,8 +56,8 @@ def goal_at(robot, seed):
 
 
 @pytest.fixture
-def panel(stage):
-    panel = Compare(stage, moment_of(stage))
+def panel(context):
+    panel = Compare(context, moment_of(context))
     panel._pace.value = 'as many as possible'
     panel._set_pace()
     yield panel
@@ -74,14 +76,14 @@ def is_over(panel):
     return lambda: panel._complete
 
 
-def test_the_stretched_arm_is_shown_to_its_end(panel, stage):
-    moment = moment_of(stage)
+def test_the_stretched_arm_is_shown_to_its_end(panel, context):
+    moment = moment_of(context)
     panel._stretch()
     shown_until(panel, moment, is_over(panel))
     for method in LINE_SEARCH:
         assert method.name in panel._table.content
     assert panel._table.content.count('&#10003;') == 3
-    start = stretched_arm(stage.robot, LINK)
+    start = stretched_arm(context.robot, LINK)
     np.testing.assert_array_equal(panel._animation.comparison.start.q0, start.q0)
     (plot,) = panel._plots
     updates, *errors = plot.data
@@ -91,30 +93,30 @@ def test_the_stretched_arm_is_shown_to_its_end(panel, stage):
 
 
 def test_all_begin_where_the_robot_is_and_again_from_there_when_the_goal_moves(
-    panel, stage, monkeypatch
+    panel, context, monkeypatch
 ):
     monkeypatch.setattr(panel_module, 'AGAIN', 0.0)
-    first, second = goal_at(stage.robot, 1), goal_at(stage.robot, 2)
-    panel.show(moment_of(stage, first))
+    first, second = goal_at(context.robot, 1), goal_at(context.robot, 2)
+    panel.show(moment_of(context, first))
     panel._from_here()
-    shown_until(panel, moment_of(stage, first), is_over(panel))
+    shown_until(panel, moment_of(context, first), is_over(panel))
     comparison = panel._animation.comparison
-    np.testing.assert_array_equal(comparison.start.q0, stage.robot.middle_configuration)
+    np.testing.assert_array_equal(comparison.start.q0, context.robot.middle_configuration)
     assert len(panel._plots) == 2  # of orientations as well
     shown_until(
-        panel, moment_of(stage, second), lambda: panel._animation.comparison is not comparison
+        panel, moment_of(context, second), lambda: panel._animation.comparison is not comparison
     )
     again = panel._animation.comparison.start
     np.testing.assert_array_equal(again.q0, comparison.start.q0)
     np.testing.assert_array_equal(again.goals[0].target, second)
     panel._again.value = False
     comparison = panel._animation.comparison
-    panel.show(moment_of(stage, first))
+    panel.show(moment_of(context, first))
     assert panel._animation.comparison is comparison
 
 
-def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage):
-    panel.show(moment_of(stage))
+def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, context):
+    panel.show(moment_of(context))
     with pytest.raises(ValueError, match='no goal yet'):
         panel._from_here()
     for menu in panel._menus.menus:
@@ -123,13 +125,13 @@ def test_without_a_goal_or_without_anybody_it_says_what_is_missing(panel, stage)
         panel._stretch()
 
 
-def test_the_robot_makes_room_for_the_ghosts_and_comes_back(panel, stage):
+def test_the_robot_makes_room_for_the_ghosts_and_comes_back(panel, context):
     panel._stretch()
-    panel.show(moment_of(stage))
-    assert not stage.choice.robot
+    panel.show(moment_of(context))
+    assert not context.selection.robot
     panel._end()
-    panel.show(moment_of(stage))
-    assert stage.choice.robot
+    panel.show(moment_of(context))
+    assert context.selection.robot
     assert panel._table.content == ''
     assert panel._plots == []
 

@@ -110,21 +110,23 @@ def test_a_method_that_has_not_begun_has_no_curve_yet(start):
 
 
 @pytest.fixture
-def stage():
+def context():
     pytest.importorskip('viser')
     from ik_viewer.page.browser import OpenTabs
+    from ik_viewer.page.page_context import Notices, PageContext, Requests
     from ik_viewer.page.server import start_server
-    from ik_viewer.page.stage import Notices, Requests, Stage
 
     server = start_server('127.0.0.1', 0)
     description, notices = Description(robots.shipped('buss_y')), Notices(server)
     tabs = server.gui.add_tab_group()
-    yield Stage(server, None, description, notices, Requests(notices), tabs, 3.0, OpenTabs(server))
+    yield PageContext(
+        server, None, description, notices, Requests(notices), tabs, 3.0, OpenTabs(server)
+    )
     server.stop()
 
 
-def moment_of(stage):
-    robot = stage.robot
+def moment_of(context):
+    robot = context.robot
     tips = tuple(TipState(tip, np.eye(4)) for tip in robot.tips())
     return Moment(time.monotonic(), robot.middle_configuration, tips, 'idle', '')
 
@@ -138,17 +140,17 @@ def shown_until(panel, moment, done):
         time.sleep(0.005)
 
 
-def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(stage):
-    panel = MovingTargets(stage, moment_of(stage))
+def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(context):
+    panel = MovingTargets(context, moment_of(context))
     try:
-        panel.show(moment_of(stage))
-        assert stage.choice.robot
+        panel.show(moment_of(context))
+        assert context.selection.robot
         panel._start()
         assert [run.method for run in panel.followers] == list(METHODS)
         shown_until(
-            panel, moment_of(stage), lambda: panel._plots and len(panel._plots[0].data[0]) >= 5
+            panel, moment_of(context), lambda: panel._plots and len(panel._plots[0].data[0]) >= 5
         )
-        assert (stage.choice.robot, stage.choice.gizmos) == (False, False)
+        assert (context.selection.robot, context.selection.gizmos) == (False, False)
         for method in METHODS:
             assert method.name in panel._table.content
         assert len(panel._plots) == 2
@@ -161,7 +163,7 @@ def test_the_tab_shows_all_methods_with_a_curve_for_each_tip(stage):
         panel._set_experiment()
         assert panel._experiment.size == 0.5
         panel._end()
-        assert (stage.choice.robot, stage.choice.gizmos) == (True, True)
+        assert (context.selection.robot, context.selection.gizmos) == (True, True)
         assert panel.followers == panel._plots == []
         assert panel._table.content == ''
     finally:

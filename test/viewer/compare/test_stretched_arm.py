@@ -69,7 +69,7 @@ def test_an_arm_without_an_end_is_refused():
 
 @pytest.fixture(scope='module')
 def updates():
-    """How many updates each takes on every arm, and how it ends: of all that are compared."""
+    """Return the number of updates of each method on every arm, and its end."""
     found = {}
     for name in ARMS:
         runs = [SteppedSolve(method, start_for(name)) for method in LINE_SEARCH]

@@ -28,7 +28,7 @@ def link_shapes(robot):
 
 
 def drawn_places(scene, robot):
-    """Where the balls of `link_shapes` are, (4, 4), by link."""
+    """Return the poses (4, 4) of the balls of `link_shapes`, by link."""
     (balls,) = scene.of_kind('batched_meshes_simple').values()
     turns = Rotation.from_quat(np.roll(balls.batched_wxyzs, -1, axis=1))
     places = zip(robot.places, turns, balls.batched_positions, strict=True)

@@ -14,7 +14,7 @@ from ik_viewer.arm import Description, Moment, TipState
 from ik_viewer.key_frames import panel as panel_module
 from ik_viewer.key_frames.panel import KeyFramesPanel
 from ik_viewer.page.browser import OpenTabs
-from ik_viewer.page.stage import Notices, Requests, Stage
+from ik_viewer.page.page_context import Notices, PageContext, Requests
 
 ROBOT = robots.shipped('panda')
 TIP = robots.tip_of(ROBOT)
@@ -24,10 +24,10 @@ TIP = robots.tip_of(ROBOT)
 def panel(viser_server):
     server = viser_server
     tabs, notices = server.gui.add_tab_group(), Notices(server)
-    stage = Stage(
+    context = PageContext(
         server, None, Description(ROBOT), notices, Requests(notices), tabs, 1.0, OpenTabs(server)
     )
-    it = KeyFramesPanel(stage, moment(0))
+    it = KeyFramesPanel(context, moment(0))
     yield it
     it.remove()
     tabs.remove()

@@ -28,7 +28,7 @@ def ticks(arm, count):
     joints = []
     for k in range(count):
         arm._arm.tick(k / 60.0)
-        joints.append(arm.look().q.copy())
+        joints.append(arm.read().q.copy())
     return np.array(joints)
 
 
@@ -53,7 +53,7 @@ def test_fewer_rods_have_no_more_stiff_joints_than_rods():
 
 def test_it_moves_by_the_steps_of_the_coursework_and_arrives(arm):
     joints = ticks(arm, 150)
-    moment = arm.look()
+    moment = arm.read()
     assert moment.code == 'reached'
     steps = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     assert 0.045 < steps.max() <= 0.05 + 1e-9
@@ -66,13 +66,13 @@ def test_it_moves_by_the_steps_of_the_coursework_and_arrives(arm):
 def test_another_linkage_keeps_goal_settings_and_the_angles_of_its_joints(arm):
     ticks(arm, 20)
     arm.set_settings({'solver': 'pseudoinverse', 'joint_limits.default.velocity': 1.5})
-    q, goal = ticks(arm, 1)[-1], arm.look().tips[0].goal
+    q, goal = ticks(arm, 1)[-1], arm.read().tips[0].goal
     arm.change(Design().with_rods(4))
-    np.testing.assert_array_equal(arm.look().q, [*q, BENT, BENT])
+    np.testing.assert_array_equal(arm.read().q, [*q, BENT, BENT])
     assert arm.settings['solver'].value == 'pseudoinverse'
     assert arm.settings['joint_limits.default.velocity'].value == 1.5
     ticks(arm, 1)
-    tip = arm.look().tips[0]
+    tip = arm.read().tips[0]
     assert tip.kind is GoalKind.POSITION
     np.testing.assert_array_equal(tip.goal, goal)
 
@@ -95,7 +95,7 @@ def test_stiff_joints_do_less_of_the_work_without_another_robot(arm):
         return turns[:2].sum() / turns.sum()
 
     ticks(arm, 1)
-    goal, robot = arm.look().tips[0].goal, robot_of(arm)
+    goal, robot = arm.read().tips[0].goal, robot_of(arm)
     free = part_of_first_joint()
     arm.change(Design(stiffness=20.0))
     assert part_of_first_joint() < 0.8 * free
@@ -108,7 +108,7 @@ def test_flexible_rods_bend_less_the_stiffer_they_are(arm):
     def bend():
         names = robot_of(arm).joint_names
         ticks(arm, 400)
-        moment = arm.look()
+        moment = arm.read()
         assert moment.tips[0].position_error < 1e-3
         bent = np.array([name.startswith('bend_') for name in names])
         return np.linalg.norm(moment.q[bent])
@@ -178,10 +178,10 @@ def test_branches_are_tips_with_goals_that_they_reach(arm, shown):
     hands.change('Rods', 4)
     hands.change('Branches', 3)
     settle()
-    first = arm.look().tips[0].goal
+    first = arm.read().tips[0].goal
     assert len(page.part(Goals).gizmos.each) == 3
     ticks(arm, 400)
-    moment = arm.look()
+    moment = arm.read()
     np.testing.assert_array_equal(moment.tips[0].goal, first)
     for tip in moment.tips:
         at = robot_of(arm).forward_kinematics(moment.q, tip.link)[:3, 3]

@@ -29,7 +29,7 @@ def arm(monkeypatch):
 
 def test_goal_moves_on_a_circle_and_the_tip_follows(arm, made, clock):
     page, hands = made(arm, (*PARTS, CirclingGoals))
-    top = ROBOT.forward_kinematics(arm.look().q, TIP)[:3, 3]
+    top = ROBOT.forward_kinematics(arm.read().q, TIP)[:3, 3]
     radius = hands.widget('Radius [m]').value
     assert radius == pytest.approx(0.2 * np.linalg.norm(top))
     hands.change('Seconds for a turn', 20.0)
@@ -39,16 +39,16 @@ def test_goal_moves_on_a_circle_and_the_tip_follows(arm, made, clock):
         page.frame()
         for tick in range(10):
             arm.tick(0.1 * k + 0.01 * tick)
-        found.append(arm.look().tips[0].goal[:3, 3])
+        found.append(arm.read().tips[0].goal[:3, 3])
     away = np.array(found) - top + [0.0, 0.0, radius]
     np.testing.assert_allclose(away[:, 0], 0.0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(away, axis=1), radius)
     turned = np.unwrap(np.arctan2(away[:, 1], away[:, 2]))
     np.testing.assert_allclose(np.diff(turned)[1:], 0.1 * math.tau / 20.0)
-    at = ROBOT.forward_kinematics(arm.look().q, TIP)[:3, 3]
+    at = ROBOT.forward_kinematics(arm.read().q, TIP)[:3, 3]
     assert np.linalg.norm(at - found[-1]) < 0.05
     hands.change('Move the goals', False)
     clock(0.1)
     page.frame()
     arm.tick(10.1)
-    np.testing.assert_array_equal(arm.look().tips[0].goal[:3, 3], found[-1])
+    np.testing.assert_array_equal(arm.read().tips[0].goal[:3, 3], found[-1])

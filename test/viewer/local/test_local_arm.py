@@ -38,16 +38,16 @@ def arm(running):
 
 
 def at_rest(arm):
-    before = arm.look()
+    before = arm.read()
     until(arm, lambda moment: moment.time > before.time)
-    return np.array_equal(before.q, arm.look().q)
+    return np.array_equal(before.q, arm.read().q)
 
 
 def until(arm, condition, seconds=PATIENCE):
     """The first moment that fulfils a condition."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        moment = arm.look()
+        moment = arm.read()
         if condition(moment):
             return moment
         time.sleep(0.005)
@@ -55,7 +55,7 @@ def until(arm, condition, seconds=PATIENCE):
 
 
 def notices_of(arm):
-    """What it says next."""
+    """Return the next notices."""
     found = []
     until(arm, lambda _: found.extend(arm.take_notices()) or found)
     return found
@@ -104,7 +104,7 @@ def test_of_a_position_the_orientation_does_not_count(arm):
     after = reached(arm, turned)
     assert np.linalg.norm(after[:3, 3] - turned[:3, 3]) < 1e-4
     assert turn_between(after, turned) > 0.5
-    assert arm.look().tips[0].kind is GoalKind.POSITION
+    assert arm.read().tips[0].kind is GoalKind.POSITION
 
 
 def test_of_an_axis_the_turn_about_it_does_not_count(arm):
@@ -158,7 +158,7 @@ def test_nonsense_is_refused_in_a_sentence_and_changes_nothing(arm, ask):
     ask(arm)
     (notice,) = notices_of(arm)
     assert 'Traceback' not in notice
-    moment = arm.look()
+    moment = arm.read()
     np.testing.assert_allclose(moment.tips[0].goal, goal)
     assert moment.tips[0].kind is GoalKind.POSE
     assert arm.settings is settings
@@ -175,14 +175,14 @@ def test_another_solver_solves_with_its_own_options(arm):
     goal = random_goal(8)
     arm.set_goal(0, goal, GoalKind.POSE)
     reached(arm, goal)
-    few = arm.look().iterations
+    few = arm.read().iterations
     arm.set_settings({'solver': 'jacobian_transpose', 'jacobian_transpose.step_length': 0.2})
     until(arm, lambda _: arm.settings['solver'].value == 'jacobian_transpose')
     assert arm.settings['jacobian_transpose.step_length'].value == 0.2
     goals = itertools.cycle([random_goal(13), goal])
 
     def takes_many(moment):
-        """Whether a goal took many iterations."""
+        """Return whether a goal took many iterations."""
         if moment.code in ('reached', 'closest') and moment.iterations <= 10 * few:
             arm.set_goal(0, next(goals), GoalKind.POSE)
             until(arm, lambda m: m.time > moment.time + 0.1)
@@ -200,7 +200,7 @@ def test_a_tightened_limit_holds(arm):
     name = f'joint_limits.{joint}.upper'
     arm.set_settings({name: -0.2})
     until(arm, lambda m: m.q[0] <= -0.2 + 1e-9)
-    q = np.array(arm.look().q)
+    q = np.array(arm.read().q)
     q[0] = 1.0
     goal = robot.forward_kinematics(q, robots.tip_of(robot))
     arm.set_goal(0, goal, GoalKind.POSE)
@@ -242,7 +242,7 @@ def test_a_lowered_velocity_slows_it_down(arm):
     name = 'joint_limits.panda_joint1.velocity'
     arm.set_settings({name: 0.2})
     until(arm, lambda _: arm.settings[name].value == 0.2)
-    goal = robots.transform(Rotation.from_euler('z', 1.0)) @ pose_at(arm, arm.look())
+    goal = robots.transform(Rotation.from_euler('z', 1.0)) @ pose_at(arm, arm.read())
     arm.set_goal(0, goal, GoalKind.POSE)
     first = until(arm, lambda m: m.code != 'idle')
     last = until(arm, lambda m: m.time > first.time + 0.6)
@@ -254,10 +254,10 @@ def test_a_lowered_velocity_slows_it_down(arm):
 def test_paused_it_stands_still_and_keeps_the_goal(arm):
     arm.pause(True)
     until(arm, lambda m: m.code == 'paused')
-    goal, q = random_goal(9), arm.look().q
+    goal, q = random_goal(9), arm.read().q
     arm.set_goal(0, goal, GoalKind.POSE)
     until(arm, lambda m: m.tips[0].goal is not None)
-    np.testing.assert_array_equal(arm.look().q, q)
+    np.testing.assert_array_equal(arm.read().q, q)
     arm.pause(False)
     reached(arm, goal)
 
@@ -272,11 +272,11 @@ def test_reset_drops_the_goal(arm):
 
 
 def test_joints_go_where_they_are_sent_and_home(arm):
-    before = arm.look().q
+    before = arm.read().q
     arm.set_joint_goal({'panda_joint1': 0.5})
     arm.set_joint_goal({'panda_joint4': -1.5})
     until(arm, lambda m: m.code == 'reached' and (m.q[0], m.q[3]) == (0.5, -1.5))
-    np.testing.assert_array_equal(np.delete(arm.look().q, [0, 3]), np.delete(before, [0, 3]))
+    np.testing.assert_array_equal(np.delete(arm.read().q, [0, 3]), np.delete(before, [0, 3]))
     arm.home()
     home = robots.shipped('panda').middle_configuration
     until(arm, lambda m: m.code == 'reached' and (m.q == home).all())
@@ -295,13 +295,13 @@ def test_a_twist_carries_the_tip_on_and_ends_by_itself(arm):
 
     until(arm, is_carried)
     until(arm, lambda m: m.code == 'idle' and at_rest(arm))
-    moved = pose_at(arm, arm.look())[:3, 3] - start[:3, 3]
+    moved = pose_at(arm, arm.read())[:3, 3] - start[:3, 3]
     assert moved[2] > 0.02
     assert np.linalg.norm(moved[:2]) < 0.2 * moved[2]
 
 
 def test_its_moments_are_values(arm):
-    moment = arm.look()
+    moment = arm.read()
     q = moment.q.copy()
     arm.set_goal(0, random_goal(12), GoalKind.POSE)
     until(arm, lambda m: np.abs(m.q - q).max() > 0.05)
@@ -315,7 +315,7 @@ def test_default_limits_are_settings_and_no_notice():
         assert list(arm.take_notices()) == []
     finally:
         arm.close()
-    assert arm.look() is None
+    assert arm.read() is None
 
 
 def test_it_refuses_tips_that_are_none():
@@ -330,7 +330,7 @@ def test_every_end_of_a_robot_is_a_tip_unless_some_are_named():
     for tips, expected in (((), robot.tips()), (robot.tips()[1:], robot.tips()[1:])):
         arm = LocalArm(Description(robot), tips)
         try:
-            assert [tip.link for tip in arm.look().tips] == expected
+            assert [tip.link for tip in arm.read().tips] == expected
         finally:
             arm.close()
 

@@ -28,9 +28,9 @@ def test_a_gizmo_begins_at_its_tip(made):
 
 def test_a_gizmo_is_hidden_while_a_part_hides_all_of_them(made):
     page, _ = made(panda())
-    choice = part(page, Goals)._stage.choice
+    selection = part(page, Goals)._stage.selection
     for shown in (True, False, True):
-        choice.gizmos = shown
+        selection.gizmos = shown
         page.frame()
         assert gizmo_of(page)._node.visible is shown
 

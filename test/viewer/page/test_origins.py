@@ -21,7 +21,7 @@ def port():
 
 
 def answers(port, origin):
-    """Whether the server says anything to a page from there."""
+    """Return whether the server says anything to a page from there."""
     address = f'ws://127.0.0.1:{port}'
     with connect(address, subprotocols=[f'viser-v{viser.__version__}'], origin=origin) as socket:
         try:

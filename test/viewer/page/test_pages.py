@@ -338,7 +338,7 @@ def test_the_trace_is_where_the_tip_was_and_does_not_grow_without_end(made):
         arm.q = arm.q.copy()
         arm.q[0] = 0.004 * i - 1.2
         places.append(robot.forward_kinematics(arm.q, arm.links[0])[:3, 3])
-        part(page, Scene).show(arm.look())
+        part(page, Scene).show(arm.read())
     points = part(page, Scene).traces[0].points
     assert 100 < len(points) <= 400
     assert all(np.linalg.norm(np.array(places) - p, axis=1).min() < 1e-9 for p in points)
@@ -533,7 +533,7 @@ def test_a_part_that_cannot_show_leaves_the_others(made):
 
 
 def test_a_part_that_cannot_be_made_leaves_the_others(viser_server):
-    def broken(stage, moment):
+    def broken(context, moment):
         raise RuntimeError('no such part')
 
     page = Page(panda(), viser_server, (broken, Scene))

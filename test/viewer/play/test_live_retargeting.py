@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is solved while one looks is what `retarget` answers, and changes where beta does."""
+"""Retargeting while one watches: it ends at the answer of `retarget`, and follows changes of
+beta."""
 
 import time
 

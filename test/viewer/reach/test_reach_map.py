@@ -90,8 +90,8 @@ def test_more_is_brighter():
 pytest.importorskip('viser')
 
 from ik_viewer.page.browser import OpenTabs
+from ik_viewer.page.page_context import Notices, PageContext, Requests
 from ik_viewer.page.server import start_server
-from ik_viewer.page.stage import Notices, Requests, Stage
 from ik_viewer.reach.panel import FINENESS, ReachMap, legend
 
 
@@ -108,11 +108,11 @@ def shown(server, monkeypatch):
     monkeypatch.setitem(FINENESS, 'coarse', COARSE)
     robot, tabs = robots.shipped('scara'), server.gui.add_tab_group()
     notices = Notices(server)
-    stage = Stage(
+    context = PageContext(
         server, None, Description(robot), notices, Requests(notices), tabs, 1.0, OpenTabs(server)
     )
     moment = Moment(0.0, robot.middle_configuration, (TipState('tool', np.eye(4)),), 'idle', '')
-    panel = ReachMap(stage, moment)
+    panel = ReachMap(context, moment)
     panel._fineness.value = 'coarse'
     yield panel, moment
     panel.remove()

@@ -84,9 +84,9 @@ def test_a_goal_leaves_the_given_values_and_is_followed_from_there(shown):
     goal = PANDA.forward_kinematics(q, 'panda_hand_tcp')
     goal[1, 3] += 0.05
     page._arm.set_goal(0, goal, GoalKind.POSE)
-    first = page._arm.look().q
+    first = page._arm.read().q
     np.testing.assert_allclose(first, q, atol=0.05)  # not from the middle of the limits
-    until(page, lambda: page._arm.look().code == 'reached', 'the goal')
+    until(page, lambda: page._arm.read().code == 'reached', 'the goal')
     tip = PANDA.forward_kinematics(drawn(page), 'panda_hand_tcp')
     np.testing.assert_allclose(tip, goal, atol=1e-3)
     hands = Hands(page._page)
@@ -101,11 +101,11 @@ def test_a_path_is_played_scrubbed_and_drawn(shown, clock):
     hands, panel = Hands(page._page), part(page._page, ResultPanel)
     for frame in (0, 1, 2):
         np.testing.assert_array_equal(drawn(page), path[frame])
-        assert page._arm.look().text.startswith(f'frame {frame + 1} of 11')
+        assert page._arm.read().text.startswith(f'frame {frame + 1} of 11')
         clock(0.1)
     hands.change('Frame', 6)
     np.testing.assert_array_equal(drawn(page), path[5])
-    assert page._arm.look().code == 'paused'
+    assert page._arm.read().code == 'paused'
     (line,) = panel._lines
     ends = [PANDA.forward_kinematics(q, 'panda_hand_tcp')[:3, 3] for q in path]
     np.testing.assert_allclose(line.points[:, 0], ends[:-1], atol=1e-6)

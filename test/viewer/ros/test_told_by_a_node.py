@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node tells that can't be: the page shows the rest."""
+"""Invalid values from a node are left out: the page shows the rest."""
 
 import numpy as np
 import pytest

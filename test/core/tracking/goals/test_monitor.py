@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near a singularity is, beside the singular values of rows that are worked out here."""
+"""Distances to singularities, compared with singular values of rows that are computed here."""
 
 import numpy as np
 import pytest

@@ -274,7 +274,7 @@ def test_after_so_many_steps_taken_back_it_is_enough():
 
 
 def block(tip):
-    """What happens where its way is blocked."""
+    """Block the tip's path, and return the result."""
     tip.block()
     tip.lead_from(START)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a joint goes until it rests, in discrete time."""
+"""Braking distances of a joint in discrete time."""
 
 import pytest
 from hypothesis import given

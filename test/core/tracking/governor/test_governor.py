@@ -65,7 +65,7 @@ def test_no_target_breaks_a_limit(period, seed, hold, synchronized):
 
 
 class Told(RuleBasedStateMachine):
-    """All that a governor can be told, at any tick."""
+    """Any inputs of a governor, tick by tick."""
 
     @initialize(period=periods, seed=seeds, outside=st.booleans())
     def begin(self, period, seed, outside):
@@ -203,7 +203,7 @@ def test_a_move_takes_the_shortest_time_that_its_limits_allow(period, seed):
 
 
 def ruckigs_time(ruckig, v, a, target, rates):
-    """How long ruckig's trajectory takes to rest at the target."""
+    """Return the duration of ruckig's trajectory until it rests at the target."""
     given, trajectory = ruckig.InputParameter(1), ruckig.Trajectory(1)
     given.current_velocity, given.current_acceleration = [v], [a]
     given.target_position = [target]

@@ -20,7 +20,8 @@ LOWER, UPPER = -1.0, 1.0
 
 
 def turning_way(v, a, jerk):
-    """How far a joint goes on before it turns round while its acceleration is run out; or None.
+    """Return how far a joint moves until it turns round while its acceleration is run out, or
+    None.
 
     v + a t - j t^2 / 2 = 0, with the jerk j against the acceleration.
     """
@@ -31,7 +32,7 @@ def turning_way(v, a, jerk):
 
 
 def limits(random_):
-    """Of one joint: from soft to sudden."""
+    """Return limits of one joint, from soft to sudden."""
     return MotionLimits(
         [LOWER],
         [UPPER],
@@ -69,7 +70,7 @@ def test_no_stop_turns_round_outside_the_limits(seed, period, may_change):
 
 
 def test_stops_do_turn_round():
-    """What the test above looks for is there to be found."""
+    """The stops that the test above checks do occur."""
     random_, turns = random.Random(0), 0
     governor = Governor(limits(random_), 0.005, [0.0])
     for _ in range(200):

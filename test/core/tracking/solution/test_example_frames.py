@@ -14,7 +14,7 @@ FRAMES = 4
 
 
 def limits_of(robot):
-    """So wide that every frame is reached in one tick."""
+    """Return limits so wide that every frame is reached in one tick."""
     return ik.MotionLimits(robot.lower, robot.upper, np.full(robot.n, 1e3), np.full(robot.n, 1e6))
 
 

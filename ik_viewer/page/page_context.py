@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stage: where the parts of a page are shown, and which arm they are about."""
+"""The context of the parts of a page: its arm, robot, server, notices and requests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ik_core import Robot
 from ik_core.maths.rotations import Array
 
 from ..arm import Arm, Description, Moment, error_text
-from .browser import OpenTabs, mark_of
+from .browser import OpenTabs
 
-Callback = Callable[[Any], None]
+Callback = Callable[[Any], object]
 AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
@@ -34,11 +34,11 @@ class Part(Protocol):
         """Show a moment; called for every frame."""
 
     def remove(self) -> None:
-        """Take all of it off the page."""
+        """Remove the part from the page."""
 
 
 class Notices:
-    """Sentences for people: a bubble in every browser, and the last ones to read again."""
+    """Notices for users: a bubble in every browser, and a list of the last ones."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
@@ -47,7 +47,7 @@ class Notices:
         self.version = 0
 
     def say(self, text: str) -> None:
-        """Show a sentence; of many at once, no more bubbles than are kept."""
+        """Show a sentence; of many at the same time, at most KEPT_NOTICES as bubbles."""
         text = text if len(text) <= LONGEST else f'{text[:LONGEST]} ...'
         now = time.monotonic()
         self._said = {said: when for said, when in self._said.items() if now - when < QUIET}
@@ -63,10 +63,10 @@ class Notices:
 
 
 class Requests:
-    """Requests of people in their browsers, in order, until the next frame handles them.
+    """Requests of users in their browsers, in order, until the next frame handles them.
 
-    viser calls back on the one thread that serves all browsers: there requests are only noted, so
-    that one which takes long holds up no browser, and none meets a frame that is half drawn.
+    viser runs callbacks on the one thread that serves all browsers. There requests are only
+    stored, so that a slow one blocks no browser, and none runs during a frame.
     """
 
     def __init__(self, notices: Notices) -> None:
@@ -74,7 +74,7 @@ class Requests:
         self._asked: deque[tuple[Callback, Any]] = deque()
 
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """A callback for viser; what it raises becomes a notice."""
+        """Return a callback for viser that stores the request; exceptions become notices."""
 
         async def call(event: Any) -> None:
             self._asked.append((callback, event))
@@ -86,7 +86,7 @@ class Requests:
         return self.guarded(lambda event: None if event.client is None else callback(event))
 
     def do(self) -> None:
-        """Do all that was asked for."""
+        """Handle all requests."""
         while self._asked:
             callback, event = self._asked.popleft()
             try:
@@ -96,8 +96,8 @@ class Requests:
 
 
 @dataclass
-class Choice:
-    """The choices on the page, for all parts: the tip that is moved, what is shown."""
+class Selection:
+    """The selections of a user that concern all parts: the tip, and what is shown."""
 
     tip: int = 0
     robot: bool = True
@@ -105,7 +105,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class PageContext:
     """A robot on the page.
 
     size [m] : how far the robot reaches, about; what is drawn beside it is in proportion
@@ -122,27 +122,20 @@ class Stage:
     tabs: Any
     size: float
     open_tabs: OpenTabs
-    choice: Choice = field(default_factory=Choice)
+    selection: Selection = field(default_factory=Selection)
     endings: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def robot(self) -> Robot:
-        """The robot that is shown."""
+        """The displayed robot."""
         return self.description.robot
 
-    def add_tab(self, title: str) -> Any:
-        """Add a tab, a container for widgets, which `open_tabs` knows by its title."""
-        tab = self.tabs.add_tab(title)
-        with tab:
-            self.server.gui.add_html(mark_of(title))
-        return tab
-
     def guarded(self, callback: Callback) -> AsyncCallback:
-        """See Requests."""
+        """Guard a callback, as `Requests.guarded` does."""
         return self.requests.guarded(callback)
 
     def by_user(self, callback: Callback) -> AsyncCallback:
-        """See Requests."""
+        """Guard a callback for changes by a person, as `Requests.by_user` does."""
         return self.requests.by_user(callback)
 
 
@@ -153,7 +146,7 @@ def tip_poses(robot: Robot, moment: Moment) -> list[Array]:
 
 
 def body_origins(robot: Robot, q: Array) -> Array:
-    """The origins of the root, all bodies and all links (..., 3) in the root link's frame."""
+    """Return origins (..., 3) of the root, all bodies and all links, in the root's frame."""
     frames = robot.frames(q)
     links = [robot.link_transform(frames, link)[:3, 3] for link in robot.places]
     return np.array([np.zeros(3), *frames[:, 9:], *links])
