@@ -24,8 +24,8 @@ from ik_core.solvers import DEFAULT_SOLVER
 
 from .arm import Description
 from .drawing.description import describe
-from .local.circling_goals import CirclingGoals
 from .local.local_arm import RATE, LocalArm
+from .page.circling_goals import CirclingGoals
 from .page.page import open_page
 from .page.program import (
     BAD_INPUT,

@@ -556,7 +556,7 @@ def draw(rows: Sequence[Row]) -> Any:
     path.set(yscale='log', ylabel='distance from the path of tiny steps [m]')
     path.set_title('Paths by three methods of integration')
     _draw_integration(back, rows, 'reversals', (f'normalised, {INSIDE}', f'normalised, {OUT}'))
-    back.set(yscale='symlog', ylim=(-0.3, 300), ylabel='steps back in 20 s')
+    back.set(yscale='symlog', ylim=(-0.3, 2e4), ylabel='steps back in 20 s')
     back.set_title('Oscillation by three methods of integration')
     own = differences(rows, 'derivatives')
     [formula] = [r for r in rows if (r['part'], r['method']) == ('derivatives', FORMULA)]
@@ -593,4 +593,4 @@ def _draw_integration(axes: Any, rows: Sequence[Row], key: str, cases: Sequence[
     axes.set(xscale='log', xlabel='evaluations for a second of motion [1/s]')
     axes.set_xticks(RATES, [f'{rate:g}' for rate in RATES])
     axes.minorticks_off()
-    axes.legend(fontsize=6, loc='lower left' if key == 'error' else 'center right')
+    axes.legend(fontsize=6, loc='lower left' if key == 'error' else 'upper right')

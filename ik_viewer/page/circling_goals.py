@@ -11,8 +11,8 @@ import numpy as np
 from ik_core.maths.rotations import Array
 
 from ..arm import Moment, TipState
-from ..page.page_context import PageContext
-from ..page.panel import Panel
+from .page_context import PageContext
+from .panel import Panel
 
 RADIUS = 0.2  # initial radius, as a fraction of the distance of the first tip from the root
 SECONDS, SLOWEST = 6.0, 30.0  # [s] of a turn: initially, and at most

@@ -10,8 +10,8 @@ from support import robots
 pytest.importorskip('viser')
 
 from ik_viewer.arm import Description
-from ik_viewer.local.circling_goals import CirclingGoals
 from ik_viewer.local.local_arm import LocalArm
+from ik_viewer.page.circling_goals import CirclingGoals
 from ik_viewer.page.page import PARTS
 
 ROBOT = robots.shipped('panda')
