@@ -36,6 +36,7 @@ API = (
     'solving',
     'tracking',
     'collisions',
+    'paths',
     'motions',
     'reachability',
     'showing',

@@ -12,8 +12,8 @@ quaternions (x, y, z, w), and poses in the root link's frame.
 
 This module has the names that most programs need. The others are in `ik.robot` (joints,
 linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
-`ik.collision`, `ik.reachability`, `ik.motion` and `ik.retargeting`. Each is imported at its first
-use.
+`ik.collision`, `ik.reachability`, `ik.path`, `ik.motion` and `ik.retargeting`. Each is imported at
+its first use.
 """
 
 from importlib import import_module
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         closed_form,
         collision,
         motion,
+        path,
         reachability,
         retargeting,
         robot,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     )
     from .maths.transforms import transform
     from .optim.search import Budget
+    from .path import solve_path
     from .problem import IkProblem
     from .result import IkResult, IkStatus
     from .retargeting import KeyFrames
@@ -99,6 +101,7 @@ __all__ = [
     'load_urdf',
     'make_solver',
     'motion',
+    'path',
     'plot',
     'reachability',
     'retargeting',
@@ -107,6 +110,7 @@ __all__ = [
     'solve',
     'solve_all',
     'solve_batch',
+    'solve_path',
     'solver_name',
     'solvers',
     'tasks',
@@ -122,6 +126,7 @@ _MODULES = {
     'UnsupportedProblem UrdfError',
     'maths.transforms': 'transform',
     'optim.search': 'Budget',
+    'path': 'solve_path',
     'problem': 'IkProblem',
     'result': 'IkResult IkStatus',
     'retargeting': 'KeyFrames',

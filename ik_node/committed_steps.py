@@ -79,5 +79,8 @@ class CommittedSteps:
         try:
             self._mover.skip_tick(braking=braking)
         except Exception:
-            self.governor.brake(announced=braking)
+            if braking:
+                self.governor.brake(announced=True)
+            else:
+                self.governor.give_up()
             self._failed(traceback.format_exc())

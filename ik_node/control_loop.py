@@ -285,7 +285,7 @@ class ControlLoop:
             return model.tick(self._clock.seconds(), [Brake()])
         except Exception:
             model.governor.begin_tick()
-            model.governor.brake()
+            model.governor.give_up()
         return None
 
     def _tick_until_rest(self, model: Model) -> None:

@@ -99,8 +99,14 @@ class IkNode(GuardedNode):
         self._settings = Parameters(self)
         self._health = Diagnostics(self, self._state)
         self._tf = TfFrames(self)
+        self._collisions = KnownCollisions()
         self._description = Description(
-            self, self._health, self._settings, self._stopping, self._keep_house
+            self,
+            self._health,
+            self._settings,
+            self._stopping,
+            self._keep_house,
+            self._collisions,
         )
         seconds = self._clock_source.seconds
         self._history = ConfigurationHistory(lambda: self.get_clock().now().nanoseconds)
@@ -126,7 +132,6 @@ class IkNode(GuardedNode):
         self.step, self.publish = self._motion.step, self._motion.publish  # a ticker.Worker
 
     def _make_services(self) -> None:
-        self._collisions = KnownCollisions()
         self._controls = Controls(
             self,
             self._clock_source,
@@ -270,9 +275,9 @@ class IkNode(GuardedNode):
         parameters = self._settings.take()
         self._motion.open(parameters)
         self._tf.open()
-        robot = self._description.open(parameters)
-        if robot is not None:
-            self._robot_swap.install(robot)
+        loaded = self._description.open(parameters)
+        if loaded is not None:
+            self._robot_swap.install(loaded)
             self._description.taken(accepted=True)
         self._goals.open()
         self._examples.open()
@@ -326,17 +331,17 @@ class IkNode(GuardedNode):
         """Change to a robot that came by topic and is loaded, once the present one is at rest."""
         accepted = True
         try:
-            robot = self._description.loaded()
-            if robot is None:
+            loaded = self._description.loaded()
+            if loaded is None:
                 return
-            self._robot_swap.check_topics(robot)
+            self._robot_swap.check_topics(loaded.robot)
             if not self._motion.is_at_rest:
                 self._swapping = True
                 self._motion.come_to_rest()
                 return
             self._stop()
             self._recording.finish()
-            self._robot_swap.install(robot)
+            self._robot_swap.install(loaded)
         except Exception as error:  # on any error, the previous robot continues
             accepted = False
             model = self._motion.model

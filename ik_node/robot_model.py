@@ -24,7 +24,8 @@ from ik_core import (
     Robot,
     load_urdf,
 )
-from ik_core.exceptions import InvalidGoal, InvalidOption, UrdfError
+from ik_core.display import listed
+from ik_core.exceptions import InvalidGoal, InvalidOption, UnsupportedProblem, UrdfError
 from ik_core.jobs import Job
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
@@ -41,6 +42,7 @@ from .alignment import Alignment, align
 from .committed_steps import Mover
 from .example_following import ExampleFollowing, with_rest_rate
 from .joint_limits import following_errors, missing_limits, motion_limits, state_tolerances
+from .known_collisions import KnownCollisions
 from .parameters.node_options import GOAL_KINDS, NodeParameters, Tool
 from .texts import cut
 
@@ -69,8 +71,17 @@ def read_file(path: Path) -> bytes:
     return read_bytes(path)
 
 
-def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
-    """Load the robot of a description, and run one tick with it.
+class LoadedRobot(NamedTuple):
+    """A robot of a description, and the collisions that its motion avoids; None for none."""
+
+    robot: Robot
+    avoided: Collisions | None
+
+
+def load_robot(
+    source: str | bytes, parameters: NodeParameters, known: KnownCollisions
+) -> LoadedRobot:
+    """Load the robot of a description with the collisions to avoid, and run one tick with it.
 
     The tick checks the tips, and loads the kernels from the disk so that no later tick does.
     Raises IkError if the description is invalid, or a parameter does not fit the robot.
@@ -81,10 +92,15 @@ def load_robot(source: str | bytes, parameters: NodeParameters) -> Robot:
     node = parameters.node
     limits = Path(node.joint_limits_path).expanduser() if node.joint_limits_path else None
     robot = load_urdf(source, soft_limits=node.soft_limits, joint_limits=limits)
-    model = Model(robot, replace(parameters, joint_limits={}, tools={}, goal_kinds={}))
+    avoided = known.to_avoid(robot, node)
+    bare = replace(parameters, joint_limits={}, tools={}, goal_kinds={})
+    model = Model(robot, bare, avoided=avoided)
     model.tracker.set_goal(0, model.tip_pose(0), 0.0)
     model.tracker.tick(0.0)
-    return robot
+    clearance, q = model.governor.clearance, model.q
+    if clearance is not None:  # the tick bent no step along an obstacle
+        clearance.bend(q, q, np.eye(robot.n))
+    return LoadedRobot(robot, avoided)
 
 
 def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
@@ -130,10 +146,12 @@ class Model:
 
     `last_positions` : the last commands of joints, by name, of previous robots; these joints
     begin there. An `Alignment` moves mimic joints into line before the tracker follows goals
+    `avoided` : the motion keeps clear of these collisions; None: of none
     `was_started` : whether commands of this model have been published
 
     Poses are (4, 4) in the root link's frame. Raises IkError if the parameters do not fit the
-    robot, or if a mimic joint can't be brought into line within its limits.
+    robot, if a mimic joint can't be brought into line within its limits, or if it would have to
+    move there although collisions are avoided.
     """
 
     def __init__(
@@ -141,8 +159,10 @@ class Model:
         robot: Robot,
         parameters: NodeParameters,
         positions: Mapping[str, float] | None = None,
+        avoided: Collisions | None = None,
     ) -> None:
         self.robot = robot
+        self.avoided = avoided
         self.parameters = parameters
         self.base_link = parameters.node.base_link or robot.base_link
         self.root_frame = parameters.node.frame_prefix + robot.base_link  # in messages
@@ -162,6 +182,7 @@ class Model:
         self.activated_at = robot.middle_configuration  # q (n,) when the ticks last began
         start = self._start(self.last_positions)
         self.tracker = self._new_tracker(Governor(self.limits, 1.0 / parameters.node.rate, start))
+        self._check_mimics()
         self._alignment = self._new_alignment(self.last_positions)
         if self._alignment is not None:
             self._alignment.check(self.command_joints)
@@ -273,7 +294,30 @@ class Model:
         """Return the alignment of published mimic joints at `positions`; None if not needed."""
         joints = positions.keys() & set(self.command_joints)
         known = {joint: positions[joint] for joint in joints}
-        return align(self.tracker, self.robot, self.parameters, self.limits, known)
+        alignment = align(self.tracker, self.robot, self.parameters, self.limits, known)
+        if alignment is not None and self.avoided is not None:
+            raise self._unchecked_alignment()
+        return alignment
+
+    def _check_mimics(self) -> None:
+        """Raise UnsupportedProblem if mimic joints would be aligned at each start, and `avoid`."""
+        node, mimics = self.parameters.node, self.robot.mimic_joints
+        is_measured = node.output != 'joint_state' or node.start_state_topic
+        if (
+            self.avoided is not None
+            and is_measured
+            and not mimics.keys().isdisjoint(self.command_joints)
+        ):
+            raise self._unchecked_alignment()
+
+    def _unchecked_alignment(self) -> UnsupportedProblem:
+        mimics = [joint for joint in self.command_joints if joint in self.robot.mimic_joints]
+        return UnsupportedProblem(
+            f'avoid: {self.parameters.node.avoid} is not possible: mimic joints that are not '
+            'where their drivers prescribe at the start move there, and that motion is not '
+            f'checked for collisions; list in command_joints what is published, without '
+            f'{listed(mimics)}'
+        )
 
     @property
     def longest_stop(self) -> float:
@@ -425,6 +469,7 @@ class Model:
             options=self._tracker_options(),
             governor=governor,
             rest=self.robot.middle_configuration,
+            avoid=self.avoided,
         )
 
     def problem(self, goals: Sequence[GoalTask], avoid: Collisions | None = None) -> IkProblem:

@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ik_core import Robot
+from ik_core.display import counted
 
 from .control_loop import ControlLoop
 from .inputs.goal_topics import Goals
@@ -16,7 +17,7 @@ from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import FeedbackMonitor
 from .outputs.diagnostics import Diagnostics
 from .parameters.store import Parameters
-from .robot_model import Model, goal_topic, tip_links, twist_topic
+from .robot_model import LoadedRobot, Model, goal_topic, tip_links, twist_topic
 from .texts import cut
 
 
@@ -43,12 +44,13 @@ class RobotSwap:
             for topic in (goal_topic(tip), twist_topic(tip)):
                 validate_full_topic_name(self._node.resolve_topic_name(topic))
 
-    def install(self, robot: Robot) -> None:
-        """Change to `robot`. On any error, restore the previous robot and raise."""
-        previous = self._motion.model
+    def install(self, loaded: LoadedRobot) -> None:
+        """Change to the loaded robot. On any error, restore the previous robot and raise."""
+        previous, robot = self._motion.model, loaded.robot
         try:
             self._settings.declare_robot(robot, tip_links(robot, self._settings.take()))
-            model = Model(robot, self._settings.take(), self._motion.positions)
+            parameters = self._settings.take()
+            model = Model(robot, parameters, self._motion.positions, loaded.avoided)
             model.tracker.pause(previous is not None and previous.tracker.paused)
             self._set_model(model)
         except Exception:
@@ -79,7 +81,8 @@ class RobotSwap:
     def _introduce(self, model: Model) -> None:
         """Log the robot and its goal topics, missing limits, and parameters that do not fit it."""
         log = self._node.get_logger()
-        for text in (*model.robot.warnings, *model.missing_limits()):
+        of_pairs = () if model.avoided is None else model.avoided.warnings
+        for text in (*model.robot.warnings, *model.missing_limits(), *of_pairs):
             log.warning(cut(text))
         lost, unread = self._settings.drop_lost(), self._settings.unread()
         if lost:
@@ -90,3 +93,13 @@ class RobotSwap:
             log.warning(cut(f'there are no such parameters: {", ".join(unread)}'))
         goals = ', '.join(self._node.resolve_topic_name(topic) for topic in model.goal_topics)
         log.info(cut(f'robot {model.robot.name}: {model.robot.n} joints; goals: {goals}'))
+        options = model.parameters.node
+        if model.avoided is not None:
+            links = counted(sum(pair.is_checked for pair in model.avoided.pairs), 'pair')
+            obstacles = counted(len(model.avoided.world), 'obstacle')
+            log.info(
+                f'avoid: {options.avoid}: the motion keeps {options.avoid_margin:g} m between '
+                f'{links} of links, and from {obstacles}'
+            )
+        if options.world_file and options.avoid != 'world':
+            log.warning(f'world_file is not read, since avoid is {options.avoid}')

@@ -48,6 +48,9 @@ def generate_launch_description() -> LaunchDescription:
         [
             DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
+            DeclareLaunchArgument(
+                'avoid', default_value='self', description='none: do not check for collisions'
+            ),
             DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
             OpaqueFunction(function=check),  # first, before any process is started
             IncludeLaunchDescription(

@@ -36,6 +36,7 @@ ARGUMENTS = [
     ('base_link', '', 'fixed link in whose frame goals without a frame are given'),
     ('frame_prefix', '', 'before the names of frames: left/, if others use the same names'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
+    ('avoid', '', 'self: the links keep clear of one another; world: and of obstacles; none'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
     ('example', '', 'motion of the robot, .csv or .npz, in whose style goals are followed'),
@@ -111,7 +112,7 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
     """Return the parameters that the arguments set, and no others."""
     values: dict[str, object] = {
         name: ParameterValue(given[name], value_type=str)
-        for name in ('base_link', 'frame_prefix', 'tip_links', 'solver')
+        for name in ('base_link', 'frame_prefix', 'tip_links', 'avoid', 'solver')
         if given[name]
     }
     if given['example']:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from ..closed_form.cached_form import CachedForm
 from ..closed_form.closed_form import ClosedForm
+from ..closed_form.naming import branch_names
 from ..display import angle, html_table, length
 from ..display import time as time_text
 from ..exceptions import UnsupportedProblem
@@ -75,6 +76,7 @@ class Solutions:
     of searches. `solve_time` [s]. `family`: the geometry that makes a closed form possible; '' for
     solutions found by searches. `colliding` (m, n): solutions that the problem's `avoid` or
     `valid` excludes; if `complete`, and there are no others, this proves that no solution is free.
+    `problem`: the problem that they are solutions of.
     """
 
     q: Array
@@ -86,6 +88,14 @@ class Solutions:
     solve_time: float
     family: str = ''
     colliding: Array = field(default_factory=lambda: np.empty((0, 0)))
+    problem: IkProblem | None = None
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """Names of the solutions, such as 'left, up, no flip': see `closed_form.branch_names`."""
+        if self.problem is None:
+            return ('',) * len(self)
+        return tuple(branch_names(self.problem, self.q))
 
     def __repr__(self) -> str:
         what = 'all' if self.complete else 'perhaps not all'
@@ -153,6 +163,7 @@ def solve_all(
     if answer is None:
         solver = solver or _searcher(random_seed, options)
         answer = _by_searches(problem, q0, turns, limit, random_seed, threads, solver, started)
+    answer = replace(answer, problem=problem)
     return _free_ones(answer, problem, started) if problem.avoids else answer
 
 

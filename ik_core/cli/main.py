@@ -4,6 +4,7 @@
     ik info panda
     ik solve panda --tip panda_hand_tcp --xyz 0.4 0 0.5 --rpy 3.14 0 0
     ik solve dual_arm --tip left_palm --xyz 0.4 0.2 1 --tip right_palm --xyz 0.4 -0.2 1
+    ik path ur5e poses.csv --out motion.csv
     ik replay recording.npz
     ik retarget 124_01.amc 141.asf --links lhand=lhand rhand=rhand head=head --out throw.csv
     ik reach panda --out panda.npz --figure panda.png
@@ -40,6 +41,7 @@ from .programs import PROGRAMS, add_parsers, run_program
 COMMANDS = {
     'info': 'show the joints, limits and tips of a robot',
     'solve': 'find joint values that reach goals',
+    'path': 'make a motion along a path of poses, or say why there is none',
     'plot': 'draw a workspace, a recorded run, or solvers',
     'replay': 'repeat a recording of a node',
     'reach': 'map the space that a link reaches',

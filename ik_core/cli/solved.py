@@ -165,8 +165,8 @@ def solutions_data(problem: IkProblem, found: Solutions, angles: Angles) -> dict
         'solve_time': found.solve_time,
         'hints': [] if len(found) else robot_hints(problem),
         'solutions': [
-            {**_joints(problem, q, angles), 'singular': bool(singular)}
-            for q, singular in zip(found, found.singular, strict=True)
+            {**_joints(problem, q, angles), 'singular': bool(singular), 'branch': branch}
+            for q, singular, branch in zip(found, found.singular, found.branches, strict=True)
         ],
     }
 
@@ -180,6 +180,10 @@ def solutions_text(problem: IkProblem, found: Solutions, angles: Angles) -> str:
     for i, name in enumerate(robot.joint_names):
         unit = angles.unit_of(robot, i)
         joints.append((name, *(quantity(q[i], unit) for q in columns)))
+    names = [branch.split(', ') for branch in found.branches]
+    if any(found.branches):
+        rows = zip(*names, strict=True)
+        joints += [('branch' if k == 0 else '', *words) for k, words in enumerate(rows)]
     said = 'complete' if found.complete else 'there may be more'
     if found.singular.any():
         said += f', {found.singular.sum()} at a singularity'

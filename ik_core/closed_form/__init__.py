@@ -7,8 +7,8 @@
   in lanes, by three `formulas`), `elimination` (six joints of any geometry, by eigenvalues; the
   kernel checks their solutions), `refinement` (by the problem's own kinematics), `workspace`
   (arrays of a strategy)
-- For users: `closed_form` (all solutions of a pose), `batch` (of many poses), `cached_form` (kept
-  with a problem)
+- For users: `closed_form` (all solutions of a pose), `batch` (of many poses), `naming` (names of
+  solutions), `cached_form` (kept with a problem)
 - Redundant arms: `redundancy` (values of the redundant joint), with the kernels `redundancy_scan`,
   `nearest_branch` and `branch_search`, which follow `branches`; `approximate_nearest`, for chains
   that nearly have formulas; `infeasibility_proof`, that all values collide
@@ -19,6 +19,14 @@ All import `problem` and packages below it, never solvers.
 
 from .batch import ManySolutions
 from .closed_form import ClosedForm, form
+from .naming import branch_names
 from .redundancy import best_solution, redundancy_intervals
 
-__all__ = ['ClosedForm', 'ManySolutions', 'best_solution', 'form', 'redundancy_intervals']
+__all__ = [
+    'ClosedForm',
+    'ManySolutions',
+    'best_solution',
+    'branch_names',
+    'form',
+    'redundancy_intervals',
+]

@@ -25,10 +25,7 @@ PARALLEL = 1e-12  # squared sine of the angle below which two segments are paral
 def place_pieces(model: Record, state: Record) -> None:
     """Write the frames of all bodies at the configurations `state.q`, and the spheres and capsules
     of all moving pieces, in the root link's frame."""
-    tree, geometry = model.tree, model.geometry
-    angle, cosine, sine = state.angle, state.cosine, state.sine
-    set_angles(tree, geometry, geometry[:, OFFSET], state.q, angle, cosine, sine)
-    place_bodies(tree, geometry, angle, cosine, sine, state.frames[1:])
+    place_frames(model, state)
     sphere, capsule, centre, ends = model.sphere, model.capsule, state.centre, state.ends
     for i in range(model.moving):
         frame = frame_at(state.frames, model.body[i])
@@ -38,6 +35,15 @@ def place_pieces(model: Record, state: Record) -> None:
         ends[i, 0], ends[i, 1], ends[i, 2] = x, y, z
         x, y, z = _point(frame, capsule, i, 3)
         ends[i, 3], ends[i, 4], ends[i, 5] = x, y, z
+
+
+@kernel
+def place_frames(model: Record, state: Record) -> None:
+    """Write the frames of all bodies at the configurations `state.q`."""
+    tree, geometry = model.tree, model.geometry
+    angle, cosine, sine = state.angle, state.cosine, state.sine
+    set_angles(tree, geometry, geometry[:, OFFSET], state.q, angle, cosine, sine)
+    place_bodies(tree, geometry, angle, cosine, sine, state.frames[1:])
 
 
 @inline_kernel
@@ -53,37 +59,45 @@ def bound_pairs(model: Record, state: Record, reach: float) -> int:
 
     Fills `near`, `lanes` and, for these pairs, `bound`; returns their number.
     """
-    pairs, sphere, capsule, centre = model.pairs, model.sphere, model.capsule, state.centre
     count = 0
-    for k in range(pairs.shape[0]):
-        i, j, kind = pairs[k, FIRST], pairs[k, SECOND], pairs[k, BOUND]
-        margin = max(model.margin[k], reach)
-        at = centre[i, 0], centre[i, 1], centre[i, 2]
-        gap = minus(at, (centre[j, 0], centre[j, 1], centre[j, 2]))
-        far = sphere[i, 3] + sphere[j, 3] + (margin + GUARD)
-        if bits(dot(gap, gap) <= far * far) == 0:
-            continue
-        start, axis = _start(state, i), _axis(state, i)
-        if kind == CAPSULES:
-            bound = _between_segments(start, axis, _start(state, j), _axis(state, j))
-            bound = bound - capsule[j, 6]
-        elif kind == BOX:
-            x, y, z = _off_box(model.box, j, _in_box(model.box, j, at))
-            far = sphere[i, 3] + (margin + GUARD)
-            if bits(x * x + y * y + z * z <= far * far) == 0:
-                continue
-            bound = _to_box(model.box, j, start, axis)
-            bound = select(bound > 0.0, bound, -FAR)  # 0: inside the box, to an unknown depth
-        else:
-            low = _height(model.box, j, start)
-            bound = least(low, low + _rise(model.box, j, axis))
-        bound = bound - (capsule[i, 6] + GUARD)
-        state.bound[k] = bound
-        mask = bits(bound <= margin)
+    for k in range(model.pairs.shape[0]):
+        mask = bound_pair(model, state, k, max(model.margin[k], reach))
         if mask != 0:
             state.near[count], state.lanes[count] = k, mask
             count += 1
     return count
+
+
+@inline_kernel
+def bound_pair(model: Record, state: Record, k: int, margin: Number) -> int:
+    """Return the lanes, as bits, in which pair k may be at most `margin` [m] apart.
+
+    Fills `bound` unless the pieces' spheres are farther apart than that in all lanes.
+    """
+    sphere, capsule, centre = model.sphere, model.capsule, state.centre
+    i, j, kind = model.pairs[k, FIRST], model.pairs[k, SECOND], model.pairs[k, BOUND]
+    at = centre[i, 0], centre[i, 1], centre[i, 2]
+    gap = minus(at, (centre[j, 0], centre[j, 1], centre[j, 2]))
+    far = sphere[i, 3] + sphere[j, 3] + (margin + GUARD)
+    if bits(dot(gap, gap) <= far * far) == 0:
+        return 0
+    start, axis = _start(state, i), _axis(state, i)
+    if kind == CAPSULES:
+        bound = _between_segments(start, axis, _start(state, j), _axis(state, j))
+        bound = bound - capsule[j, 6]
+    elif kind == BOX:
+        x, y, z = _off_box(model.box, j, _in_box(model.box, j, at))
+        far = sphere[i, 3] + (margin + GUARD)
+        if bits(x * x + y * y + z * z <= far * far) == 0:
+            return 0
+        bound = _to_box(model.box, j, start, axis)
+        bound = select(bound > 0.0, bound, -FAR)  # 0: inside the box, to an unknown depth
+    else:
+        low = _height(model.box, j, start)
+        bound = least(low, low + _rise(model.box, j, axis))
+    bound = bound - (capsule[i, 6] + GUARD)
+    state.bound[k] = bound
+    return bits(bound <= margin)
 
 
 @inline_kernel

@@ -35,8 +35,9 @@ from .packing import (
 )
 from .pairs import LinkPair, Margins, limits_of_proofs, link_pairs
 from .piece import Piece, all_pieces
+from .reaches import Approach, Approaches, approaches_of
 from .records import CAPSULES, CYLINDER
-from .rows import distances_at, free_rows, gradients_of_rows
+from .rows import distances_at, free_rows, gradients_of_rows, is_any_outside
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
@@ -98,6 +99,7 @@ class Collisions:
     geometry, folders : as in `pieces_of`
     pieces : the robot's pieces, instead of those of its description
     boxes : effort of the proofs that pairs never meet: the most boxes of joint positions per pair
+    pairs : the verdicts on pairs of links, instead of finding them
 
     `pairs` has the verdict on each pair of links, see `LinkPair`. Pairs are left out if they
     provably never come nearer than the margin inside the robot's limits, if they always touch, or
@@ -113,13 +115,14 @@ class Collisions:
         self,
         robot: Robot,
         world: World | None = None,
-        margin: float | Mapping[tuple[str, str], float] = 0.01,
+        margin: float | Mapping[tuple[str, str], float] | Margins = 0.01,
         srdf: str | PathLike[str] | None = None,
         *,
         geometry: Geometry = 'collision',
         folders: Sequence[str | PathLike[str]] = (),
         pieces: Sequence[Piece] | None = None,
         boxes: int | None = None,
+        pairs: Sequence[LinkPair] | None = None,
     ) -> None:
         check_robot(robot)
         if geometry not in get_args(Geometry):
@@ -134,11 +137,18 @@ class Collisions:
                 f'robot {robot.name!r} has no collision geometry: its links need <collision> '
                 "elements, or geometry='visual' takes what is drawn"
             )
-        self.margins = Margins(margin)
+        self.margins = margin if isinstance(margin, Margins) else Margins(margin)
         self.margins.check(robot.link_names)
-        self.pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
+        self.warnings: tuple[str, ...]
+        if pairs is None:
+            pairs, self.warnings = link_pairs(robot, self.pieces, self.margins, srdf, boxes)
+        else:
+            self.warnings = ()
+        self.pairs = tuple(pairs)
         self._lock = Lock()
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
+        self._known_approaches: dict[Any, Approach] = {}
+        self._approaches: dict[bool, tuple[IntArray, list[str], Approaches]] = {}
         self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
@@ -154,6 +164,21 @@ class Collisions:
             f'of links may meet, {counted(len(self.world), "obstacle")}, '
             f'{len(self._model["pairs"]):,} pairs of pieces>'
         )
+
+    def with_world(self, world: World) -> Collisions:
+        """Return collisions of the same pieces, pairs and margins with a copy of another world.
+
+        Raises InvalidOption and FrameNotFound if the world has names that do not fit the robot.
+        """
+        other = Collisions.__new__(Collisions)
+        with self._lock:
+            vars(other).update(vars(self), _lock=Lock(), _parts={}, world=world.copy())
+            other._known_approaches = dict(self._known_approaches)
+            other._approaches = dict(self._approaches)
+        other._state = workspace(self.robot, self._model)
+        other._version = other.world.version + 1  # it compares the obstacles with those of before
+        other._update()
+        return other
 
     # --- checks and distances --------------------------------------------------------------------
 
@@ -201,6 +226,10 @@ class Collisions:
         """Mask (N, n) of joints outside the limits within which the verdicts are proved."""
         outside: NDArray[np.bool_] = (rows < self._lower) | (rows > self._upper)
         return outside
+
+    def is_outside(self, rows: Array) -> bool:
+        """Return whether any joint is, in rows (N, n) in C order: the quick way for one tick."""
+        return bool(is_any_outside(rows, self._lower, self._upper))
 
     def distance(self, q: VectorLike) -> PairDistance:
         """Return the distance of the nearest pair at q (n,).
@@ -372,6 +401,22 @@ class Collisions:
             self._parts[key] = known
         return known[1:]
 
+    def approaches(self, is_outside: bool) -> tuple[Record, Approaches]:
+        """The record with all pairs, and how fast the joints move the pieces of each pair.
+
+        is_outside : as in `moved_model`
+        """
+        every = np.arange(1 + len(self.robot.tree))
+        with self._lock:
+            model = self._records('moved', every, is_outside)[0]
+            known = self._approaches.get(is_outside)
+            # An obstacle that only moved changes nothing: it has no joints.
+            if known is None or not _has_pairs(known[0], known[1], model, self._names):
+                found = approaches_of(self.robot, model, self._known_approaches)
+                known = model['pairs'], self._names, found
+                self._approaches[is_outside] = known
+            return model, known[2]
+
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
         """The largest distance [m] of pieces on marked bodies from the origin of a link.
 
@@ -510,6 +555,11 @@ class Collisions:
 
 def _addresses(records: tuple[Record, Record]) -> tuple[int, int]:
     return records[0].address, records[1].address
+
+
+def _has_pairs(pairs: IntArray, names: list[str], model: Record, model_names: list[str]) -> bool:
+    """Return whether a record has these pairs, of pieces with these names."""
+    return names == model_names and np.array_equal(pairs, model['pairs'])
 
 
 def _only_moved(before: Sequence[Obstacle], after: Sequence[Obstacle]) -> bool:

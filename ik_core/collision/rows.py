@@ -45,6 +45,16 @@ def free_rows(model_address: int, state_address: int, rows: Array2, free: BoolAr
             free[row + lane] = found >> lane & 1 == 1
 
 
+@kernel(entry='ik_collision_is_any_outside')
+def is_any_outside(rows: Array2, lower: Array1, upper: Array1) -> bool:
+    """Return whether a joint is outside its limits (n,) in any of the rows (N, n)."""
+    for row in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[row, j] < lower[j] or rows[row, j] > upper[j]:
+                return True
+    return False
+
+
 @kernel
 def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
     """Return whether all pairs are farther apart than their margins at q (n,)."""
@@ -87,15 +97,15 @@ def _apart(
     """Bounds of the distance of pair k that suffice to compare it with a margin [m]."""
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
     if model.kind[j] == PLANE:
-        height = _set_over_plane(model, corners, state, lanes, i, j, lane)
+        height = set_over_plane(model, corners, state, lanes, i, j, lane)
         return height, height
-    frame = _relative(state.frames, model.body[i], model.body[j], lane)
-    _set_direction(model, state, i, j, frame)
+    frame = relative_frame(state.frames, model.body[i], model.body[j], lane)
+    set_direction(model, state, i, j, frame)
     return between(model, corners, state, lanes, i, j, frame, margin, margin, GAP_TOLERANCE)
 
 
 @inline_kernel
-def _frame(frames: Array, body: int, lane: int) -> Frame:
+def frame_of_lane(frames: Array, body: int, lane: int) -> Frame:
     return (
         frames[body, 0, lane], frames[body, 1, lane], frames[body, 2, lane],
         frames[body, 3, lane], frames[body, 4, lane], frames[body, 5, lane],
@@ -105,9 +115,9 @@ def _frame(frames: Array, body: int, lane: int) -> Frame:
 
 
 @kernel
-def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
+def relative_frame(frames: Array, a: int, b: int, lane: int) -> Frame:
     """The frame of body b in that of body a."""
-    first, second = _frame(frames, a, lane), _frame(frames, b, lane)
+    first, second = frame_of_lane(frames, a, lane), frame_of_lane(frames, b, lane)
     x0, x1, x2 = in_axes(first, (second[0], second[3], second[6]))
     y0, y1, y2 = in_axes(first, (second[1], second[4], second[7]))
     z0, z1, z2 = in_axes(first, (second[2], second[5], second[8]))
@@ -116,7 +126,7 @@ def _relative(frames: Array, a: int, b: int, lane: int) -> Frame:
 
 
 @inline_kernel
-def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
+def set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -> None:
     """Set the first search direction: between the centres of the pieces' spheres."""
     sphere = model.sphere
     x, y, z = from_axes(frame, (sphere[j, 0], sphere[j, 1], sphere[j, 2]))
@@ -126,12 +136,12 @@ def _set_direction(model: Record, state: Record, i: int, j: int, frame: Frame) -
 
 
 @kernel
-def _set_over_plane(
+def set_over_plane(
     model: Record, corners: Record, state: Record, lanes: Record, i: int, j: int, lane: int
 ) -> float:
     """Distance [m] of piece i from plane j, negative below it; fills `witness` and `toward`."""
     box = model.box
-    frame = _frame(state.frames, model.body[i], lane)
+    frame = frame_of_lane(state.frames, model.body[i], lane)
     normal = in_axes(frame, (box[j, 2], box[j, 5], box[j, 8]))
     origin = in_axes(frame, (box[j, 9] - frame[9], box[j, 10] - frame[10], box[j, 11] - frame[11]))
     lowest = support(model, corners, state, lanes, i, times(-1.0, normal))
@@ -227,26 +237,27 @@ def _nearest_pairs(
             if only_nearest:
                 break
             continue
-        distance = _distance(model, corners, state, lanes, k, best)
+        distance = distance_of(model, corners, state, lanes, k, 0, best)
         if distance <= best:
             if index < 0:
                 index, count = count, count + 1
                 state.result_index[group] = index
             state.found[index] = k
-            _put_distance(model, state, k, index, distance)
+            put_distance(model, state, k, index, distance)
     return count
 
 
 @kernel
-def _distance(
-    model: Record, corners: Record, state: Record, lanes: Record, k: int, best: float
+def distance_of(
+    model: Record, corners: Record, state: Record, lanes: Record, k: int, lane: int, best: float
 ) -> float:
-    """The signed distance [m] of pair k in the first lane if it is at most `best`, else more."""
+    """The signed distance [m] of pair k in a lane if it is at most `best`; else a lower bound that
+    exceeds `best`."""
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
     if model.kind[j] == PLANE:
-        return _set_over_plane(model, corners, state, lanes, i, j, 0)
-    frame = _relative(state.frames, model.body[i], model.body[j], 0)
-    _set_direction(model, state, i, j, frame)
+        return set_over_plane(model, corners, state, lanes, i, j, lane)
+    frame = relative_frame(state.frames, model.body[i], model.body[j], lane)
+    set_direction(model, state, i, j, frame)
     thick = thickness_of(model, i) + thickness_of(model, j)
     lower, upper = between(model, corners, state, lanes, i, j, frame, best, -FAR, GAP_TOLERANCE)
     if upper <= -thick:  # the cores touch: `between` has no depth
@@ -262,14 +273,14 @@ def _distance(
 
 
 @kernel
-def _put_distance(model: Record, state: Record, k: int, index: int, distance: float) -> None:
+def put_distance(model: Record, state: Record, k: int, index: int, distance: float) -> None:
     """Write a row of `distances` for pair k, in the root's frame: distance, points, normal.
 
     The points are on the surfaces; `witness` has those of the cores, which the thickness is
     around.
     """
     i, j = model.pairs[k, FIRST], model.pairs[k, SECOND]
-    frame, row = _frame(state.frames, model.body[i], 0), state.distances[index]
+    frame, row = frame_of_lane(state.frames, model.body[i], 0), state.distances[index]
     toward, witness = state.toward, state.witness
     normal = toward[0], toward[1], toward[2]
     first, second = thickness_of(model, i), -thickness_of(model, j)

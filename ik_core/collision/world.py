@@ -56,6 +56,12 @@ class World:
         names = listed(map(repr, self._obstacles))
         return f'<World: {counted(len(self), "obstacle")}{": " if names else ""}{names}>'
 
+    def copy(self) -> World:
+        """Return a world of its own with the same obstacles and allowed pairs."""
+        other = World()
+        other._obstacles, other._allowed = dict(self._obstacles), set(self._allowed)
+        return other
+
     @property
     def version(self) -> int:
         """The number of changes so far."""

@@ -80,19 +80,22 @@ def checked_transform(value: Any, name: str = 'transform', *, normalise: bool = 
     return t
 
 
-def checked_transforms(targets: TransformsLike, root: str, goals: int | None = None) -> Array:
+def checked_transforms(
+    targets: TransformsLike, root: str, goals: int | None = None, name: str = 'targets'
+) -> Array:
     """Return targets as (N, goals, 4, 4), or without `goals` as (N, 4, 4), copied only if needed.
 
     targets : an array; a list of transforms of any type, or of a list of them for each target; or
         a ROS PoseArray
     root : required frame of stamped messages
+    name : the argument's name in errors
 
     Raises InvalidGoal, which names the first transform that is not rigid.
     """
     try:
         array = for_kernels(_plain_transforms(targets, root))
     except (TypeError, ValueError) as error:
-        raise InvalidGoal(f'targets are not one array of numbers: {error}') from error
+        raise InvalidGoal(f'{name} are not one array of numbers: {error}') from error
     if array.ndim == 3 and goals == 1:
         array = array[:, np.newaxis]
     each = (4, 4) if goals is None else (goals, 4, 4)
@@ -100,12 +103,12 @@ def checked_transforms(targets: TransformsLike, root: str, goals: int | None = N
         array = np.empty((0, *each))
     if array.ndim != 1 + len(each) or array.shape[1:] != each:
         needed = f'(N, {", ".join(map(str, each))})' + (' or (N, 4, 4)' if goals == 1 else '')
-        raise InvalidGoal(f'targets have shape {array.shape}; {needed} is needed')
+        raise InvalidGoal(f'{name} have shape {array.shape}; {needed} is needed')
     transforms = array.reshape(-1, 4, 4)
     wrong = first_not_rigid(transforms, LARGEST, ORTHOGONALITY_TOLERANCE)
     if wrong < len(transforms):
         at = [int(i) for i in np.unravel_index(wrong, array.shape[:-2])]
-        refuse_transform(transforms[wrong], f'targets{at}')
+        refuse_transform(transforms[wrong], f'{name}{at}')
     return array
 
 

@@ -237,7 +237,8 @@ class IkProblem:
 
     @property
     def kept_solvers(self) -> dict[str, Any]:
-        """Solvers by name, and a batch, that this thread keeps with the problem until it ends."""
+        """Solvers by name, a batch, a closed form and a copy for paths, which this thread keeps
+        with the problem until it ends."""
         return self._kept.__dict__
 
     @cached_property
@@ -292,6 +293,13 @@ class IkProblem:
                 f'{kind} are kept by the solvers bfgs and sqp alone: '
                 'not by others, with secondary tasks, in solve_all, or by a Tracker'
             )
+
+    def without_collisions(self) -> IkProblem:
+        """Copy with the same goals and `valid`, whose answers may collide."""
+        other = self.clone()
+        vars(other).update(avoid=None)
+        other._set_avoidance()
+        return other
 
     def without_avoid(self) -> IkProblem:
         """Copy with the same goals, that may collide."""

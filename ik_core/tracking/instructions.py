@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import InvalidConfiguration, InvalidOption
+from ..collision.world import World
+from ..exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
 from ..maths.argument_types import TransformLike, VectorLike
 from ..maths.rotations import Array, finite_vector
 from ..maths.transforms import check_frame, checked_transform, frame_id
@@ -229,7 +230,7 @@ class SetProblem(Instruction):
         checked_problem(self.problem)
 
     def apply(self, state: TrackerState) -> None:
-        before, problem = state.solver.problem, self.problem
+        before, problem, avoid = state.solver.problem, self.problem, self.problem.avoid
         if problem.robot is not state.robot or problem.goal_chains != before.goal_chains:
             raise InvalidOption(
                 f'a problem for {", ".join(problem.goal_links)}; '
@@ -237,13 +238,38 @@ class SetProblem(Instruction):
             )
         goals = zip(problem.goals, before.goals, strict=True)
         same = all(type(new) is type(old) and (new.tool == old.tool).all() for new, old in goals)
+        if avoid is not None:
+            problem = problem.without_collisions()
         state.solver.set_problem(problem, state.limits)
+        if avoid is not None:
+            state.avoid(avoid.with_world(avoid.world))
         state.read_problem()
         if same:
             state.set_targets()
             state.invalidate()
         else:
             state.restore_goals(state.stop if state.has_goals else state.drop_goals)
+
+
+@dataclass(eq=False)
+class SetWorld(Instruction):
+    """Change the obstacles; the tracker keeps a copy."""
+
+    world: World
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.world, World):
+            raise InvalidOption(f'world = {self.world!r}: an ik.World is needed')
+        self.world = self.world.copy()
+
+    def apply(self, state: TrackerState) -> None:
+        clearance = state.governor.clearance
+        if clearance is None:
+            raise UnsupportedProblem(
+                'this tracker avoids nothing: make it with avoid=ik.Collisions(robot), then it '
+                'accepts a world'
+            )
+        state.avoid(clearance.collisions.with_world(self.world))
 
 
 @dataclass(eq=False)
@@ -307,7 +333,8 @@ class SkipTick(Instruction):
         elif state.step_following.active:
             follow(state, state.now, in_time=False)
         else:
-            state.motion.follow(state.solver.solution, None, {}, state.independent)
+            motion, solution = state.motion, state.solver.solution
+            motion.follow(solution, None, {}, state.independent, state.detour)
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..collision.collisions import Collisions
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.rotations import Array
 from ..optim.search import Clock
@@ -22,7 +23,8 @@ from ..problem import IkProblem
 from .goals.joint_goals import JointGoal, auxiliary_joints
 from .goals.monitor import GoalMonitor, packed_goals
 from .goals.tips import Tip
-from .governor.governor import Governor
+from .governor.clearance import Clearance
+from .governor.governor import Detour, Governor
 from .governor.joint_motion import JointMotion
 from .governor.motion_limits import MotionLimits
 from .solution.goal_solver import GoalSolver
@@ -137,6 +139,8 @@ class TrackerState:
     def snapshot(self) -> Snapshot:
         """Return the state as plain values; a running solve begins again."""
         solver, options = self.solver.choice
+        if self.governor.clearance is not None:
+            self.governor.clearance.forget()
         arguments = {
             'limits': self.limits,
             'solver': solver,
@@ -342,6 +346,19 @@ class TrackerState:
         return self.governor.limits
 
     @property
+    def detour(self) -> Detour | None:
+        """Steps along obstacles, for tips that neither move on a line nor jog; else None."""
+        return None if self.step_following.active or not self.is_following else self._detour
+
+    def _detour(self, q: Array, target: Array) -> tuple[Array, Array]:
+        return self.monitor.detour(q, self.targets(), target)
+
+    @property
+    def is_stopped_by_obstacle(self) -> bool:
+        """Whether the joints rest where links or obstacles keep them from going on."""
+        return self.governor.obstacle is not None and self.governor.at_rest
+
+    @property
     def independent(self) -> NDArray[np.bool_] | None:
         """Mask (n,) of the joints that no other one waits for: auxiliary ones with a goal."""
         return None if self.auxiliary_goal is None else self.auxiliary
@@ -377,6 +394,10 @@ class TrackerState:
         for tip in self.tips:
             tip.unblock()
         self.solver.invalidate()
+
+    def avoid(self, collisions: Collisions) -> None:
+        """Keep the motion clear of these from now on."""
+        self.governor.clearance = Clearance(collisions, self.governor.q)
 
     def read_problem(self) -> None:
         """Adapt monitor and rest posture to the present problem, limits and posture."""

@@ -24,6 +24,7 @@ class TrackStatus(Enum):
     PAUSED = 'paused'
     STOPPED_SHORT = 'stopped_short'
     OTHER_CONFIGURATION = 'other_configuration'
+    OBSTACLE = 'obstacle'  # at the end: recordings have a status by its place
 
     @property
     def text(self) -> str:
@@ -40,6 +41,8 @@ _STATUS_TEXT = {
     'pose that is closest from here',
     TrackStatus.SEARCHING: 'searching for a way to reach the new goal',
     TrackStatus.BLOCKED: 'stopped: a limit or a singularity blocks the way of the tip',
+    TrackStatus.OBSTACLE: 'stopped: the robot would hit itself or an obstacle; a way round is not '
+    'searched',
     TrackStatus.STALE: 'the goals stopped coming (goal_timeout): stopped',
     TrackStatus.PAUSED: 'paused: stopped, the goals are kept',
     TrackStatus.STOPPED_SHORT: 'not reached: the solver stopped before it found a closest pose',

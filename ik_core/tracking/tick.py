@@ -83,7 +83,7 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     velocity, shares = solve(state, now, moving, in_time), {}
     if state.step_following.active:
         shares = {tip.index: tip.state.share for tip in moving}
-    state.motion.follow(state.solver.solution, velocity, shares, state.independent)
+    state.motion.follow(state.solver.solution, velocity, shares, state.independent, state.detour)
 
 
 def accept_goals(state: TrackerState) -> None:
@@ -197,6 +197,8 @@ def status_of(
         return state.resting_status
     if solver.phase is Phase.SEARCHING:
         return TrackStatus.SEARCHING
+    if state.is_stopped_by_obstacle:
+        return TrackStatus.OBSTACLE
     waits = False
     for tip in state.tips:
         if tip.state.blocked:
@@ -233,6 +235,7 @@ def blocked_status(state: TrackerState, tip: Tip) -> TrackStatus:
 def joint_goal_status(state: TrackerState, goal: JointGoal) -> TrackStatus:
     """Return the status of a joint goal: CLOSEST if limits keep joints from it."""
     if (state.motion.q != state.solver.solution).any():
-        return TrackStatus.TRACKING
+        stopped = state.is_stopped_by_obstacle
+        return TrackStatus.OBSTACLE if stopped else TrackStatus.TRACKING
     reached = (state.motion.q == goal.q).all()
     return TrackStatus.REACHED if reached else TrackStatus.CLOSEST

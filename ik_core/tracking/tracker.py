@@ -66,6 +66,8 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..collision.collisions import Collisions
+from ..collision.world import World
 from ..display import listed, numbers
 from ..exceptions import IkError, InvalidOption
 from ..jobs import Job
@@ -76,6 +78,7 @@ from ..options import exact_number
 from ..problem import IkProblem, checked_problem
 from ..robot.robot import Robot
 from ..solvers import Solver, SolverName
+from .governor.clearance import Clearance
 from .governor.governor import Governor
 from .governor.motion_limits import MotionLimits, checked_limits
 from .instructions import (
@@ -93,6 +96,7 @@ from .instructions import (
     SetRest,
     SetSolver,
     SetTwist,
+    SetWorld,
     SkipTick,
     Stop,
     UndoTick,
@@ -120,6 +124,8 @@ class Tracker:
     q0 (n,) : current joint positions; by default the middle of the robot's limits
     governor : continue with this governor, from its current state, and not with a new one at q0
     rest (n,) : rest posture for `rest_rate`; by default q0
+    avoid : the motion keeps clear of these collisions, in their world as it is now (`set_world`
+        changes it); by default those of the problem, else those of the governor
     clock : clock of the solver's time budget, for a solver given by name
     background : begins a call in the background, by default in a thread, for the search for
         another configuration; None: without that search
@@ -142,6 +148,7 @@ class Tracker:
         q0: VectorLike | None = None,
         governor: Governor | None = None,
         rest: VectorLike | None = None,
+        avoid: Collisions | None = None,
         clock: Clock = time.perf_counter,
         background: Run | None = Job,
     ) -> None:
@@ -164,6 +171,10 @@ class Tracker:
             governor = Governor(limits, self.period, q)
         if not governor.limits.is_same(limits):
             governor.set_limits(limits)
+        if avoid is not None or problem.avoid is not None:
+            avoided = _collisions_of(problem, avoid)
+            problem = problem.without_collisions()
+            governor.clearance = Clearance(avoided.with_world(avoided.world), governor.q)
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._state = TrackerState(problem, rate, governor, posture, self._clock)
         self.set_options(options or TrackerOptions())
@@ -440,6 +451,26 @@ class Tracker:
         """
         self.apply(SkipTick(braking=braking))
 
+    @property
+    def world(self) -> World | None:
+        """A copy of the obstacles that the motion avoids; None for a tracker without `avoid`."""
+        clearance = self.governor.clearance
+        return None if clearance is None else clearance.collisions.world.copy()
+
+    def set_world(self, world: World) -> None:
+        """Avoid a copy of these obstacles from the next tick on.
+
+        A pair that is nearer than its margin, on the way of the stop that the joints may be on
+        too, can only move apart from there. Raises UnsupportedProblem for a tracker without
+        `avoid`, InvalidOption and FrameNotFound for names that do not fit the robot.
+        """
+        self.apply(SetWorld(world))
+
+    @property
+    def obstacle(self) -> tuple[str, str] | None:
+        """The pair of links, or a link and an obstacle, that keeps the joints from going on."""
+        return self.governor.obstacle
+
     def undo_tick(self) -> None:
         """Undo the steps of the joints since the last tick began, if they were not published.
 
@@ -542,6 +573,22 @@ class Tracker:
         solver = self._state.solver
         self._other_search.after_tick(command, solver.goal_id, self.period, solver.unreached)
         return command._replace(refused=tuple(refused)) if refused else command
+
+
+def _collisions_of(problem: IkProblem, avoid: Collisions | None) -> Collisions:
+    """Return the collisions that a tracker avoids. Raises InvalidOption."""
+    if avoid is None:
+        assert problem.avoid is not None
+        return problem.avoid
+    if problem.avoid is not None:
+        raise InvalidOption(
+            'avoid= of the problem and of the Tracker: give it once, to the problem say'
+        )
+    if not isinstance(avoid, Collisions) or avoid.robot is not problem.robot:
+        raise InvalidOption(
+            f'avoid = {avoid!r}: ik.Collisions of this robot, {problem.robot.name!r}, are needed'
+        )
+    return avoid
 
 
 def _limits_of(robot: Robot) -> MotionLimits:

@@ -57,6 +57,7 @@ class Cause(Enum):
     CONTROLLER = auto()
     REST = auto()  # robot and command must rest, for a start
     RESET = auto()  # ~/reset must be called
+    WAY_BACK = auto()  # no message may send the controller to the robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +205,14 @@ class Rules(NamedTuple):
     allowed : (n + m,) [rad or m] largest following errors
     sends_trajectories : whether a controller executes trajectories; else it gets each command
     waits : whether `after_not_following` is `wait`
+    avoids : whether collisions are avoided, so that no motion is published that is not checked
     """
 
     tolerance: Array
     allowed: Array
     sends_trajectories: bool
     waits: bool = False
+    avoids: bool = False
 
 
 # Which state comes next
@@ -306,12 +309,17 @@ def _next_of_waiting(state: Waiting, seen: Observation, rules: Rules) -> State:
         return state
     if state.needs_reset:
         return Waiting(Cause.RESET)
-    if state.offset is not None and not _beyond(seen.difference - state.offset, rules.tolerance):
+    # The last trajectory may have ended beside the command, whose stop was not published.
+    begins_anew = rules.sends_trajectories and rules.avoids
+    if (
+        state.offset is not None
+        and not begins_anew
+        and not _beyond(seen.difference - state.offset, rules.tolerance)
+    ):
         return _settled(state.offset, rules)  # the robot has not moved
     if rules.sends_trajectories:
-        return (
-            _return(state, seen) if state.has_published and state.may_differ else _restarted(seen)
-        )
+        may_be_elsewhere = state.has_published and state.may_differ
+        return _lead_back(state, seen, rules) if may_be_elsewhere else _restarted(seen)
     if (
         cause is not Cause.REST
         or not state.has_published
@@ -332,11 +340,28 @@ def _next_of_diverged(state: Diverged, seen: Observation, rules: Rules) -> State
     if rules.waits or comes_back:
         return Waiting(Cause.RESET)
     if rules.sends_trajectories:
-        return _return(state, seen)
+        return _lead_back(state, seen, rules)
     # Limits lead the command back inside; if the robot diverges there again, it waits.
     if seen.is_outside:
         return replace(_restarted(seen), returned=Returned(seen.difference))
     return state if seen.paused else _return(state, seen)  # in a pause nothing moves
+
+
+def _lead_back(state: Waiting | Diverged, seen: Observation, rules: Rules) -> State:
+    """Return the state after a wait behind a controller, which has to be led to the robot.
+
+    The way of that message is the controller's, so it is not checked for collisions: to avoid them
+    the command begins where the robot rests if that is near, and else waits until it is.
+    """
+    if not rules.avoids:
+        return _return(state, seen)
+    if _beyond(seen.difference, rules.allowed):
+        waits = isinstance(state, Waiting) and state.cause is Cause.WAY_BACK
+        return state if waits else Waiting(Cause.WAY_BACK)
+    begin = _restarted(seen)
+    if isinstance(state, Diverged):
+        return replace(begin, returned=Returned(seen.difference))
+    return replace(begin, stopped_at=seen.measured) if state.keeps_goals else begin
 
 
 def _return(state: Waiting | Diverged, seen: Observation) -> Returning:

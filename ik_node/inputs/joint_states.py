@@ -11,7 +11,8 @@ If the robot does not follow, the command stops, and goes to where the robot res
 - Trajectories end at rest, and no other is published until the robot rests. Then one message sends
   the controller to the measured positions. It allows enough time to get there within all limits
   from wherever the last message has led the robot; the controller begins where it measures the
-  robot. So nothing jumps, whether the robot stood still or only its states did.
+  robot. So nothing jumps, whether the robot stood still or only its states did. With `avoid` that
+  message is not sent, since nothing shows that its way is free.
 """
 
 from __future__ import annotations
@@ -75,6 +76,10 @@ LEAST_RETURN = 0.1
 UNDISTURBED = 1e-3  # [s] readings of two clocks farther apart in time are repeated,
 ATTEMPTS = 5  # at most this often
 UNHEARD = 2.0  # [s] period of log messages that name joints without states
+WAY_BACK = (
+    'the way back to it is not checked for collisions (avoid), so nothing is sent; move it to '
+    'within its following error of the command, or deactivate and activate the node'
+)
 Due = Instruction | Restart
 RESTING = (TrackStatus.IDLE, TrackStatus.STALE)
 
@@ -298,6 +303,7 @@ class FeedbackMonitor:
             model.following_errors,
             self._sends_trajectories,
             model.parameters.node.after_not_following == 'wait',
+            model.avoided is not None,
         )
 
     def _observe(
@@ -471,6 +477,9 @@ class FeedbackMonitor:
         elif cause is Cause.RESET:
             health.concerns = ('waiting for ~/reset',)
             health.warn('waits_for_reset', 'the robot does not follow: waiting for ~/reset')
+        elif cause is Cause.WAY_BACK:
+            health.concerns = (WAY_BACK,)
+            health.warn('way_back', f'the robot does not follow: {WAY_BACK}')
         elif isinstance(after, Diverged):
             assert model is not None
             health.concerns = texts = self._differences_text(before, measured, model)

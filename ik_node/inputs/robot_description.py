@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The source of the robot: a parameter, a file, or the topic robot_description.
 
-A background thread loads it, since a large description takes longer than a tick. The description
-in use is published on ~/robot_description, whatever its source, for programs that display it.
+A background thread loads it, with the collisions that it avoids, since both take longer than a
+tick. The description in use is published on ~/robot_description, whatever its source, for programs
+that display it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from ik_core import IkError, Robot, UrdfError
+from ik_core import IkError, UrdfError
 from ik_core.jobs import Job
 from ik_core.robot.urdf_filter import MAX_BYTES, text_of
 
+from ..known_collisions import KnownCollisions
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.node_options import NodeParameters
 from ..parameters.store import Parameters
-from ..robot_model import load_robot, read_description, read_file
+from ..robot_model import LoadedRobot, load_robot, read_description, read_file
 from .subscriptions import Inputs
 
 TOPIC = 'robot_description'
@@ -36,6 +38,7 @@ class Description:
 
     stopping : ends the process
     on_news : called when loading begins
+    collisions : makes the collisions that a robot avoids
 
     `source` is the URDF of the robot in use, as it was when it was loaded: a file may have changed
     since.
@@ -48,16 +51,18 @@ class Description:
         settings: Parameters,
         stopping: threading.Event,
         on_news: Callable[[], None],
+        collisions: KnownCollisions,
     ) -> None:
         self._node, self._settings = node, settings
         self._stopping, self._on_news = stopping, on_news
+        self._collisions = collisions
         self._input = Inputs(node, health)
         self._in_force = node.create_publisher(String, IN_FORCE, LATCHED)
-        self._loading: Job[tuple[Robot, str | bytes]] | None = None
+        self._loading: Job[tuple[LoadedRobot, str | bytes]] | None = None
         self._latest: str | Path = ''
         self.source: str | bytes = ''
 
-    def open(self, parameters: NodeParameters) -> Robot | None:
+    def open(self, parameters: NodeParameters) -> LoadedRobot | None:
         """Load and return the robot of the parameters; without one, subscribe and return None.
 
         Raises IkError if it can't be loaded, or if the process ends meanwhile.
@@ -86,7 +91,7 @@ class Description:
         """True if a robot is being loaded, or is loaded and not in use yet."""
         return self._loading is not None
 
-    def loaded(self) -> Robot | None:
+    def loaded(self) -> LoadedRobot | None:
         """Return the loaded robot; None while there is none. Raises the errors of loading."""
         done = self._loading is not None and self._loading.done
         return self._loading.result()[0] if self._loading and done else None
@@ -103,10 +108,10 @@ class Description:
             self._in_force.publish(String(data=text_of(source)))
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
-        def load() -> tuple[Robot, str | bytes]:
+        def load() -> tuple[LoadedRobot, str | bytes]:
             text = read_file(source) if isinstance(source, Path) else source
             try:
-                return load_robot(text, parameters), text
+                return load_robot(text, parameters, self._collisions), text
             except UrdfError as error:
                 file = f'{source}: ' if isinstance(source, Path) else ''
                 raise UrdfError(f'{file}{error}') from None
@@ -114,7 +119,7 @@ class Description:
         self._latest = source
         self._loading = Job(load)
 
-    def _wait(self) -> Robot | None:
+    def _wait(self) -> LoadedRobot | None:
         while self._loading and not self._loading.wait(POLL_PERIOD):
             if self._stopping.is_set():
                 raise IkError('stopped while loading the robot')

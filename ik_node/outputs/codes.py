@@ -38,6 +38,7 @@ class StatusCode(Enum):
     TOO_FEW_JOINTS = 23, WARN, TrackStatus.TOO_FEW_JOINTS.text
     STOPPED_SHORT = 24, WARN, TrackStatus.STOPPED_SHORT.text
     OTHER_CONFIGURATION = 25, WARN, TrackStatus.OTHER_CONFIGURATION.text
+    OBSTACLE = 26, WARN, TrackStatus.OBSTACLE.text
     WAITING_FOR_STATE = 30, WARN, 'waiting for joint_states'
     STATE_LOST = 31, WARN, 'joint_states stopped coming: stopped'
     RESETTING = 32, OK, 'coming to rest, to start from the measured state'
@@ -67,7 +68,12 @@ OF_STATE = (StatusCode.WAITING_FOR_STATE, StatusCode.STATE_LOST, StatusCode.NOT_
 # Outcomes of a goal once a search for another configuration has found nothing closer.
 AFTER_A_SEARCH = tuple(StatusCode[status.name] for status in MISSED)
 # Outcomes of a goal without such a search, or after it.
-AT_ONCE = (StatusCode.REACHED, StatusCode.BLOCKED, StatusCode.OTHER_CONFIGURATION)
+AT_ONCE = (
+    StatusCode.REACHED,
+    StatusCode.BLOCKED,
+    StatusCode.OBSTACLE,
+    StatusCode.OTHER_CONFIGURATION,
+)
 
 
 class Hazard(Enum):
@@ -113,6 +119,7 @@ FOLLOWING = (
     TrackStatus.OTHER_CONFIGURATION,
     TrackStatus.SEARCHING,
     TrackStatus.BLOCKED,
+    TrackStatus.OBSTACLE,
 )
 
 

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from ik_core.kernels import library
-from ik_core.tracking import Command
+from ik_core.tracking import Command, TrackStatus
 
 from ..conversions import Refused
 from ..counters import Ring, RisingTotal, Throttle, TickMeter, allowed_rate
@@ -64,6 +64,7 @@ class Diagnostics:
         self.on_the_way = self.moved_externally = False
         self.not_following = self.held_up = 0
         self.command: Command | None = None
+        self._obstacle: tuple[str, str] | None = None  # the pair that stops the joints
         self._model: Model | None = None
         self._hazards = Hazards()
         self._restarts = RisingTotal()
@@ -71,6 +72,7 @@ class Diagnostics:
     def set_model(self, model: Model | None) -> None:
         """Report on this model from now on."""
         self._model, self.command, self._hazards = model, None, Hazards()
+        self._obstacle = None
 
     def note_goal(self) -> None:
         """Restart the counters of solving with the next tick, for a new goal."""
@@ -79,6 +81,8 @@ class Diagnostics:
     def record(self, command: Command) -> None:
         """Keep the command of a tick, and add its iterations and solve time."""
         self.command = command
+        model, stops = self._model, command.status is TrackStatus.OBSTACLE
+        self._obstacle = model.tracker.obstacle if model is not None and stops else None
         if self._goal_is_new:
             self._goal_is_new, self._iterations, self._solve_time = False, 0, 0.0
             self._goals_taken += 1
@@ -115,7 +119,7 @@ class Diagnostics:
         self._hazards = self._find_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         goals = (self._goals_taken, self.goal_has_ended, self.refused.total())
-        now = (*shown, *goals, self.concerns, self._note())
+        now = (*shown, *goals, self.concerns, self._obstacle, self._note())
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -155,6 +159,11 @@ class Diagnostics:
                 hardware_id=self._model.robot.name,
                 values=_key_values(limits_in_force(self._model)),
             )
+
+    @property
+    def obstacle_text(self) -> str:
+        """The pair that stops the joints, as text: 'panda_hand and table'; '' for none."""
+        return ' and '.join(self._obstacle or ())
 
     @property
     def hazards(self) -> Hazards:
@@ -222,7 +231,8 @@ class Diagnostics:
     def _status(self) -> DiagnosticStatus:
         code, hazard = self.code, self._hazards.worst
         concerns = self.concerns if code in OF_STATE else ()
-        parts = (code.text, ', '.join(concerns), self._hazards.text)
+        stops = self.obstacle_text if code is StatusCode.OBSTACLE else ''
+        parts = (code.text, ', '.join(concerns), stops, self._hazards.text)
         return DiagnosticStatus(
             level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
             name=self._name('inverse kinematics'),
@@ -241,6 +251,8 @@ class Diagnostics:
             yield 'condition_number', self._shown_condition()
         if self._hazards.joints_at_bound:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
+        if code is StatusCode.OBSTACLE and self._obstacle:
+            yield 'obstacle', ', '.join(self._obstacle)
         for tip, kind, metres, radians in self._errors():
             yield f'{tip}.goal_kind', kind
             yield f'{tip}.position_error [m]', f'{metres:.7g}'

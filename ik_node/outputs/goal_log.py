@@ -29,11 +29,13 @@ NEGLIGIBLE = 1e-5  # [m, rad] smaller motion of a tip during a jog is not logged
 OUTCOMES = {
     StatusCode.REACHED: ('goal reached', 'is within'),
     StatusCode.BLOCKED: ('the way to the goal is blocked', 'stops short by'),
+    StatusCode.OBSTACLE: ('an obstacle is in the way of the goal', 'stops short by'),
     StatusCode.CLOSEST: ('goal not reached', 'is off by'),
     StatusCode.TOO_FEW_JOINTS: ('the arm has fewer joints than the goal asks for', 'is off by'),
     StatusCode.STOPPED_SHORT: ('goal not reached, the solver stopped short', 'is off by'),
     StatusCode.OTHER_CONFIGURATION: ('goal not reached from here', 'is off by'),
 }
+STOPPED = (StatusCode.BLOCKED, StatusCode.OBSTACLE)  # on the way
 # Kinds of goals that an arm of few joints can reach better, by the kind of its goal.
 LESS = {'pose': 'auto, position or axis', 'auto': 'position or axis'}
 
@@ -81,9 +83,9 @@ class GoalLog:
             self._node.get_logger().info(_line(f'{what}: {", ".join(tips)}', note))
             return
         tips = _distances(model, command, how, missed=True)
-        why = self._health.hazards.text
+        why = self._health.obstacle_text or self._health.hazards.text
         text = _line(f'{what}: {", ".join(tips)}', why, note)
-        if code is not StatusCode.BLOCKED:  # no warning: usual while a marker is dragged
+        if code not in STOPPED:  # no warning: usual while a marker is dragged
             self._node.get_logger().info(text)
         else:
             self._node.get_logger().warning(text)
@@ -111,7 +113,7 @@ class JogLog:
             self._model, self._starts = model, []
         if model is None or command is None:
             return
-        is_blocked = self._health.code is StatusCode.BLOCKED and not model.tracker.has_goals
+        is_blocked = self._health.code in STOPPED and not model.tracker.has_goals
         tips = range(len(model.tip_links))
         if is_blocked or self._health.code is StatusCode.JOGGING:
             if not self._starts:
@@ -123,7 +125,8 @@ class JogLog:
                 self._last_motion, self._logged_block = now, False
             elif not self._logged_block and now - self._last_motion >= STEADY:
                 self._logged_block = True
-                self._health.warn('jog', _line('the jog is blocked', self._health.hazards.text))
+                why = self._health.obstacle_text or self._health.hazards.text
+                self._health.warn('jog', _line('the jog is blocked', why))
         elif self._starts and now - self._last_twist >= STEADY:
             moved = (_displacement(model, tip, self._starts[tip]) for tip in tips)
             log.info(_line(f'jog ended: {", ".join(filter(None, moved)) or "nothing moved"}'))

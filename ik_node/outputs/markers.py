@@ -40,6 +40,7 @@ RED, GREEN, BLUE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 MOVING = (1.0, 0.8, 0.0)
 COLOURS = {
     TrackStatus.BLOCKED: (1.0, 0.4, 0.0),
+    TrackStatus.OBSTACLE: (1.0, 0.4, 0.0),
     TrackStatus.REACHED: GREEN,
     TrackStatus.CLOSEST: RED,
     TrackStatus.TOO_FEW_JOINTS: (1.0, 0.6, 0.0),

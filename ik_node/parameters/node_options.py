@@ -23,6 +23,7 @@ PLANAR_GOALS = ('keep_z_roll_pitch', 'keep_z', 'keep_roll_pitch', 'as_sent')
 # Parts of a goal's pose that count; auto: the pose, or with fewer than six joints the position
 # first; axis: the position and the direction of the z axis.
 GOAL_KINDS = ('auto', 'pose', 'position', 'axis')
+AVOIDED = ('none', 'self', 'world')
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,21 @@ class NodeOptions:
         static=True,
     )
     frozen_joints: tuple[str, ...] = option((), 'joints that goals do not move', static=True)
+    avoid: Literal['none', 'self', 'world'] = option(
+        'none',
+        'what the motion keeps clear of: self: the links of the robot, of one another; world: and '
+        'of the obstacles in world_file',
+        choices=AVOIDED,
+        static=True,
+    )
+    avoid_margin: float = option(
+        0.01,
+        'distance that links keep from one another and from obstacles in motion, with avoid',
+        unit='m',
+        bounds=(0.0, 1.0),
+        static=True,
+    )
+    world_file: str = option('', 'YAML file with obstacles by name, for avoid: world', static=True)
     trajectory_delay: float = option(
         0.014,
         'largest transport time of a joint_trajectory, including a period of the controller; the '
@@ -197,7 +213,7 @@ class NodeOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in ('urdf_path', 'joint_limits_path', 'record_folder'):
+        for name in ('urdf_path', 'joint_limits_path', 'world_file', 'record_folder'):
             _check_home(name, getattr(self, name))
 
 

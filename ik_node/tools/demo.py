@@ -36,6 +36,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
 from ik_core import Robot, load_urdf
+from ik_core.kernels import library
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.shared_files import shared_file
 
@@ -261,10 +262,14 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
 
 
 def parameters(urdf: Path) -> dict[str, object]:
-    """Return the node's parameters; the Panda's URDF has no acceleration limits."""
+    """Return the node's parameters; the Panda's URDF has no acceleration limits.
+
+    Kernels that run as plain Python are too slow to avoid collisions at this rate.
+    """
     return {
         'urdf_path': urdf,
         'tip_links': TIP,
+        'avoid': 'none' if library.BACKEND == 'python' else 'self',
         'rate': RATE,
         'joint_limits.default.acceleration': ACCELERATION,
     }

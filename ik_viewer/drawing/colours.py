@@ -25,6 +25,7 @@ OF_CODES: dict[str, Colour] = {
     'stopped_short': ORANGE,
     'other_configuration': ORANGE,
     'blocked': RED,
+    'obstacle': RED,
     'searching': PURPLE,
     'stale': GREY,
     'paused': GREY,

@@ -18,6 +18,7 @@ from benchmark.results import read_csv
 from ik_core.cli.main import main
 from ik_core.exceptions import InvalidOption
 from ik_core.figures import COLOURS, LOOKS, draw_file, line_style, new_figure, nth_style, styled
+from ik_core.path.figure import path_figure
 from ik_core.reachability import figure as slices
 from ik_core.reachability.cloud import reach_cloud
 from ik_core.reachability.figure3d import draw_workspace
@@ -125,6 +126,19 @@ def test_the_figures_of_a_recording_have_no_faults(recorded):
     figure = look_at(lambda: _joint_panels(recording.robot, replay(recording)))
     for line in figure.axes[0].get_lines()[:2]:
         assert line.get_xdata()[0] == 0.0, 'time since the first tick'
+
+
+def test_the_figure_of_a_motion_along_a_path_has_no_faults():
+    robot = ik.load_urdf('ur5e')
+    start = robot.forward_kinematics([0.3, -1.2, 1.4, -1.8, -1.5, 0.2], 'tool0')
+    poses = [start + np.outer([0.0, 0.05 * k, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]) for k in range(3)]
+    limits = ik.MotionLimits.of(robot, acceleration=5.0, jerk=100.0)
+    result = ik.solve_path(ik.IkProblem(robot, [ik.PoseTask('tool0')]), poses, limits=limits)
+    figure = look_at(lambda: path_figure(result, robot, 'tool0', limits))
+    joints, speeds, tips = figure.axes
+    assert len(joints.get_lines()) == robot.n
+    assert 0.1 < max(np.abs(line.get_ydata()).max() for line in speeds.get_lines()) <= 1.0
+    np.testing.assert_allclose(tips.get_lines()[0].get_ydata()[[0, -1]], 0.0, atol=1e-2)
 
 
 def test_the_checks_see_what_they_look_for():

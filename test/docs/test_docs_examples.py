@@ -22,6 +22,7 @@ SAYS = {
     'free_roll': r'pen REACHED .*\ntray REACHED .*\nheight REACHED .* 0\.3 *\]',
     'one_pose': r'all goals are reached(.|\n)*panda_finger_joint2(.|\n)*REACHED',
     'own_task': r'REACHED -?0\.000 mm',
+    'path_of_poses': r'can be done.*\n3\.\d\d s, branch: .*, up, .*\nposes .* out of reach by',
     'poses_to_csv': r'200 of 200 reached\nlargest step of a joint: 0\.0',
     'reach_map': r'15 x 15 x 1 voxels(.|\n)*\. # # # # # # \. # # # # # # \.',
     'rest_posture': r'without  REACHED, 1\.\d+ .*\nwith     REACHED, 0\.\d+ ',

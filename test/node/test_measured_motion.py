@@ -262,6 +262,28 @@ def test_a_robot_that_did_not_follow_may_wait_for_a_reset(panda):
     assert_no_jump(panda, np.array(it.hardware))
 
 
+def test_frozen_states_lead_no_robot_back_that_avoids_collisions(panda):
+    it = world(panda, avoid='self')
+    it.goal(reachable_goal(panda, TIP, 1))
+    it.run(250)
+    it.frozen = it.q.copy()
+    it.until(lambda: any(kind == 'way_back' for kind, _ in it.health.warnings))
+    sent, stopped = len(it.sent_commands), it.q
+    it.run(3000)
+    it.motion.come_to_rest()
+    it.states.reset()
+    it.run(1000)
+    assert it.states.obstacle.key == 'not_following'
+    assert 'not checked for collisions' in it.health.concerns[0]
+    assert len(it.sent_commands) == sent, 'nothing leads it back'
+    np.testing.assert_array_equal(it.q, stopped)
+    it.frozen = None
+    it.until(lambda: it.states.obstacle is None)
+    it.goal(reachable_goal(panda, TIP, 2))
+    it.until(lambda: reached(it))
+    assert_no_jump(panda, np.array(it.hardware))
+
+
 # --- ticks that do not come ----------------------------------------------------------------------
 
 

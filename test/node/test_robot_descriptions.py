@@ -168,8 +168,8 @@ def test_the_node_tells_the_text_that_was_loaded_from_a_file_that_is_written_mea
     told, path = 'ik_node/robot_description', tmp_path / 'arm.urdf'
     path.write_text(text_of('panda'), encoding='utf-8')
 
-    def loading(source, parameters):
-        robot = load_robot(source, parameters)
+    def loading(*arguments):
+        robot = load_robot(*arguments)
         path.write_text(text_of('ur5e'), encoding='utf-8')
         return robot
 

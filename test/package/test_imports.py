@@ -29,7 +29,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
-        {'reachability', 'retargeting', 'motion', 'for_c', 'showing'},
+        {'reachability', 'retargeting', 'motion', 'for_c', 'showing', 'path'},
         {'__init__'},
         {'cli'},
         {'__main__', 'build'},

@@ -11,5 +11,6 @@ listener          hears what is commanded; trajectories: what a controller makes
 checker           what a motion may never do, from positions alone
 expected_limits   the limits that a description and the parameters give, read independently
 link_poses        where links are, by pinocchio
+obstacles         trackers that avoid collisions, while their worlds change
 offline           the governor and the tracker without ROS, as fast as they go
 """

@@ -39,11 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _offline(options: argparse.Namespace) -> int:
+    from .obstacles import avoid
     from .offline import campaign, govern, track
 
     failed = False
     print(f'seeds from {options.seed} on', flush=True)
-    for live, ticks in ((govern, options.offline), (track, options.offline // 50)):
+    some = options.offline // 50
+    for live, ticks in ((govern, options.offline), (track, some), (avoid, some)):
         began = time.monotonic()
         tally = campaign(live, options.seed, ticks)
         told = ', '.join(f'{name} {n}' for name, n in sorted(tally.told.items()))

@@ -16,7 +16,7 @@ from .expected_limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Allowan
 ROUNDING = 2e-11
 """[of max(1, |q|)] What landing exactly on a target or a limit may move a joint."""
 RELATIVE = 1e-9
-KINDS = ('not finite', 'position', 'velocity', 'acceleration', 'jerk', 'dq')
+KINDS = ('not finite', 'position', 'velocity', 'acceleration', 'jerk', 'dq', 'distance')
 HISTORY = 3
 """Ticks before a position that its third difference takes."""
 

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -225,9 +225,11 @@ class Tracked:
     What fails in a tick is handled as the node does: it brakes for a tick, and goes on.
     """
 
+    NAMES: ClassVar[tuple[str, ...]] = ROBOTS
+
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
-        self.name = str(self.random.choice(ROBOTS))
+        self.name = str(self.random.choice(self.NAMES))
         text = shared_file(f'urdf/{self.name}.urdf').read_text('utf-8')
         self.robot = load_urdf(text)
         self.rate = float(self.random.choice([100.0, 250.0, 1000.0]))
@@ -247,17 +249,21 @@ class Tracked:
 
     def run(self, ticks: int) -> None:
         """Do what the seed says for at least so many ticks."""
-        acts: list[Callable[[], None]] = [
-            self.goal, self.goal, self.goal, self.drag, self.twist, self.line, self.set_limits,
-            self.set_options, self.set_problem, self.set_solver, self.renew, self.pause, self.stop,
-            self.reset, self.fail, self.garbage,
-        ]  # fmt: skip
+        acts = self.acts()
         while self.checker.tick < ticks:
             act = acts[self.random.integers(len(acts))]
             self.told[act.__name__] += 1
             act()
             for _ in range(int(self.random.choice([0, 1, 5, 30, 60]))):
                 self._tick()
+
+    def acts(self) -> list[Callable[[], None]]:
+        """What the seed draws from."""
+        return [
+            self.goal, self.goal, self.goal, self.drag, self.twist, self.line, self.set_limits,
+            self.set_options, self.set_problem, self.set_solver, self.renew, self.pause, self.stop,
+            self.reset, self.fail, self.garbage,
+        ]  # fmt: skip
 
     def goal(self) -> None:
         """One within reach, or not, or none."""

@@ -21,6 +21,7 @@ from ik_node.control_loop import ControlLoop
 from ik_node.inputs.configuration_history import ConfigurationHistory
 from ik_node.inputs.goal_topics import Goals
 from ik_node.inputs.joint_states import FeedbackMonitor
+from ik_node.known_collisions import KnownCollisions
 from ik_node.outputs.commands import make_output
 from ik_node.robot_model import Model
 from support.jtc_simulation import SECOND, Controller, State, Trajectory
@@ -157,7 +158,8 @@ class World:
 
     def show(self, robot):
         """Let the node move this robot."""
-        self.model = Model(robot, self.parameters, self.motion.positions)
+        avoided = KnownCollisions().to_avoid(robot, self.parameters.node)
+        self.model = Model(robot, self.parameters, self.motion.positions, avoided)
         self.motion.set_model(self.model)
         self.states.open(self.model)
         self._running = False

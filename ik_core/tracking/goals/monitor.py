@@ -16,6 +16,11 @@ from ...tasks import kernels
 from ...tasks.goals import GoalTask
 from ...tasks.packing import PackedGoals
 
+# [m^2/rad^2] Weight of joint positions beside the squares of the goals' errors, where a step is
+# bent along obstacles.
+STIFFNESS = 1e-3
+LINEAR = 0.1  # [rad or m] Distances are linear enough in steps of the joints up to this.
+
 
 class GoalMonitor:
     """Copies of the goals of a problem, evaluated at any q (n,) for targets (12,), one each."""
@@ -84,6 +89,24 @@ class GoalMonitor:
         if self.condition_number(self.ahead(q, twists), targets) <= here:
             return 1.0
         return max(0.0, (stop - here) / (stop - slow)) if stop > slow else 0.0
+
+    def detour(self, q: Array, targets: Iterable[Array], target: Array) -> tuple[Array, Array]:
+        """Return where the goals are nearest in linear terms, and the inverse of their metric.
+
+        Where obstacles keep the joints at q (n,) from a target (n,), the goals' errors count, not
+        those of the joints: steps x are measured by M = J^T J + STIFFNESS, J of the residuals r,
+        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least. Joints
+        that move no goal go to their targets.
+        """
+        self._update(q, targets)
+        goals, jacobian = self._goals, self._goals.jacobian()
+        variables = goals.variables
+        metric = jacobian.T @ jacobian + STIFFNESS * np.eye(variables.size)
+        inverse, step = np.zeros((q.size, q.size)), target - q
+        inverse[np.ix_(variables, variables)] = own = np.linalg.inv(metric)
+        pull = STIFFNESS * step[variables] - jacobian.T @ goals.residual
+        step[variables] = own @ pull
+        return q + step / max(1.0, float(np.abs(step).max()) / LINEAR), inverse
 
     def _rows(self) -> Array:
         """Return the rows of the goals' Jacobian that count, at the last `_update`."""

@@ -9,6 +9,13 @@ A joint takes a step only if the fastest stop after that step ends inside the po
 not, it begins the stop that was possible after the previous step. So no limit is ever broken to
 keep another one.
 
+With a `Clearance` there is one kept stop of all joints, shown to be free of collisions when its
+step was taken. A step is taken if the stop after it is shown to be free, too, and that becomes the
+kept one; if not, the kept stop continues, within the limits of the moment when it was kept. Each
+way to move is such a proposal: `follow` towards a target, and `brake` as hard as the limits allow.
+Changed limits are part of the proposal, so in motion they hold from the first step on that is
+shown with them, and at the latest at rest.
+
 Joints without a jerk limit move by the rule of `second_order`: dq is the velocity of the last
 period, q(k) = q(k-1) + period dq(k). Joints with one move by `third_order`: q, dq and ddq are
 samples of a motion whose jerk is piecewise constant, the fastest one to its target.
@@ -31,6 +38,7 @@ Limits that change in motion (`limit_changes`):
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,13 +50,18 @@ from ...kernels.signatures import Array2
 from ...maths.argument_types import VectorLike
 from ...maths.rotations import Array
 from . import joint_table as t
+from .clearance import Clearance
 from .limit_changes import adopt
 from .motion_limits import MotionLimits
 from .second_order import second_order_step
 from .speed_scale import BRAKING, scale_bounds
-from .stop_spline import MAX_KNOTS, stop_knots, stop_point
+from .stop_spline import MAX_KNOTS, announced_accelerations, stop_knots, stop_point
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
+
+Detour = Callable[[Array, Array], tuple[Array, Array]]
+"""For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
+M in which a point near it is the nearest one, by sqrt(x M x)."""
 
 
 @kernel(entry='ik_governor_advance')
@@ -100,6 +113,7 @@ class Governor:
         # Accelerations (n,) of the announced stop, None before it is; and at the last begin_tick.
         self._announced: Array | None = None
         self._announced_before: Array | None = None
+        self._clearance: Clearance | None = None
         shown = self._joints.view()
         shown.flags.writeable = False
         self._q, self._dq, self._ddq = shown[t.Q], shown[t.DQ], shown[t.DDQ]
@@ -138,24 +152,44 @@ class Governor:
         """Copy all that steps and instructions change, for `load`."""
         asked = self._limits, self._asked, self._adopted, self._scale_rows
         announced = self._announced, self._announced_before
-        return self._joints.copy(), self._before.copy(), *announced, *asked
+        return self._joints.copy(), self._before.copy(), *announced, *asked, self._clearance
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Take back all changes since `save`."""
         self._joints[:], self._before[:] = saved[:2]
         self._announced, self._announced_before = saved[2:4]
-        self._limits, self._asked, self._adopted, self._scale_rows = saved[4:]
+        self._limits, self._asked, self._adopted, self._scale_rows = saved[4:8]
+        self._clearance = saved[8]
 
     def copy(self) -> Governor:
         """Return another governor in the same state."""
-        return Governor.resume(self._limits, self.period, self._joints)
+        announced = None if self._announced is None else self._announced.copy()
+        clearance = None if self._clearance is None else self._clearance.copy()
+        return Governor.resume(self._limits, self.period, self._joints, announced, clearance)
 
     @classmethod
-    def resume(cls, limits: MotionLimits, period: float, state: Array) -> Governor:
-        """Return a governor that continues from the `state` of another with the same limits."""
+    def resume(
+        cls,
+        limits: MotionLimits,
+        period: float,
+        state: Array,
+        announced: Array | None = None,
+        clearance: Clearance | None = None,
+    ) -> Governor:
+        """Return a governor that continues from the `state` of another with the same limits.
+
+        announced (n,), clearance : those of the other governor; it has the clearance from now on
+        """
         governor = cls(limits, period, state[t.Q])
         governor._joints[:] = governor._before[:] = state
+        governor._announced = governor._announced_before = announced
+        governor._clearance = clearance
         return governor
+
+    @property
+    def announced(self) -> Array | None:
+        """The accelerations (n,) of the announced stop; None before it is announced."""
+        return self._announced
 
     @property
     def limits(self) -> MotionLimits:
@@ -209,6 +243,24 @@ class Governor:
         self._joints[t.Q :] = 0.0
         self._joints[t.Q] = position
         self._before[:] = self._joints
+        if self._clearance is not None:
+            self._clearance.restart(position)
+
+    @property
+    def clearance(self) -> Clearance | None:
+        """Show the stop of each step to be free of collisions with this; None: not checked."""
+        return self._clearance
+
+    @clearance.setter
+    def clearance(self, clearance: Clearance | None) -> None:
+        self._clearance = clearance
+        if clearance is not None:
+            clearance.begin(self._joints, self._announced_joints(), self.period)
+
+    @property
+    def obstacle(self) -> tuple[str, str] | None:
+        """The pair of links or obstacles that keeps the joints from their target, by names."""
+        return None if self._clearance is None else self._clearance.obstacle
 
     def follow(
         self,
@@ -216,6 +268,8 @@ class Governor:
         velocity: float | VectorLike | None = None,
         synchronized: bool = False,
         independent: NDArray[np.bool_] | None = None,
+        *,
+        detour: Detour | None = None,
     ) -> None:
         """Move one period towards the target (n,), clamped to the limits.
 
@@ -223,9 +277,19 @@ class Governor:
             it stays without lag. By default the joints come to rest at the target
         synchronized : the joints arrive together, from rest on a straight line in joint space
         independent (n,) : mask of joints that no other waits for, and that wait for none
+        detour : how to bend a step that obstacles are in the way of, unless it is synchronized;
+            by default it is shortened
 
         A joint brakes if its velocity, or its target after clamping, is not finite.
         """
+        kept = self._kept()
+        if self._clearance is not None:
+            goal = np.asarray(target, float)
+            q = self._q.copy()
+            aimed = self._clearance.shorten(q, goal)
+            if aimed is not None and detour is not None and not synchronized:
+                aimed, synchronized = self._clearance.bend(q, *detour(q, goal)), True
+            target, velocity = (goal, velocity) if aimed is None else (aimed, None)
         self._begin_step()
         self._goal[:] = target
         if velocity is not None:
@@ -235,8 +299,9 @@ class Governor:
                 joints = np.ascontiguousarray(self._joints[:, part])
                 advance(joints, together, self.period)
                 self._joints[:, part] = joints
-            return
-        advance(self._joints, synchronized, self.period)
+        else:
+            advance(self._joints, synchronized, self.period)
+        self._keep_or_go_back(kept)
 
     def brake(self, *, announced: bool = False) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay.
@@ -244,6 +309,7 @@ class Governor:
         announced : follow the stop of `stop_knots`, within the limits of the moment when it was
             announced; limits that were asked for since then wait
         """
+        kept = None if announced else self._kept()
         accelerations = self._announced_accelerations() if announced else None
         self._begin_step(adopting=not announced)
         most = self._joints[t.ACCELERATION].copy()
@@ -253,6 +319,28 @@ class Governor:
         self._act.fill(t.BRAKE)
         advance(self._joints, False, self.period)
         self._joints[t.ACCELERATION] = most
+        self._keep_or_go_back(kept)
+
+    def give_up(self) -> None:
+        """Continue the kept stop, which no check has to allow; without a clearance, brake."""
+        self.brake(announced=self._clearance is not None)
+
+    def _kept(self) -> tuple[Array, Array, bool] | None:
+        """Return the state with the kept stop; None without a clearance."""
+        if self._clearance is None:
+            return None
+        return self._joints.copy(), self._announced_accelerations(), self._adopted
+
+    def _keep_or_go_back(self, kept: tuple[Array, Array, bool] | None) -> None:
+        """Keep the step and its stop if that is shown to be free; else continue the kept stop."""
+        if kept is None or self._clearance is None:
+            return
+        before = kept[0].copy()
+        before[t.ACCELERATION] = kept[1]
+        if self._clearance.shows(before, self._announced_joints(), self.period):
+            return
+        self._joints[:], self._announced, self._adopted = kept
+        self.brake(announced=True)
 
     def begin_tick(self) -> None:
         """Keep the state that `undo_tick` restores."""
@@ -321,20 +409,8 @@ class Governor:
     def _announced_accelerations(self) -> Array:
         """Return the accelerations (n,) of the announced stop, which keeps them to its end."""
         if self._announced is None:
-            joints = self._joints
-            most, q, dq = joints[t.ACCELERATION].copy(), joints[t.Q], joints[t.DQ]
-            speeds = np.abs(dq)
-            waits = np.isinf(joints[t.JERK]) & (dq == joints[t.MEAN])
-            waits &= (speeds > 0.0) & (speeds <= joints[t.VELOCITY])
-            if waits.any():
-                rate = float((most[waits] / speeds[waits]).min())  # [1/s] of the slowest to stop
-                shed = min(rate * self.period, 1.0)  # fraction of its speed, in each period
-                count = math.floor(1.0 / shed)
-                seconds = self.period * (count - 0.5 * shed * count * (count + 1))
-                end = q + dq * seconds  # where a stop at this rate ends
-                waits &= (joints[t.LOWER] <= end) & (end <= joints[t.UPPER])
-                most[waits] = rate * speeds[waits]
-            self._announced = most
+            self._announced = np.empty_like(self._goal)
+            announced_accelerations(self._joints, self.period, self._announced)
         return self._announced
 
     def _begin_step(self, *, adopting: bool = True) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...maths.rotations import Array
-from .governor import Governor
+from .governor import Detour, Governor
 from .slow_in_out import SlowInOut
 from .speed_scale import CREEP, SpeedScale
 
@@ -95,12 +95,13 @@ class JointMotion:
         velocity: Array | None,
         shares: Mapping[int, float],
         independent: NDArray[np.bool_] | None = None,
+        detour: Detour | None = None,
     ) -> None:
         """Move one period towards the solution (n,).
 
         velocity (n,) : of a solution that moves by itself, with tips or to the rest posture
         shares : fraction of its full speed, for each tip (its index) on a line or a jog
-        independent (n,) : mask of joints that others do not wait for; see `Governor.follow`
+        independent (n,), detour : see `Governor.follow`
         """
         if velocity is None and self.synchronized and self.speed_profile == 'linear':
             if self.slow_in_out is None:
@@ -115,11 +116,12 @@ class JointMotion:
             governor.follow(point, speed, False)
         else:
             self.slow_in_out = None
-            self.governor.follow(solution, velocity, self.synchronized, independent)
+            self.governor.follow(solution, velocity, self.synchronized, independent, detour=detour)
         if self.synchronized:
             left = np.abs(solution - self.q)
             left = left if independent is None else left[~independent]
-            self.synchronized = bool(left.max() > self.near)
+            stopped = self.governor.obstacle is not None and self.governor.at_rest
+            self.synchronized = bool(left.max() > self.near) and not stopped  # then along it
         if velocity is None:
             self._let_go()
             for tip, share in shares.items():  # tips so slow that the solution does not move yet

@@ -63,6 +63,39 @@ def stop_point(joints: Array2, period: float, point: Array1) -> None:
         point[i] = t.inside(joints[t.Q, i] + distance, joints[t.LOWER, i], joints[t.UPPER, i])
 
 
+@kernel(entry='ik_governor_announced_accelerations')
+def announced_accelerations(joints: Array2, period: float, accelerations: Array1) -> None:
+    """Write the accelerations (n,) of a stop in which all joints slow down in proportion.
+
+    So do joints without jerk limits that stay inside their limits by that. The others brake as
+    hard as they may.
+    """
+    n = accelerations.size
+    rate = math.inf  # [1/s] of the slowest to stop
+    for i in range(n):
+        accelerations[i] = joints[t.ACCELERATION, i]
+        if _slows_down(i, joints):
+            rate = min(rate, accelerations[i] / abs(joints[t.DQ, i]))
+    if rate == math.inf:
+        return
+    shed = min(rate * period, 1.0)  # fraction of its speed, in each period
+    count = math.floor(1.0 / shed)
+    seconds = period * (count - 0.5 * shed * count * (count + 1))
+    for i in range(n):
+        end = joints[t.Q, i] + joints[t.DQ, i] * seconds  # where a stop at this rate ends
+        if _slows_down(i, joints) and joints[t.LOWER, i] <= end <= joints[t.UPPER, i]:
+            accelerations[i] = rate * abs(joints[t.DQ, i])
+
+
+@kernel
+def _slows_down(i: int, joints: Array) -> bool:
+    """Return whether joint i can slow down in proportion to others: it has no jerk limit."""
+    dq = joints[t.DQ, i]
+    if joints[t.JERK, i] < math.inf or dq != joints[t.MEAN, i]:
+        return False
+    return 0.0 < abs(dq) <= float(joints[t.VELOCITY, i])
+
+
 @kernel(entry='ik_governor_stop_knots')
 def stop_knots(
     joints: Array2,

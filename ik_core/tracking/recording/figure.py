@@ -36,6 +36,7 @@ STATUS_COLOURS = {
     TrackStatus.TOO_FEW_JOINTS: '#F0E442',
     TrackStatus.SEARCHING: PINK,
     TrackStatus.BLOCKED: RED,
+    TrackStatus.OBSTACLE: '#882255',
     TrackStatus.STALE: BLACK,
     TrackStatus.PAUSED: GREY,
 }

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...collision.collisions import Collisions
+from ...collision.world import World
 from ...exceptions import InvalidOption
 from ...maths.rotations import Array
 from ...problem import IkProblem
@@ -16,6 +18,7 @@ from ...result import IkResult, IkStatus
 from ...robot.robot import Robot
 from ..goals.joint_goals import JointGoal
 from ..goals.tips import Drag, Hold, Jog, Line, Request, Stream
+from ..governor.clearance import Clearance
 from ..governor.governor import Governor
 from ..governor.motion_limits import MotionLimits
 from ..governor.slow_in_out import SlowInOut
@@ -26,6 +29,12 @@ from ..solution.other_configuration import OtherConfiguration
 from ..state import Drive
 from ..status import TrackStatus
 from ..tracker_options import TrackerOptions
+from .recorded_collisions import (
+    describe_collisions,
+    describe_world,
+    make_collisions,
+    make_world,
+)
 from .recorded_problems import describe_problem, make_problem
 
 # Records that are encoded by their fields, by their names in a file.
@@ -65,7 +74,14 @@ class Encoder:
         if isinstance(value, MotionLimits):
             return {'limits': self.encode(value.rows)}
         if isinstance(value, Governor):
-            return {'governor': self.encode((value.limits, value.period, value.state))}
+            state = value.limits, value.period, value.state, value.announced, value.clearance
+            return {'governor': self.encode(state)}
+        if isinstance(value, Clearance):
+            return {'clearance': self.encode((value.collisions, value.floors))}
+        if isinstance(value, Collisions):
+            return {'collisions': self.encode(describe_collisions(value))}
+        if isinstance(value, World):
+            return {'world': self.encode(describe_world(value))}
         name = type(value).__name__
         if name in ENUMS:
             return {name: value.value}
@@ -112,6 +128,12 @@ class Decoder:
             return MotionLimits(*self.decode(content))
         if kind == 'governor':
             return Governor.resume(*self.decode(content))
+        if kind == 'clearance':
+            return Clearance.resume(*self.decode(content))
+        if kind == 'collisions':
+            return make_collisions(self._robot, *self.decode(content))
+        if kind == 'world':
+            return make_world(*self.decode(content))
         if kind in ENUMS:
             return ENUMS[kind](content)
         if kind in RECORDS:

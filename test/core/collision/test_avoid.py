@@ -303,9 +303,11 @@ def test_a_problem_refuses_what_is_no_collisions(panda: Scene) -> None:
 
 
 @pytest.mark.filterwarnings('ignore:no acceleration limit')
-def test_a_tracker_refuses_what_it_would_not_avoid(panda: Scene) -> None:
-    with pytest.raises(ik.UnsupportedProblem, match='a Tracker does not support avoid='):
-        ik.Tracker(panda.problem(), 100.0)
+def test_a_tracker_refuses_a_check_that_it_would_not_keep(panda: Scene) -> None:
+    problem = panda.problem()
+    checked = ik.IkProblem(problem.robot, problem.goals, valid=lambda q: bool(q[0] > 0.0))
+    with pytest.raises(ik.UnsupportedProblem, match='a Tracker does not support valid='):
+        ik.Tracker(checked, 100.0)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from support.streams import Stream, moved
 from support.tracked_arms import PERIOD, new_tracker, pose, shipped_of, ticks
 
 import ik_core as ik
+from ik_core.collision import Sphere
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.goals.monitor import GoalMonitor
 from ik_core.tracking.goals.tips import Tip
@@ -32,6 +33,7 @@ from ik_core.tracking.instructions import (
     SetRest,
     SetSolver,
     SetTwist,
+    SetWorld,
     SkipTick,
     Stop,
     UndoTick,
@@ -70,7 +72,9 @@ def calls(robot, goal, q):
     limits = MotionLimits.of(robot, velocity=0.5, acceleration=9.0)
     options, few = TrackerOptions(updates_per_tick=2), {'max_iterations': 5}
     along, about = [0.1, 0.0, 0.0], [0.0, 0.0, 1.0]
-    problem = ik.IkProblem(robot, [ik.PoseTask(robot.tips()[0])], position_tolerance=1e-4)
+    world, goals = ik.World(), [ik.PoseTask(robot.tips()[0])]
+    world.add('ball', Sphere(0.1), ik.transform(position=(0.0, 0.6, 0.6)))
+    problem = ik.IkProblem(robot, goals, position_tolerance=1e-4, avoid=ik.Collisions(robot))
     return [
         (lambda t: t.set_goal(0, goal, 0.1, move='linear'), SetGoal(0, goal, 0.1, move='linear')),
         (lambda t: t.set_limits(limits), SetLimits(limits)),
@@ -78,6 +82,7 @@ def calls(robot, goal, q):
         (lambda t: t.set_rest(q), SetRest(q)),
         (lambda t: t.set_solver('sqp', few), SetSolver('sqp', few)),
         (lambda t: t.set_problem(problem), SetProblem(problem)),
+        (lambda t: t.set_world(world), SetWorld(world)),
         (lambda t: t.next_frame(restart=True), NextFrame((), restart=True)),
         (lambda t: t.offer_configuration(q, 'closer'), OfferConfiguration(q, 'closer')),
         (lambda t: t.pause(), Pause(True)),
@@ -103,7 +108,10 @@ def test_a_method_and_its_value_do_the_same():
         applied.apply(value)
         assert type(notes.applied_[-1]) is type(value)
         for name, field in vars(value).items():
-            assert np.array_equal(getattr(notes.applied_[-1], name), field), name
+            other = getattr(notes.applied_[-1], name)
+            is_world = isinstance(field, ik.World)
+            same = list(other) == list(field) if is_world else np.array_equal(other, field)
+            assert same, name
         for k in range(120):
             first, second = told.tick(0.01 * k), applied.tick(0.01 * k)
             np.testing.assert_array_equal(first.q, second.q)

@@ -45,6 +45,7 @@ RULES = {
 }
 BOTH = pytest.mark.parametrize('rules', RULES.values(), ids=RULES)
 TRAJECTORIES, COMMANDS = RULES['joint_trajectory'], RULES['position_command']
+AVOIDING = TRAJECTORIES._replace(avoids=True)
 
 
 def seen(**fields):
@@ -338,6 +339,39 @@ def test_a_robot_that_does_not_follow_is_returned_to():
     assert reactions(Diverged(), begins, COMMANDS) == (Reaction.RESTART,)
 
 
+@pytest.mark.parametrize(
+    'before',
+    [
+        Diverged(),
+        Waiting(Cause.REST),
+        Waiting(Cause.LOST_STATES, offset=ZERO),
+        Waiting(Cause.CONTROLLER, goals_until=103.0),
+    ],
+    ids=lambda state: getattr(state, 'cause', 'diverged'),
+)
+def test_a_controller_is_not_led_back_where_collisions_are_avoided(before):
+    away, near = seen(difference=SAG * 5), seen(difference=SAG)
+    waits = next_state(before, away, AVOIDING)
+    assert waits.cause is Cause.WAY_BACK
+    assert Reaction.SEND_RETURN not in reactions(before, waits, AVOIDING)
+    assert next_state(waits, away, AVOIDING) is waits
+    assert next_state(waits, seen(difference=SAG, robot_rests=False), AVOIDING) is waits
+    assert next_state(after_reset(waits), away, AVOIDING).cause is Cause.WAY_BACK
+    begins = next_state(waits, near, AVOIDING)
+    assert begins.is_new
+    assert reactions(waits, begins, AVOIDING) == (Reaction.RESTART,)
+    at_once = next_state(before, near, AVOIDING)
+    assert at_once.is_new, 'it is near already: the command begins where the robot rests'
+
+
+def test_a_robot_that_stands_again_does_not_follow_where_collisions_are_avoided():
+    stands = seen(**(MOVING | {'stands': True}))
+    waits = next_state(Agreeing(ZERO), stands, AVOIDING)
+    begins = next_state(waits, seen(), AVOIDING)
+    assert reactions(waits, begins, AVOIDING) == (Reaction.RESTART_WITH_GOALS,)
+    assert isinstance(next_state(begins, stands, AVOIDING), Diverged)
+
+
 def test_the_end_of_a_way_back_is_no_goal():
     returning = Returning(100.0, SAG)
     settled = next_state(returning, seen(), COMMANDS)
@@ -413,7 +447,7 @@ EVENTS = {
 }
 
 
-@BOTH
+@pytest.mark.parametrize('rules', [*RULES.values(), AVOIDING], ids=[*RULES, 'avoiding'])
 @pytest.mark.parametrize('one', EVENTS)
 def test_no_pair_of_events_begins_or_publishes_where_it_must_not(rules, one):
     for state, other, rested in itertools.product(STATES, EVENTS, (True, False)):
@@ -436,6 +470,7 @@ def test_no_pair_of_events_begins_or_publishes_where_it_must_not(rules, one):
                     assert not rules.sends_trajectories
                 if Reaction.SEND_RETURN in did:
                     assert rules.sends_trajectories
+                    assert not rules.avoids
             if isinstance(after, Diverged) and not isinstance(before, Diverged):
                 assert did == (Reaction.STOP,)
             before = after
@@ -464,6 +499,7 @@ def test_each_state_has_its_status():
         StatusCode.STATE_LOST,
         StatusCode.NOT_FOLLOWING,
         StatusCode.RESETTING,
+        StatusCode.NOT_FOLLOWING,
         StatusCode.NOT_FOLLOWING,
     ]
     assert status_of(Returning(0.0, ZERO, Cause.LOST_STATES)) is StatusCode.STATE_LOST

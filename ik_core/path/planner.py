@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`solve_path`: a motion along a path of poses, without flips, shown between them and timed."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from ..display import angle, joined, length, listed
+from ..exceptions import InvalidConfiguration, InvalidOption, UnsupportedProblem
+from ..maths.argument_types import TransformsLike, VectorLike
+from ..maths.rotations import Array
+from ..options import exact_number
+from ..problem import IkProblem, checked_problem
+from ..tracking.governor.motion_limits import MotionLimits, checked_limits
+from .result import PathResult
+from .task import Rates, Task
+from .waypoints import Waypoints, waypoints
+
+# limits where neither the robot nor `limits` has any
+ASSUMED = {'velocity': 1.0, 'acceleration': 5.0, 'jerk': 100.0}
+AT_ENDS = 1e-4, 1e-3  # [m, rad] within which q0 and `end` have to reach their poses
+
+
+def solve_path(
+    problem: IkProblem,
+    poses: TransformsLike,
+    *,
+    q0: VectorLike | None = None,
+    end: VectorLike | None = None,
+    times: VectorLike | None = None,
+    limits: MotionLimits | None = None,
+    keep_within: tuple[float, float] = (1e-4, 1e-3),
+    tip_speed: float = math.inf,
+    period: float = 0.01,
+) -> PathResult:
+    """Move the tip of a problem's goal through poses, joined by straight lines and slerp.
+
+    problem : a problem with one goal; its target does not count, but its masks, region, tool and
+        limits do. With `avoid` the whole motion is free of collisions
+    poses : (N, 4, 4) [m] in the root link's frame, or a list of what `ik.transform` takes; equal
+        ones in succession count once
+    q0 (n,) : configuration to begin in. If it does not reach the first pose, the path begins in
+        one that takes little travel from there. Joints that the problem does not move keep its
+        values
+    end (n,) : configuration to end in, which reaches the last pose; None: any
+    times (N,) : when to be at the poses [s], rising; by default as early as the limits allow, from
+        rest to rest
+    limits : MotionLimits, by default those of the robot's description. Velocities, accelerations
+        and jerks that are not limited there are limited to 1, 5 and 100 [rad or m, s]; `note`
+        names the joints
+    keep_within : largest distance [m] and angle [rad] of the tip from its path; corners are
+        rounded by as much, and the motion stops in sharp ones
+    tip_speed : largest speed of the tip [m/s]
+    period : time between the frames of the motion [s]
+
+    The sequence of solutions has the fewest reconfigurations; of those it is the one that can be
+    passed fastest, and of those the shortest. A path that needs a reconfiguration is not done: the
+    result says where, why, and how much of the path can be done. Deterministic.
+
+    Raises InvalidGoal, InvalidConfiguration, InvalidOption; UnsupportedProblem for several goals,
+    other tasks, secondary tasks and constraints.
+    """
+    started = time.perf_counter()
+    own = _checked(problem)
+    within = _checked_within(keep_within)
+    step, speed = _positive(period, 'period', 's'), _positive(tip_speed, 'tip_speed', 'm/s')
+    rates, note = _rates(own, limits, speed, times is not None)
+    path = waypoints(poses, times, own.robot.base_link, own.orientation_length)
+    task = _task(own, path, rates, q0, end, limits, within)
+    from .search import motion_along  # with scipy, which takes a while to import
+
+    result = motion_along(task, step)
+    return replace(
+        result,
+        note=joined(result.note, note),
+        solve_time=time.perf_counter() - started,
+        problem=problem,
+    )
+
+
+def _checked(problem: IkProblem) -> IkProblem:
+    """A copy of a problem whose targets may be changed. Raises UnsupportedProblem."""
+    checked_problem(problem)
+    if len(problem.goals) != 1:
+        raise UnsupportedProblem(f'a path is for one goal; the problem has {len(problem.goals)}')
+    if problem.other_tasks or problem.levels:
+        raise UnsupportedProblem(
+            'a path takes a goal only: what it leaves free is smoothed along the path, so '
+            'leave out other tasks and secondary='
+        )
+    problem.check_without_constraints()
+    own: IkProblem | None = problem.kept_solvers.get('path')  # with its closed form
+    if own is None or own.tolerances != problem.tolerances:
+        own = problem.kept_solvers['path'] = problem.clone()
+    return own
+
+
+def _task(
+    problem: IkProblem,
+    path: Waypoints,
+    rates: Rates,
+    q0: VectorLike | None,
+    end: VectorLike | None,
+    limits: MotionLimits | None,
+    within: tuple[float, float],
+) -> Task:
+    """Check the configurations at both ends, and take samples of the path."""
+    robot, variables, note = problem.robot, problem.variables, ''
+    start = problem.default_configuration.copy() if q0 is None else robot.checked(q0, 'q0')
+    places = path.samples()
+    targets = path.at(places)
+    near = first = last = None
+    if q0 is not None:
+        near = start[variables]
+        misses = _misses(problem, start, targets[0])
+        if all(miss <= most for miss, most in zip(misses, AT_ENDS, strict=True)):
+            first = near
+        else:
+            note = (
+                f'q0 is {length(misses[0])} and {angle(misses[1])} away from the first pose: the '
+                'motion begins there, at a solution near q0'
+            )
+    if end is not None:
+        final = robot.checked(end, 'end')
+        misses = _misses(problem, final, targets[-1])
+        if not all(miss <= most for miss, most in zip(misses, AT_ENDS, strict=True)):
+            raise InvalidConfiguration(
+                f'end misses the last pose by {length(misses[0])} and {angle(misses[1])}: give '
+                'a configuration that reaches it, or leave `end` out'
+            )
+        last = final[variables]
+    lower, upper = problem.limits.lower, problem.limits.upper
+    if limits is not None:
+        lower = np.maximum(lower, limits.lower[variables])
+        upper = np.minimum(upper, limits.upper[variables])
+    return Task(
+        problem, path, rates, places, targets, start, near, first, last, lower, upper, within, note
+    )
+
+
+def _misses(problem: IkProblem, q: Array, target: Array) -> tuple[float, float]:
+    """The errors [m, rad] of the goal at q (n,) for a target (4, 4)."""
+    problem.goals[0].set_target(target)
+    position, orientation = problem.errors(q)
+    return float(position[0]), float(orientation[0])
+
+
+def _rates(
+    problem: IkProblem, limits: MotionLimits | None, tip_speed: float, is_timed: bool
+) -> tuple[Rates, str]:
+    """Limits of the variables' rates, and a note on those that were assumed."""
+    limits = MotionLimits.of(problem.robot) if limits is None else checked_limits(limits)
+    limits.check_size(problem.robot.n)
+    columns, notes = problem.variables, []
+    rows = {name: getattr(limits, name)[columns] for name in ASSUMED}
+    for name, row in rows.items():
+        without = ~np.isfinite(row)
+        if without.any() and not is_timed:
+            names = listed(problem.robot.joint_names[i] for i in columns[without])
+            notes.append(f'{name} limit of {names}: {ASSUMED[name]:g}, since none is given')
+            rows[name] = np.where(without, ASSUMED[name], row)
+    return Rates(**rows, tip_speed=tip_speed), joined(*notes)
+
+
+def _checked_within(within: tuple[float, float]) -> tuple[float, float]:
+    """`keep_within` as two floats. Raises InvalidOption."""
+    try:
+        position, orientation = (float(value) for value in within)
+    except (TypeError, ValueError):
+        position = orientation = math.nan
+    if not (1e-7 <= position < math.inf and 1e-7 <= orientation < math.inf):
+        raise InvalidOption(
+            f'keep_within = {within!r}: a distance [m] and an angle [rad], both 1e-7 or more, '
+            'are needed, such as (1e-4, 1e-3)'
+        )
+    return position, orientation
+
+
+def _positive(value: float, name: str, unit: str) -> float:
+    """A positive number. Raises InvalidOption."""
+    number = exact_number(value, float)
+    if number is None or not number > 0.0:
+        raise InvalidOption(f'{name} = {value!r} [{unit}] must be a positive number')
+    return float(number)

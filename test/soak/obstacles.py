@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trackers that avoid collisions, told all that a tracker can be told, while their worlds change.
+
+A pair is too near if it comes nearer than its margin, or than it was on the stop that was kept
+when the world or the joints' position was last set, whichever is less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ik_core.collision import Box, Collisions, Sphere, World
+from ik_core.maths.rotations import Array
+from ik_core.maths.transforms import transform
+from ik_core.tracking import Tracker
+from ik_core.tracking.governor import Governor
+from ik_core.tracking.instructions import Brake
+
+from .checker import Verdict
+from .offline import TRACKER_TICKS, Injected, Tracked
+
+POINTS = np.linspace(0.25, 1.0, 4)[:, np.newaxis]  # fractions of a step at which it is judged
+ROUNDING = 2e-6  # [m] with which the kept stop at a change of the world is known
+DEPTH = 1e-3  # [m] Depths of cylinders are known to a hundredth of the radius.
+MARGIN = 0.01
+
+
+class Avoiding(Tracked):
+    """A tracker that avoids collisions in a world of boxes, balls and what its tip carries."""
+
+    NAMES = 'panda', 'ur5e', 'iiwa14', 'dual_arm'
+
+    def __init__(self, seed: int) -> None:
+        self.world = World()
+        self.floors: dict[frozenset[str], float] = {}
+        self.verdict, self.near, self.moved = Verdict(), 0, 0
+        super().__init__(seed)
+        self._begin(self.tracker.q)
+
+    def acts(self) -> list[Callable[[], None]]:
+        return [*super().acts(), self.change_world, self.change_world, self.change_world]
+
+    def change_world(self) -> None:
+        """Add, move or remove an obstacle, near the tip or anywhere, or let the tip carry one."""
+        random, names = self.random, [each.name for each in self.world]
+        draw, where = random.random(), transform(position=random.uniform(-0.8, 0.8, 3))
+        if draw < 0.3:  # in the way of the tip
+            tip = self.robot.forward_kinematics(self.tracker.q, self._link(self._tip()))
+            where = transform(position=tip[:3, 3] + 0.15 * random.normal(size=3))
+        if names and (draw > 0.8 or len(names) > 6):
+            self.world.remove(str(random.choice(names)))
+        elif names and draw > 0.6:
+            name = str(random.choice(names))
+            if self.world[name].link is None:
+                self.world.move(name, where)
+        elif draw > 0.55 and 'tool' not in names:
+            pose = transform(position=(0.0, 0.0, 0.15))
+            self.world.attach('tool', Box((0.03, 0.03, 0.1)), self._link(self._tip()), pose)
+        else:
+            name = f'{self.told["change_world"]} {self.checker.tick}'
+            shape = Sphere(0.08) if random.random() < 0.5 else Box((0.2, 0.1, 0.3))
+            self.world.add(name, shape, where)
+        self.tracker.set_world(self.world)
+        self._begin(*self._kept_stop())
+
+    def reset(self) -> None:
+        super().reset()
+        self._begin(*self._kept_stop())
+
+    def _new_tracker(self, governor: Governor | None = None) -> Tracker:
+        if governor is None:
+            self.judge = Collisions(self.robot, self.world, margin=MARGIN)
+            q = self._configuration()
+            while self.random.random() < 0.9 and not self.judge.free(q):
+                q = self._configuration()
+            start = Governor(self._motion_limits(), 1.0 / self.rate, q)
+            tracker = super()._new_tracker(start)
+            tracker._state.avoid(self.judge.with_world(self.world))
+        else:
+            tracker = super()._new_tracker(governor)
+        clearance = tracker.governor.clearance
+        assert clearance is not None
+        return tracker
+
+    def _kept_stop(self) -> list[Array]:
+        """Return positions (n,) along the stop that the governor keeps."""
+        stop = self.tracker.governor.copy()
+        places = [stop.q.copy()]
+        while not stop.at_rest:
+            stop.brake(announced=True)
+            places += [places[-1] + u * (stop.q - places[-1]) for u in (0.5, 1.0)]
+        return places
+
+    def _begin(self, *places: Array) -> None:
+        """Let pairs be as near as they are at these places."""
+        self.judge = self.judge.with_world(self.world)
+        self.last, self.floors = self.tracker.q, {}
+        for q in places:
+            for pair in self.judge.colliding(q):
+                names = frozenset((pair.first, pair.second))
+                self.floors[names] = min(self.floors.get(names, np.inf), pair.distance)
+
+    def _tick(self) -> None:
+        super()._tick()
+        q = self.tracker.q
+        self.moved += bool((q != self.last).any())
+        near = self.judge.distances(q, 0.03)
+        self.near += any(pair.first in self.world or pair.second in self.world for pair in near)
+        for place in self.last + POINTS * (q - self.last):
+            for pair in self.judge.colliding(place):
+                floor = self.floors.get(frozenset((pair.first, pair.second)), pair.margin)
+                lacks = np.array([[min(floor, pair.margin) - pair.distance]])
+                allowed = np.array([[ROUNDING if pair.distance > 0.0 else DEPTH]])
+                self.verdict.take('distance', lacks, allowed, self.checker.tick)
+        self.last = q
+
+    def _brake(self) -> None:
+        try:
+            self.tracker.tick(self.now, [Brake()])
+        except Injected:
+            self.tracker.governor.begin_tick()
+            self.tracker.governor.give_up()
+
+
+def avoid(seed: int, ticks: int = TRACKER_TICKS) -> tuple[Avoiding, Verdict]:
+    """The life of a tracker that avoids collisions, which belongs to a seed."""
+    life = Avoiding(seed)
+    with np.errstate(all='ignore'):
+        life.run(ticks)
+    return life, life.verdict
