@@ -55,7 +55,7 @@ PAPERS = {
     'coursework': '[Dorta2014] 3, 3.1: interpolation, derivatives, methods of integration',
     'line_search': '[EngellErleben2011] Figs. 7, 9 to 12: goals from motion capture, limits',
     'person': '[EngellErleben2011] Figs. 3, 6, 9 to 12: a figure of 71 angles, all limited',
-    'postures': '[EngellErleben2011] Figs. 2, 4, 5, 7, 12: the figures of people',
+    'postures': '[EngellErleben2011] Figs. 2, 4, 5, 7, 8, 12: the figures of people',
     'optimality': '[EngellErleben2011] sections 3, 4, 7: other directions, equations, sweeps',
     'representation': '[EngellErleben2011] A, [Engell2007] 4: quaternions beside matrices',
     'imitation': '[TakKo] Fig. 1, section 3: joined hands and a written A, other proportions',

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -20,7 +21,8 @@ from ik_core.tasks.goals import GoalTask
 TOLERANCE = 1e-6  # [m], [rad] of reached goals
 
 REPEATS = 3
-SHORT, LONG = 2, 12  # iterations of the two solves whose difference is timed
+SHORT, LONG = 1, 12  # largest iterations of the two solves whose difference is timed
+PRECISE = 20  # repeats of these solves
 
 Random = np.random.Generator
 
@@ -81,11 +83,15 @@ def half_turn(axis: Array) -> Array:
 
 
 def timed(
-    method: Solver, problem: IkProblem, q0: Array, budget: Budget | None = None
+    method: Solver,
+    problem: IkProblem,
+    q0: Array,
+    budget: Budget | None = None,
+    repeats: int = REPEATS,
 ) -> tuple[IkResult, float]:
     """Return the result, and the shortest of some times [s], since other work only adds to it."""
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begun = time.perf_counter()
         result = method.solve(problem, q0, budget)
         times.append(time.perf_counter() - begun)
@@ -93,6 +99,15 @@ def timed(
 
 
 def per_iteration(method: Solver, problem: IkProblem, q0: Array) -> float:
-    """Return the time of an iteration [s], without the call: a long solve minus a short one."""
-    short, long = (timed(method, problem, q0, Budget(iterations=n))[1] for n in (SHORT, LONG))
-    return (long - short) / (LONG - SHORT)
+    """Return the time of an iteration [s], without the call: a long solve minus a short one.
+
+    A search that ends by itself is cut an iteration before, since its end takes time, too. Returns
+    nan if that leaves no iterations to time.
+    """
+    last = method.solve(problem, q0, Budget(iterations=LONG + 1)).iterations - 1
+    if last <= SHORT:
+        return math.nan
+    short, long = (
+        timed(method, problem, q0, Budget(iterations=n), PRECISE)[1] for n in (SHORT, last)
+    )
+    return (long - short) / (last - SHORT)

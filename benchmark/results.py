@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,31 +15,33 @@ Row = dict[str, Any]  # one line of a table by column; all rows have the same co
 
 
 class Claim(NamedTuple):
-    """A claim of a source, and its verdict.
+    """A claim of a source, the values at which it is checked, and its verdict.
 
     claim : the claim in words, with its figure or section
     theirs, ours : the values of the source and of our measurement
-    holds : whether the claim holds; with a range, for all its values
-    range : the swept parameter and the values that the source allows; '' if none was swept
-    partly : whether the claim holds for some of these values
+    range : the cases: the parameters that the source leaves open, and their values
+    criterion : the rule by which the claim holds in a case; one that decides little says `weak`
+    held : whether the claim holds, for each case; () if no measurement can decide it
     timed : whether the verdict may change with the processor's speed
     """
 
     claim: str
     theirs: str
     ours: str
-    holds: bool
-    range: str = ''
-    partly: bool = False
+    range: str
+    criterion: str
+    held: Sequence[bool]
     timed: bool = False
 
     @property
     def verdict(self) -> str:
-        """Return 'yes', 'partly' or 'no'."""
-        return 'yes' if self.holds else 'partly' if self.partly else 'no'
+        """Return 'yes' if the claim holds in all cases, 'partly' in some, 'no', or 'none'."""
+        if not self.held:
+            return 'none'
+        return 'yes' if all(self.held) else 'partly' if any(self.held) else 'no'
 
 
-TIMED = 'may change with the processor'  # appended to the range of claims that are `timed`
+TIMED = 'may change with the processor'  # appended to the criterion of claims that are `timed`
 
 
 def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
@@ -50,7 +52,8 @@ def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
             'theirs': claim.theirs,
             'ours': claim.ours,
             'verdict': claim.verdict,
-            'range': '; '.join(filter(None, (claim.range, TIMED if claim.timed else ''))),
+            'range': claim.range,
+            'criterion': f'{claim.criterion}; {TIMED}' if claim.timed else claim.criterion,
             'command': f'`ik bench {name}`',
         }
         for claim in claims
@@ -58,17 +61,16 @@ def claim_rows(claims: Iterable[Claim], name: str) -> list[Row]:
 
 
 def swept(
-    claim: str, theirs: str, ours: str, values: Sequence[float], held: Sequence[bool], of: str
+    claim: str, theirs: str, ours: str, range: str, criterion: str, held: Mapping[float, bool]
 ) -> Claim:
-    """Return a claim that was checked at all values of a parameter, in ascending order.
+    """Return a claim that was checked at the values of a parameter, in ascending order.
 
     ours : the measurement; values at which the claim holds are added, if not all or none
-    of : the parameter and its range, as 'threshold 1e-06 to 0.1'
     """
-    partly = any(held) and not all(held)
-    if partly:
-        ours = f'{ours}; holds at {intervals(values, held)}'
-    return Claim(claim, theirs, ours, all(held), of, partly)
+    at = tuple(held.values())
+    if any(at) and not all(at):
+        ours = f'{ours}; holds at {intervals(tuple(held), at)}'
+    return Claim(claim, theirs, ours, range, criterion, at)
 
 
 def intervals(values: Sequence[float], held: Sequence[bool]) -> str:
@@ -121,11 +123,22 @@ def write_csv(rows: Sequence[Row], path: Path, commit: str = '') -> None:
         writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
 
 
-def read_csv(path: Path) -> list[Row]:
-    """Return the rows of a CSV file, with numbers converted. Raises OSError."""
+def read_csv(path: Path, text: Collection[str] = ()) -> list[Row]:
+    """Return the rows of a CSV file, with numbers converted. Raises OSError.
+
+    text : columns that are never numbers, even if they look like some
+    """
     with path.open(encoding='utf-8', newline='') as file:
         rows = csv.DictReader(without_comments(file))
-        return [{key: _value(text) for key, text in row.items()} for row in rows]
+        return [{k: v if k in text else _value(v) for k, v in row.items()} for row in rows]
+
+
+def rounded(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with their numbers as precise as in a CSV file."""
+    return [
+        {key: float(_text(v)) if isinstance(v, float) else v for key, v in row.items()}
+        for row in rows
+    ]
 
 
 def without_comments(lines: Iterable[str]) -> Iterator[str]:

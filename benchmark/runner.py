@@ -40,6 +40,7 @@ from .results import (
     commit_named_in,
     markdown_table,
     read_csv,
+    rounded,
     table,
     write_csv,
 )
@@ -47,6 +48,8 @@ from .results import (
 MOCAP_VARIABLE = 'IK_MOCAP_DIR'  # environment variable in place of `--mocap`
 
 CHECKOUT = Path(__file__).parents[1]
+
+ABSENT = 'absent'  # in place of the verdict of a claim that one side does not have
 
 BLOCK = re.compile(r'(<!-- (\w+): begin -->\n).*?(<!-- \2: end -->)', re.DOTALL)
 
@@ -82,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not arguments.redraw:
             _measure(name, arguments)
         elif hasattr(experiment(name), 'draw'):
-            _draw(name, read_csv(folder / f'{name}.csv'), folder)
+            commit = commit_named_in(folder / f'{name}.csv')
+            _conclude(name, recorded(name, folder), folder, commit)
     if page:
         page.write_text(filled(page.read_text(encoding='utf-8'), folder), encoding='utf-8')
     return REACHED
@@ -91,6 +95,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def experiment(name: str) -> ModuleType:
     """Return the module of an experiment."""
     return importlib.import_module(f'{__package__}{".papers" if name in PAPERS else ""}.{name}')
+
+
+def recorded(name: str, folder: Path) -> list[Row]:
+    """Return the rows of an experiment in its CSV file in the folder. Raises OSError."""
+    return read_csv(folder / f'{name}.csv', getattr(experiment(name), 'TEXT', ()))
 
 
 def filled(page: str, folder: Path) -> str:
@@ -136,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     add('--peers', metavar='NAMES', help='peers: only these, with commas between')
     text = 'peers: where to keep what is installed'
     add('--peers-venv', type=Path, metavar='DIR', help=text)
-    text = 'measure nothing: draw the figures of the CSV files in --out anew'
+    text = 'measure nothing: write claims and figures of the CSV files in --out anew'
     add('--redraw', action='store_true', help=text)
     text = 'papers: write nothing; compare verdicts from a tenth of the goals with those in --out'
     add('--check', action='store_true', help=text)
@@ -170,7 +179,8 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
     module, folder = experiment(name), arguments.out
     commit = code_commit(CHECKOUT) if name in PAPERS else ''
     rows: list[Row] = list(module.rows(arguments))
-    claims = claim_rows(module.claims(rows), name) if hasattr(module, 'claims') else []
+    recordable = rounded(rows)
+    claims = _claims(name, recordable)
     if arguments.json:
         print(json.dumps({name: {'rows': rows, 'claims': claims} if claims else rows}))
     else:
@@ -178,14 +188,26 @@ def _measure(name: str, arguments: argparse.Namespace) -> None:
     if not folder or not rows:
         return
     write_csv(rows, folder / f'{name}.csv', commit)
+    _conclude(name, recordable, folder, commit)
+    if hasattr(module, 'report'):
+        module.report(rows, folder)
+
+
+def _conclude(name: str, rows: Sequence[Row], folder: Path, commit: str) -> None:
+    """Write the claims and the figure of these rows, measured by the code of a commit."""
+    claims = _claims(name, rows)
     if claims:
         write_csv(claims, folder / f'{name}_claims.csv', commit)
         text = markdown_table(list(claims[0]), [list(row.values()) for row in claims])
         (folder / f'{name}_claims.md').write_text(f'{text}\n', encoding='utf-8')
-    if hasattr(module, 'draw'):
+    if hasattr(experiment(name), 'draw'):
         _draw(name, rows, folder)
-    if hasattr(module, 'report'):
-        module.report(rows, folder)
+
+
+def _claims(name: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the claims of an experiment as rows; [] if it has none."""
+    module = experiment(name)
+    return claim_rows(module.claims(rows), name) if hasattr(module, 'claims') else []
 
 
 def turned(name: str, arguments: argparse.Namespace) -> list[str]:
@@ -198,14 +220,14 @@ def turned(name: str, arguments: argparse.Namespace) -> list[str]:
     if name not in PAPERS or not record.is_file():
         raise InvalidOption(f'--check: {name} has no {record.name} in {arguments.out}')
     fewer = argparse.Namespace(**{**vars(arguments), **CHECK_COUNTS.get(name, {})})
-    found = {claim.claim: claim for claim in module.claims(list(module.rows(fewer)))}
+    found = {claim.claim: claim for claim in module.claims(rounded(module.rows(fewer)))}
     said = {row['claim']: row['verdict'] for row in read_csv(record)}
     wrong = []
     for claim in [*said, *(one for one in found if one not in said)]:
-        before, now = said.get(claim, 'none'), found.get(claim)
+        before, now = said.get(claim, ABSENT), found.get(claim)
         if now is None or now.verdict != before:
-            may = now is not None and before != 'none' and now.timed
-            ours = f'{now.verdict}: {now.ours}' if now else 'none'
+            may = now is not None and before != ABSENT and now.timed
+            ours = f'{now.verdict}: {now.ours}' if now else ABSENT
             word = 'changes with the processor' if may else 'TURNED'
             print(f'{name}: {word}: {claim}: {before} on record, now {ours}')
             wrong += [] if may else [claim]

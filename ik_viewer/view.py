@@ -5,6 +5,7 @@ ik view panda
 ik view my_robot.urdf --mesh-folder ~/ros/src/my_robot_description
 ik view dual_arm --tip left_tool --tip right_tool --solver jacobian_transpose
 ik view buss_double_y --solver damped_least_squares --preset buss_clamped
+ik view human --goal circle --tip right_fingertips --solver bfgs
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ik_core.solvers import DEFAULT_SOLVER
 from .arm import Description
 from .drawing.description import describe
 from .local.local_arm import RATE, LocalArm
+from .page.circling_goals import CirclingGoals
 from .page.page import open_page
 from .page.program import (
     BAD_INPUT,
@@ -72,7 +74,8 @@ def _run(arguments: argparse.Namespace) -> int:
         description, arguments.tip, rate=arguments.rate, q0=start_of(description), values=values
     )
     try:
-        page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
+        parts = (*ALL_PARTS, CirclingGoals) if arguments.goal == 'circle' else ALL_PARTS
+        page = open_page(arm, arguments.host, arguments.port, parts)
         show_until(ended_by_signals(), page, description.robot.name)
     finally:
         arm.close()
@@ -104,6 +107,9 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(SOLVERS),
         default=DEFAULT_SOLVER,
         help='the solver (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--goal', choices=('circle',), help='let the goals of the tips move on circles'
     )
     parser.add_argument('--preset', metavar='NAME', help="options of the solver's paper")
     return parser

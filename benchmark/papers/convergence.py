@@ -35,6 +35,7 @@ STEPS = sorted({*range(21), *np.geomspace(20, ITERATIONS, 30).round().astype(int
 CLOSE = 1.01 * OPTIMUM
 FLOOR = 1e-6  # [units] smaller distances are drawn as this
 ROUNDING = 1e-9  # relative: a smaller rise is rounding
+FEW = 50  # iterations: a twentieth of those that the source's CCD needs
 
 # The source's methods: solver and preset.
 PAPER: dict[str, tuple[SolverName, PresetName | None]] = {
@@ -86,39 +87,51 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     """Return the source's claims about its Fig. 6."""
     last = {r['set'] if r['set'] != 'ours' else r['solver']: r for r in _last(rows)}
     ccd, ji, bfgs = last['CCD'], last['JI'], last['BFGS']
-    sweeps = iterations_until_close(rows, 'CCD')
+    sweeps, steps = (iterations_until_close(rows, name) for name in ('CCD', 'BFGS'))
     newton = iterations_until_close(rows, 'ours', 'levenberg_marquardt')
+    starts = f'{ccd["cases"]} starts, {ITERATIONS} iterations'
+    never = 'the distance rises in no case'
     return [
         Claim(
             'CCD is erratic in its first many iterations (Fig. 6, section 4)',
             'rises and falls',
             f'rises in {_of(ccd, "risen")}',
-            ccd['risen'] > 0,
+            starts,
+            'the distance rises in half of the cases',
+            [2 * ccd['risen'] >= ccd['cases']],
         ),
         Claim(
             'the Jacobian inverse decreases monotonically (Fig. 6)',
             'monotone, with fail-safes',
             f'without them it rises in {_of(ji, "risen")}',
-            ji['risen'] == 0,
+            starts,
+            never,
+            [ji['risen'] == 0],
         ),
         Claim(
             'BFGS decreases monotonically (Fig. 6)',
             'monotone',
             f'rises in {_of(bfgs, "risen")}',
-            bfgs['risen'] == 0,
+            starts,
+            never,
+            [bfgs['risen'] == 0],
         ),
         Claim(
             'CCD needs more than 1000 iterations to the optimum (3.3.3)',
             '> 1000',
             f'within 1 % after {_number(sweeps)}, median',
-            sweeps > ITERATIONS,
+            starts,
+            f'the median is not within 1 % of the optimum after {ITERATIONS} iterations',
+            [sweeps > ITERATIONS],
         ),
         Claim(
             'a method is near the optimum after few iterations (Fig. 6: BFGS)',
             'BFGS',
-            f'BFGS: within 1 % in {_of(bfgs, "close")}; `levenberg_marquardt`: after '
-            f'{_number(newton)}, median',
-            2 * bfgs['close'] > bfgs['cases'],
+            f'BFGS: within 1 % after {_number(steps)}, median, in the end in '
+            f'{_of(bfgs, "close")}; `levenberg_marquardt`: after {_number(newton)}',
+            starts,
+            f'the median is within 1 % of the optimum after {FEW} iterations',
+            [steps <= FEW],
         ),
     ]
 

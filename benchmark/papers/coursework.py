@@ -417,9 +417,9 @@ def _integration_claim(rows: Sequence[Row], method: str, name: str) -> Claim:
         'perhaps',
         f'at {OWN_RATE} evaluations a second {numbers}; nearer in {nearer} of '
         f'{len(RATES) * len(held)} cases{_exceptions(held)}',
-        all(map(all, held.values())),
         f'{len(held)} motions, {RATES[0]} to {RATES[-1]} evaluations a second',
-        any(map(any, held.values())),
+        "a smaller median distance than Euler's",
+        [one for of in held.values() for one in of],
     )
 
 
@@ -449,17 +449,18 @@ def _cause_claim(rows: Sequence[Row], field: str, place: str) -> Claim:
         f'{DURATIONS[field] * OWN_RATE / EACH["RK4"]:g}, tiny steps {tiny["reversals"]:g} of '
         f'{DURATIONS[field] / REFERENCE_STEP:g}'
     )
-    fault = [
-        max(runge[rate]['reversals'], tiny['reversals']) <= CAUSED * euler[rate]['reversals']
+    fault: dict[float, bool] = {
+        rate: max(runge[rate]['reversals'], tiny['reversals']) <= CAUSED * euler[rate]['reversals']
         for rate in shaken
-    ]
+    }
     text = f"Euler's method is why the motion oscillates: {case} (3.1)"
-    of = f'{RATES[0]} to {RATES[-1]} evaluations a second'
+    of = f'those of {RATES[0]} to {RATES[-1]} evaluations a second that oscillate'
+    criterion = f'RK4 and tiny steps go back at most {100 * CAUSED:g} % as often'
     if not shaken:
-        return Claim(text, 'suspected', f'{ours}; no rate oscillates', False, of)
+        return Claim(text, 'suspected', f'{ours}; no rate oscillates', of, criterion, [False])
     if len(shaken) < len(RATES):
         ours += f'; oscillates at {_list(shaken)}'
-    return swept(text, 'suspected', ours, shaken, fault, of)
+    return swept(text, 'suspected', ours, of, criterion, fault)
 
 
 def _list(rates: Sequence[float]) -> str:
@@ -482,15 +483,15 @@ def _accuracy_claim(rows: Sequence[Row]) -> Claim:
         'much better',
         f'median error {best["error"]:.1e} m/rad at best, h = {best["step"]:g}; Eq. 3.5 '
         f'{formula["error"]:.1e}',
-        list(own),
-        [row['error'] < formula['error'] for row in own.values()],
         f'h {DIFFERENCES[0]:g} to {DIFFERENCES[-1]:g} rad',
+        'a smaller median error',
+        {h: row['error'] < formula['error'] for h, row in own.items()},
     )
 
 
 def _stability_claim(rows: Sequence[Row], method: str, reading: str) -> Claim:
     """Return the claim that central differences have fewer reversals, or reach more goals."""
-    held, pairs = [], {}
+    held, pairs = {}, {}
     for h in DIFFERENCES:
         of = {place: differences(rows, 'stability', f'{method}, {place}')[h] for place in PLACES}
         other = {
@@ -503,7 +504,7 @@ def _stability_claim(rows: Sequence[Row], method: str, reading: str) -> Claim:
             for key in ('reversals', 'success_percent')
         )
         more = (success[0] - success[1]) / (len(PLACES) - 1)
-        held.append(bool(more >= MORE or back[0] < FEWER * back[1]))
+        held[h] = bool(more >= MORE or back[0] < FEWER * back[1])
         pairs[h] = back
     said = [f'{pairs[h][0]:.0f} with h = {h:g}' for h in (1e-8, 1e-5, 1e-2)]
     words = '' if reading == FORMULA else ' with the vector to the target, as its words say'
@@ -513,10 +514,9 @@ def _stability_claim(rows: Sequence[Row], method: str, reading: str) -> Claim:
         f'of {len(PLACES) * PATIENCE} steps {", ".join(said)} go back, '
         f'{pairs[h][1]:.0f} by Eq. 3.5; '
         f'{success[0] / 2:.0f} and {success[1] / 2:.0f} % of the goals in reach are reached',
-        DIFFERENCES,
+        f'h {DIFFERENCES[0]:g} to {DIFFERENCES[-1]:g} rad',
+        f'{100 * (1 - FEWER):.0f} % fewer steps back, or {MORE:g} % more goals',
         held,
-        f'h {DIFFERENCES[0]:g} to {DIFFERENCES[-1]:g} rad; criterion: {100 * (1 - FEWER):.0f} % '
-        f'fewer, or {MORE:g} % more goals',
     )
 
 
@@ -527,15 +527,19 @@ def _interpolation_claim(rows: Sequence[Row]) -> Claim:
         for name in ('interpolated', 'pseudoinverse')
     }
     bent, straight = ([r['error'] for r in part] for part in of.values())
+    reached = [r['success_percent'] for r in of['interpolated']]
     return swept(
         'interpolated angles, the first attempt, reach the goal, but not on a straight line (3)',
         'tried, then replaced',
-        f'{min(r["success_percent"] for r in of["interpolated"]):g} % reached; off the line by '
+        f'{min(reached):g} % reached; off the line by '
         f'{100 * min(bent):.0f} to {100 * max(bent):.0f} % of its length, medians; '
         f'J+e by tiny steps {100 * max(straight):.1g} %',
-        ARMS,
-        [share > AWAY for share in bent],
-        f'arms of {ARMS[0]} to {ARMS[-1]} rods; criterion: {100 * AWAY:.0f} %',
+        f'arms of {ARMS[0]} to {ARMS[-1]} rods',
+        f'all goals are reached, and the median path leaves the line by {100 * AWAY:.0f} %',
+        {
+            rods: share > AWAY and percent == 100.0
+            for rods, share, percent in zip(ARMS, bent, reached, strict=True)
+        },
     )
 
 
@@ -552,7 +556,7 @@ def draw(rows: Sequence[Row]) -> Any:
     path.set(yscale='log', ylabel='distance from the path of tiny steps [m]')
     path.set_title('Paths by three methods of integration')
     _draw_integration(back, rows, 'reversals', (f'normalised, {INSIDE}', f'normalised, {OUT}'))
-    back.set(yscale='symlog', ylim=(-0.3, None), ylabel='steps back in 20 s')
+    back.set(yscale='symlog', ylim=(-0.3, 2e4), ylabel='steps back in 20 s')
     back.set_title('Oscillation by three methods of integration')
     own = differences(rows, 'derivatives')
     [formula] = [r for r in rows if (r['part'], r['method']) == ('derivatives', FORMULA)]
@@ -578,12 +582,15 @@ LABELS = {'interpolated': 'interpolated angles', 'pseudoinverse': 'J+e, tiny ste
 
 def _draw_integration(axes: Any, rows: Sequence[Row], key: str, cases: Sequence[str]) -> None:
     """Draw a column of two motions against the rate of evaluations."""
-    for case, line in zip(cases, ('o-', 'o:'), strict=True):
-        for method, colour in COLOURS.items():
+    for case, line in zip(cases, ('-', ':'), strict=True):
+        for (method, colour), size in zip(COLOURS.items(), (11, 7.5, 4), strict=True):
             own = of_motion(rows, case, method)
             values = [row[key] for row in own.values()]
-            axes.plot(list(own), values, line, color=colour, label=f'{method}: {case}')
+            axes.plot(  # a larger empty circle shows where curves are one
+                list(own), values, line, marker='o', markersize=size, fillstyle='none',
+                color=colour, label=f'{method}: {case}',
+            )  # fmt: skip
     axes.set(xscale='log', xlabel='evaluations for a second of motion [1/s]')
     axes.set_xticks(RATES, [f'{rate:g}' for rate in RATES])
     axes.minorticks_off()
-    axes.legend(fontsize=6)
+    axes.legend(fontsize=6, loc='lower left' if key == 'error' else 'upper right')

@@ -23,6 +23,7 @@ from .browser import browser
 from .film import film
 from .stills import (
     colliding,
+    flexible,
     following,
     jumping,
     linkage,
@@ -47,6 +48,7 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'compare': lambda chromium, path: stretched(chromium, describe('panda'), path),
     'targets': lambda chromium, path: following(chromium, describe('buss_double_y'), path),
     'linkage': linkage,
+    'flexible': flexible,
     'key_frames': jumping,
     'collisions': lambda chromium, path: colliding(chromium, describe('panda'), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),

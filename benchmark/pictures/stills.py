@@ -235,8 +235,19 @@ def jumping(chromium: Any, path: Path) -> None:
 
 def linkage(chromium: Any, path: Path) -> None:
     """A linkage of six rods, which forks, and its tab."""
-    arm = TimedLinkage(Design('ball', (0.3,) * 6, branches=2, stiff_joints=2, stiffness=4.0))
+    design = Design('ball', (0.3,) * 6, branches=2, stiff_joints=2, stiffness=4.0)
+    _linkage(chromium, path, design, ((0.5, 0.3, 0.2), (-0.4, -2.6, 1.4)))
+
+
+def flexible(chromium: Any, path: Path) -> None:
+    """Three flexible rods of six pieces, softer than their joints."""
+    design = Design('two_angle', (0.5,) * 3, pieces=6, rod_stiffness=0.5)
+    _linkage(chromium, path, design, ((0.4, 0.3, 0.2), (0.3, -2.2, 1.0)))
+
+
+def _linkage(chromium: Any, path: Path, design: Design, camera: Camera) -> None:
+    arm = TimedLinkage(design)
     parts: Sequence[MakePart] = (partial(LinkagePanel, arm=arm), *ALL_PARTS)
-    with still_of(chromium, arm, parts) as it:
+    with still_of(chromium, arm, parts, camera) as it:
         it.until(lambda: (moment := arm.read()) and moment.code != 'tracking', 'its goals')
         it.save(path)

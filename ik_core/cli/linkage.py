@@ -4,7 +4,9 @@
     ik linkage 3 --joint ball --length 0.4 --out linkage.urdf
     ik linkage 4 --joint two_angle --length 0.5 0.4 0.3 0.2 --limits -1.5 1.5 > linkage.urdf
     ik linkage 6 --joint ball --branches 3 --out tree.urdf
+    ik linkage 3 --flexible 4 --out rods.urdf
     ik linkage --live
+    ik linkage 3 --flexible 4 --stiffness 3 --live
 
 With --live a page in the browser shows the linkage: it changes while it moves to its goal. Exit
 codes: 0 written, or ended by Ctrl-C; 2 bad input.
@@ -17,7 +19,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..robot.linkages import ORDERS, JointKind, linkage
+from ..robot.linkages import ORDERS, JointKind, linkage, spring_weights
 from ..robot.urdf_text import urdf_text
 from .parser import REACHED, check_writable, new_parser
 from .programs import call_program
@@ -63,6 +65,20 @@ def add_parser(commands: Any, summary: str) -> None:
         metavar='N',
         help='number of branches after half of the rods, each with a tip (default: 1, no fork)',
     )
+    add(
+        '--flexible',
+        type=int,
+        default=1,
+        metavar='PIECES',
+        help='of every rod, with joints between them that let it bend',
+    )
+    add(
+        '--stiffness',
+        type=float,
+        default=3.0,
+        metavar='S',
+        help='with --flexible and --live: of a rod, relative to a joint (default: 3)',
+    )
     add('--out', type=Path, metavar='FILE', help='the URDF file (default: printed)')
     add('--live', action='store_true', help='show it in the browser, and change it there')
     add('--host', default='127.0.0.1', help='address of the page (default: 127.0.0.1)')
@@ -81,7 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
         velocity=arguments.velocity,
         pitch=arguments.pitch,
         branches=arguments.branches,
+        pieces=arguments.flexible,
     )
+    spring_weights(robot, arguments.stiffness)  # raises InvalidOption
     if arguments.live:
         arguments.joint = joint
         return call_program('linkage', 'ik_viewer.linkage.command:main', arguments)

@@ -27,7 +27,8 @@ FINGERS = 15.0  # [deg] flexion of the fingers
 def human_motion(name: str, stature: float = STATURE) -> KeyFrames:
     """Make the key frames of one of `MOTIONS`, for a floating skeleton of a stature [m].
 
-    Positions are relative to the floor below the first pose. Raises InvalidOption.
+    Positions are relative to the floor below the first pose. Times are those of the file, or
+    longer where a joint would exceed its limit of velocity. Raises InvalidOption.
     """
     if name not in MOTIONS:
         raise InvalidOption(f'motion = {name!r}: one of {", ".join(MOTIONS)}')
@@ -36,7 +37,8 @@ def human_motion(name: str, stature: float = STATURE) -> KeyFrames:
         link: (times, stature / STATURE * positions)
         for link, (times, positions) in load_goals(shared_file(f'motions/{name}.csv')).items()
     }
-    return KeyFrames.from_goals(robot, goals, rest=relaxed(robot), closed=MOTIONS[name])
+    frames = KeyFrames.from_goals(robot, goals, rest=relaxed(robot), closed=MOTIONS[name])
+    return frames.within()
 
 
 def relaxed(robot: Robot) -> np.ndarray:

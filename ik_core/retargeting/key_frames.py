@@ -5,21 +5,29 @@ Joints, tips and rotations of ball joints pass their keys on cubic Bezier curves
 straight lines or, for rotations, from spherical linear interpolation [Shoemake1985]. The speed at
 a key is the harmonic mean of the speeds before and after it [FritschButland1984], 0 where the
 motion turns back. So joints have continuous speeds, stay between their keys, and rest between
-equal ones. If a joint that a tip needs reaches its limit, the speeds of others may jump.
+equal ones.
+
+If tips move on curves of their own, inverse kinematics finds knots of the joints: at the keys, and
+halfway between two knots until a joint at the next one is where the curve through the others
+brings it, to KNOT_ERROR. This curve is cubic, too; its control points are inside the limits, and
+so is the curve. A joint that reaches its limit at full speed makes knots dense, down to
+SHORTEST, but no speed jumps.
 """
 
 from __future__ import annotations
 
+import copy
 import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import InvalidMotion
+from ..exceptions import InvalidMotion, InvalidOption
 from ..maths.argument_types import MatrixLike, Names, VectorLike
 from ..maths.rotations import Array
 from ..options import exact_number
@@ -36,6 +44,12 @@ from .example import link_paths
 BETA = 1e-5  # [m^2/rad^2] weight of the posture relative to positions
 LARGEST_ERROR = 0.01  # [m] poses with a larger error of a goal are refused
 SAME = 1e-6  # [rad] angles that differ less are equal
+# spans between knots are halved where the curve leaves an inverse kinematics solution by more than
+# KNOT_ERROR [rad or m], but not to less than SHORTEST [s], nor to more than MOST for a span
+# between two keys
+KNOT_ERROR, SHORTEST, MOST = 1e-3, 8e-3, 512
+FINE = 4000.0  # [Hz] rate at which the speeds of the joints are compared with limits
+ROUNDS = 3  # spans between keys are stretched so many times, each by the excess of its own speeds
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
 # by link: times (k,) [s] and positions (k, 3) [m]
@@ -142,16 +156,39 @@ class KeyFrames:
             raise InvalidMotion(f'rate = {rate!r} [Hz] makes more than {MAX_FRAMES} frames')
         count = math.floor(span + 1e-9) + 1
         at = self.times[0] + np.arange(count) / number
-        positions = self._between(at)
-        if self.tips:
-            positions = self._with_tips(at, positions)
-        return Motion(self.robot.joint_names, positions, 1.0 / number)
+        return Motion(self.robot.joint_names, self._positions(at), 1.0 / number)
 
     def goal_paths(self, at: VectorLike) -> Array:
         """Positions of the tips (frames, tips, 3) [m] at times (frames,) [s]."""
         times = np.asarray(at, float)
         paths = [_along(LINE, path, own, times, self.closed) for _, own, path in self._goals]
         return np.stack(paths, axis=1)
+
+    def within(self, velocity: float | VectorLike | None = None) -> KeyFrames:
+        """The same key frames at times that let the joints keep their limits of velocity.
+
+        velocity : [rad/s or m/s] one number or (n,), by default the limits of the robot
+
+        Spans between two keys become longer, by as much as the fastest joint in them needs; none
+        becomes shorter. Raises InvalidOption.
+        """
+        robot = self.robot
+        given = robot.velocity if velocity is None else np.asarray(velocity, float)
+        if given.shape not in ((), (robot.n,)) or not (given > 0.0).all():
+            raise InvalidOption(
+                f'velocity = {velocity!r}: a positive number, or {robot.n} of them, are needed'
+            )
+        stretched, best, least = self, self, math.inf
+        for _ in range(ROUNDS + 1):
+            excess = stretched._excess(given)
+            most = max(1.0, float(excess.max()))
+            duration = most * (stretched.times[-1] - stretched.times[0])
+            if duration < least:
+                best, factor, least = stretched, most, duration
+            if most == 1.0:
+                break
+            stretched = stretched._stretched(np.maximum(excess, 1.0))
+        return best if factor == 1.0 else best._slowed(factor)
 
     def save(self, path: str | Path) -> None:
         """Save the poses as CSV: their times [s] and joints. Raises OSError."""
@@ -213,11 +250,83 @@ class KeyFrames:
         exact = np.abs(angles[len(at) :] - keys).max() <= SAME
         return angles[: len(at)] if inside and exact else None
 
-    def _with_tips(self, at: Array, positions: Array) -> Array:
-        """The joints (frames, n) nearest to `positions` that bring the tips to their curves."""
+    def _positions(self, at: Array) -> Array:
+        """The joints (frames, n) at times (frames,) [s]."""
+        return self._through(*self._knots, at) if self.tips else self._between(at)
+
+    @cached_property
+    def _knots(self) -> tuple[Array, Array]:
+        """Times (k,) [s] and joints (k, n) on the way of the tips, see the module."""
+        times, joints = self.times, self._with_tips(self.times, self.poses)
+        if self.closed:
+            joints[-1] = joints[0]
+        shortest = np.maximum(SHORTEST, np.diff(times) / MOST)
+        spans = np.arange(len(times) - 1)  # those still to be halved
+        while len(spans):
+            at = 0.5 * (times[spans] + times[spans + 1])
+            guesses = self._through(times, joints, at)
+            found = self._with_tips(at, guesses)
+            is_off = np.abs(found - guesses).max(axis=1) > KNOT_ERROR
+            keys = np.searchsorted(self.times, at) - 1
+            is_off &= times[spans + 1] - times[spans] > 2.0 * shortest[keys]
+            times, joints = np.insert(times, spans + 1, at), np.insert(joints, spans + 1, found, 0)
+            halves = (spans + np.arange(len(spans)))[is_off]
+            spans = np.sort(np.concatenate([halves, halves + 1]))
+        return times, joints
+
+    def _with_tips(self, at: Array, starts: Array) -> Array:
+        """The joints (frames, n) nearest to those between the poses with the tips on their curves,
+        searched from `starts` (frames, n)."""
         solver, goals = PostureSolver(self.robot, self.tips), self.goal_paths(at)
-        frames = zip(positions, goals, strict=True)
-        return np.array([solver.solve(q, points, q).q for q, points in frames])
+        frames = zip(self._between(at), goals, starts, strict=True)
+        return np.array([solver.solve(posture, to, start).q for posture, to, start in frames])
+
+    def _through(self, times: Array, joints: Array, at: Array) -> Array:
+        """The joints (frames, n) at times `at` (frames,) on a smooth curve through knots (k, n).
+
+        The speed at a knot is that of the parabola through it and its neighbours, as far as the
+        control points beside it are inside the limits.
+        """
+        robot, spans = self.robot, np.diff(times)[:, np.newaxis]
+        means = np.diff(joints, axis=0) / spans
+        before, after = np.vstack([spans[-1:], spans]), np.vstack([spans, spans[:1]])
+        means_before, means_after = np.vstack([means[-1:], means]), np.vstack([means, means[:1]])
+        speeds = (after * means_before + before * means_after) / (before + after)
+        if not self.closed:
+            speeds[[0, -1]] = 0.0  # at rest; the ends of a cycle go round
+        room = np.minimum(robot.upper - joints, joints - robot.lower)
+        most = 3.0 * np.maximum(room, 0.0) / np.maximum(before, after)
+        found = _bezier(LINE, joints, times, np.clip(speeds, -most, most), at)
+        return np.clip(found, robot.lower, robot.upper)
+
+    def _excess(self, velocity: Array) -> Array:
+        """The largest speed of a joint over its limit in each span (k - 1,) between two keys."""
+        steps = math.ceil((self.times[-1] - self.times[0]) * FINE)
+        at = np.linspace(self.times[0], self.times[-1], steps + 1)
+        speeds = np.abs(np.diff(self._positions(at), axis=0)) / (at[1] - at[0])
+        spans = np.searchsorted(self.times, 0.5 * (at[1:] + at[:-1])) - 1
+        excess = np.zeros(len(self.times) - 1)
+        np.maximum.at(excess, spans, (speeds / velocity).max(axis=1))
+        return excess
+
+    def _slowed(self, factor: float) -> KeyFrames:
+        """The same motion at a lower speed."""
+        slower = self._stretched(np.full(len(self.times) - 1, factor))
+        if self.tips:
+            times, joints = self._knots
+            slower._knots = self.times[0] + factor * (times - self.times[0]), joints
+        return slower
+
+    def _stretched(self, factors: Array) -> KeyFrames:
+        """The same key frames, with spans between two keys that are longer by these factors."""
+        slower = copy.copy(self)
+        slower.__dict__.pop('_knots', None)
+        spans = np.diff(self.times) * factors
+        slower.times = self.times[0] + np.concatenate([[0.0], np.cumsum(spans)])
+        slower._goals = [
+            (tip, np.interp(own, self.times, slower.times), path) for tip, own, path in self._goals
+        ]
+        return slower
 
 
 class PostureSolver:
@@ -293,9 +402,15 @@ def _along(space: Space, keys: Any, times: Array, at: Array, closed: bool) -> An
     spans = np.diff(times)
     moves = space.difference(keys[:-1], keys[1:])
     per_span = spans.reshape(-1, *[1] * (moves.ndim - 1))
-    speeds = _speeds(moves / per_span, closed)
+    return _bezier(space, keys, times, _speeds(moves / per_span, closed), at)
+
+
+def _bezier(space: Space, keys: Any, times: Array, speeds: Array, at: Array) -> Any:
+    """The values at times `at` (frames,) [s] of the curve with speeds (k, ..., m) at its keys."""
+    spans = np.diff(times)
     i = np.clip(np.searchsorted(times, at, side='right') - 1, 0, len(spans) - 1)
-    part, third = np.clip((at - times[i]) / spans[i], 0.0, 1.0), per_span[i] / 3.0
+    part = np.clip((at - times[i]) / spans[i], 0.0, 1.0)
+    third = spans[i].reshape(-1, *[1] * (speeds.ndim - 1)) / 3.0
     start, end = keys[i], keys[i + 1]
     points = [
         start,

@@ -7,7 +7,7 @@ These modules do not depend on goals; they may import `maths`, `options` and wha
 from .human_model import human, human_cones
 from .joints import Joint, Mimic
 from .linear_constraints import LinearConstraint
-from .linkages import linkage
+from .linkages import linkage, spring_weights
 from .reach_cones import ReachCone
 from .robot import Robot
 from .urdf import load_urdf
@@ -22,4 +22,5 @@ __all__ = [
     'human_cones',
     'linkage',
     'load_urdf',
+    'spring_weights',
 ]

@@ -29,7 +29,7 @@ from .robot import Robot
 from .urdf_text import Solid
 
 NAME, ROOT = 'human', 'pelvis'
-SPEED = 2.0 * math.pi  # [rad/s] the limit of every angle; our own
+SPEED = 4.0 * math.pi  # [rad/s] the limit of every angle, a knee that runs; our own
 
 # Heights and lengths as fractions of the stature [DrillisContini1966]
 SHOULDER, HIP, ANKLE = 0.818, 0.530, 0.039

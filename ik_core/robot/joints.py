@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,7 @@ RATES = LIMITS[2:]
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
 
+ROUNDING = 1e-9  # [rad or m] axes and origins in a file that differ less are equal
 SINGULAR_MARGIN = 0.5  # [rad] distance of default starts of ball joints from their singular angle
 
 
@@ -241,6 +242,59 @@ def _ball(joint: Joint) -> list[Joint]:
         kind = 'continuous' if endless else 'revolute'
         parts.append(Joint(name, kind, '', '', np.eye(4), axis, **own_limits))
     return _in_series(joint, parts)
+
+
+def whole_balls(joints: Sequence[Joint]) -> list[Joint]:
+    """Join the revolute joints that `split_joints` makes of a ball joint to one again.
+
+    A URDF has only those. They are known by their names, '<ball>/z' and so on, and the axes in
+    these names; each carries nothing but the next one, at the same point.
+    """
+    below: dict[str, list[Joint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    balls = {parts[0].name: parts for joint in joints if (parts := _parts_of_ball(joint, below))}
+    inner = {part.name for parts in balls.values() for part in parts[1:]}
+    return [
+        _joined(balls[joint.name]) if joint.name in balls else joint
+        for joint in joints
+        if joint.name not in inner
+    ]
+
+
+def _parts_of_ball(first: Joint, below: dict[str, list[Joint]]) -> list[Joint]:
+    """The three joints of a ball joint of which this is the first, or [] if it is not."""
+    parts = [first]
+    while len(parts) < 3:
+        carried = below.get(parts[-1].child, [])
+        if parts[-1].child != f'{parts[-1].name}_link' or len(carried) != 1:
+            return []
+        parts += carried
+    ball = first.name.rpartition('/')[0]
+    order = ''.join(part.name.removeprefix(f'{ball}/')[:1] for part in parts).upper()
+    names = [f'{ball}/{name}' for name in _numbered(order.lower())]
+    if not ball or set(order) - set('XYZ') or [part.name for part in parts] != names:
+        return []
+    is_ball = all(
+        part.kind in ('revolute', 'continuous')
+        and part.mimic is None
+        and np.allclose(part.axis, axis, atol=ROUNDING)
+        and (part is first or np.allclose(part.origin, np.eye(4), atol=ROUNDING))
+        for part, axis in zip(parts, _axes(order), strict=True)
+    )
+    return parts if is_ball else []
+
+
+def _joined(parts: Sequence[Joint]) -> Joint:
+    """The ball joint of three revolute joints."""
+    ball, names = parts[0].name.rpartition('/')[0], [part.name for part in parts]
+    order = ''.join(name[len(ball) + 1] for name in names).upper()
+    limits: dict[str, Any] = {
+        limit: np.array([getattr(part, limit) for part in parts]) for limit in LIMITS
+    }
+    return replace(
+        parts[0], name=ball, kind='ball', child=parts[-1].child, rotation_order=order, **limits
+    )
 
 
 def _screw(joint: Joint) -> list[Joint]:

@@ -9,6 +9,9 @@ At q = 0 the rods lie along x. The joint before each rod is one of
 - 'screw': turns about z, and moves along z by `pitch` per turn.
 
 A linkage with branches forks after half of its rods, and has a tip at the end of each branch.
+
+Rods of several pieces are flexible: joints between the pieces let them bend, in the plane of
+hinges or to all sides, and `spring_weights` makes springs of them.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ ORDERS: dict[JointKind, str] = {'hinge': 'Z', 'two_angle': 'ZY', 'ball': 'ZYX', 
 
 MOST_RODS = 1000
 SCREW_TURNS = 10  # default limit of a screw in either direction: searches try every turn
-MOST_BRANCHES = 100
+MOST_BRANCHES, MOST_PIECES = 100, 100
+BEND = 'bend_'  # the names of the joints between the pieces of a rod begin with this
 FAN = math.radians(60.0)  # angle between the outermost branches at q = 0
 
 
@@ -44,6 +48,7 @@ def linkage(
     velocity: float = math.inf,
     pitch: float = 0.1,
     branches: int = 1,
+    pieces: int = 1,
 ) -> Robot:
     """A linkage of rods: links `base`, `rod_1`, `rod_2`, ..., `tip`.
 
@@ -58,6 +63,8 @@ def linkage(
     branches : if more than 1, the linkage forks after the first half of its rods (rounded up),
         and each branch has the other half; at q = 0 they fan out about z. The names in branches
         end in `_1`, `_2`, ..., as `tip_1`
+    pieces : of every rod, all of the same length; between them are joints `bend_1_1`, `bend_1_2`,
+        ..., without limits, and the links `rod_1_2`, `rod_1_3`, ...
 
     Raises InvalidOption.
     """
@@ -68,28 +75,65 @@ def linkage(
         limits = (-SCREW_TURNS * math.tau, SCREW_TURNS * math.tau)
     angles = {**_angles(limits, velocity), **_kind(joint, limits, pitch)}
     count = _branches(branches, len(sizes))
+    parts = whole_number(pieces, 'pieces')
+    if parts > MOST_PIECES:
+        raise InvalidOption(f'pieces = {pieces}: at most {MOST_PIECES}')
     trunk = 0 if count == 1 else (len(sizes) + 1) // 2
-    joints = _chain('base', np.eye(4), range(trunk), '', sizes, angles)
-    fork, at = (joints[-1].child, _along_x(sizes[trunk - 1])) if trunk else ('base', np.eye(4))
+    joints = _chain('base', np.eye(4), range(trunk), '', sizes, angles, parts)
+    fork, at = 'base', np.eye(4)
+    if trunk:
+        fork, at = joints[-1].child, _along_x(sizes[trunk - 1] / parts)
     for k, turn in enumerate(np.linspace(-0.5 * FAN, 0.5 * FAN, count) if trunk else [0.0]):
         suffix, origin = f'_{k + 1}' if trunk else '', at @ _about_z(turn)
-        branch = _chain(fork, origin, range(trunk, len(sizes)), suffix, sizes, angles)
-        end = Joint(f'end{suffix}', 'fixed', branch[-1].child, f'tip{suffix}', _along_x(sizes[-1]))
-        joints += [*branch, end]
+        branch = _chain(fork, origin, range(trunk, len(sizes)), suffix, sizes, angles, parts)
+        last, tip = branch[-1].child, _along_x(sizes[-1] / parts)
+        joints += [*branch, Joint(f'end{suffix}', 'fixed', last, f'tip{suffix}', tip)]
     name = f'linkage_{rods}_{joint}' + (f'_{count}_branches' if trunk else '')
+    name += f'_{parts}_pieces' if parts > 1 else ''
     return Robot.from_joints(name, ['base', *(each.child for each in joints)], joints)
 
 
+def spring_weights(robot: Robot, stiffness: float) -> Array:
+    """Weights (n,) of a `PostureTask` that makes springs of the joints of a linkage.
+
+    stiffness : of a rod, relative to that of a joint, which is 1; however many pieces it has, a
+        rod bends by the same angle
+
+    Raises InvalidOption.
+    """
+    own = exact_number(stiffness, float)
+    if own is None or not 0.0 < own < math.inf:
+        raise InvalidOption(f'stiffness = {stiffness!r}: a positive number is needed')
+    rods = [group.name.rpartition('_')[0] for group in robot.joint_groups]
+    weights = np.ones(robot.n)
+    for group, rod in zip(robot.joint_groups, rods, strict=True):
+        if rod.startswith(BEND):
+            weights[list(group.indices)] = own * rods.count(rod)
+    return weights
+
+
 def _chain(
-    parent: str, origin: Array, rods: range, suffix: str, sizes: Sequence[float], angles: Any
+    parent: str,
+    origin: Array,
+    rods: range,
+    suffix: str,
+    sizes: Sequence[float],
+    angles: dict[str, Any],
+    pieces: int,
 ) -> list[Joint]:
     """Joints of rods in series, the first at `origin` (4, 4) in the parent link's frame."""
     joints: list[Joint] = []
+    bends = _kind('hinge' if angles.get('rotation_order', 'Z') == 'Z' else 'two_angle', None, 0.0)
     for i in rods:
-        at = origin if i == rods.start else _along_x(sizes[i - 1])
+        at = origin if i == rods.start else _along_x(sizes[i - 1] / pieces)
         name, child = f'joint_{i + 1}{suffix}', f'rod_{i + 1}{suffix}'
         joints.append(Joint(name, parent=parent, child=child, origin=at, **angles))
         parent = child
+        for k in range(1, pieces):
+            name, child = f'{BEND}{i + 1}{suffix}_{k}', f'rod_{i + 1}{suffix}_{k + 1}'
+            at = _along_x(sizes[i] / pieces)
+            joints.append(Joint(name, parent=parent, child=child, origin=at, **bends))
+            parent = child
     return joints
 
 

@@ -33,7 +33,7 @@ from ..display import named
 from ..exceptions import UrdfError
 from ..maths.argument_types import Names
 from ..maths.rotations import matrix_from_rpy
-from .joints import FLOATING_BASE, carried_by_floating_base
+from .joints import FLOATING_BASE, carried_by_floating_base, whole_balls
 from .robot import Joint, Mimic, Robot
 from .urdf_filter import filtered, read
 from .urdf_inertials import pop_inertials
@@ -144,12 +144,17 @@ def _robot(
         _joint(joint, rates.get(joint.name, Rates()), mimics.get(joint.name), warnings)
         for joint in model.joints
     ]
+    warnings += _remarks(joints, free_joints)
     if floating_base:
         links, joints = carried_by_floating_base(links, joints)
         free_joints = (*free_joints, FLOATING_BASE)
-    warnings += _remarks(joints, free_joints)
     return Robot.from_joints(
-        model.name, links, joints, warnings, free_joints=free_joints, inertials=inertials
+        model.name,
+        links,
+        whole_balls(joints),
+        warnings,
+        free_joints=free_joints,
+        inertials=inertials,
     )
 
 

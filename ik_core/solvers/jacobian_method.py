@@ -28,7 +28,8 @@ are):
    `normalised_columns` each column of J K^1/2 is divided by its length before the method sees it.
 4. The coursework's angle steps (section 3.2): if `step_norm` is finite, every step has that
    length, less at the beginning and the end of the path: over `slow_fraction` of the error's
-   length it is proportional to the fraction that is done, or left (slow-in, slow-out).
+   length it is proportional to the fraction that is done, or left (slow-in, slow-out), and at
+   least a hundredth, so that joints at rest begin to move.
    A step that is longer than `max_step_norm` is scaled to it, as rate control does
    ([EngellErleben2011] section 5.2). Then ClampMaxAbs [BussKim2005]: the step is scaled so that no
    joint moves further than `max_step`.

@@ -42,7 +42,7 @@ METHODS: Sequence[Method] = (
 DAMPING = 0.4  # [m/rad] for the double Y: smooth with clamped errors, oscillating without
 # Initial amplitude, distance between methods, and radius of balls, by the robot's size.
 AMPLITUDE, SPACING, BALL = 0.25, 0.75, 0.02
-WIDER = 0.28  # additional distance of the camera for each method, relative to the usual one
+WIDER = 0.42  # additional distance of the camera for each method, relative to the usual one
 RIGHT = np.cross([0.0, 0.0, 1.0], VIEW)  # the direction to the right in the first view; z is up
 MOST_PLOTS = 4  # up to this many tips have plots of their own; for more, the mean is plotted
 

@@ -74,7 +74,8 @@ class KeyFramesPanel(Panel):
         if self._closed.value and poses:
             times.append(times[-1] + self._seconds.value)
             poses.append(poses[0])
-        return KeyFrames(self._context.robot, times, poses, tips=tips, closed=self._closed.value)
+        frames = KeyFrames(self._context.robot, times, poses, tips=tips, closed=self._closed.value)
+        return frames.within() if self._slower.value else frames
 
     def _add_controls(self) -> None:
         gui, context = self._gui, self._context
@@ -93,6 +94,9 @@ class KeyFramesPanel(Panel):
             self._closed = gui.add_checkbox('Cycle', False, hint='Return to the first pose')
             self._tips = gui.add_checkbox(
                 'Move the tips on their own curves', True, hint='Feet that stand do not slide'
+            )
+            self._slower = gui.add_checkbox(
+                'Keep the limits of velocity', False, hint='Longer where a joint would be too fast'
             )
             self._play_button = self._button('Play', self._play, icon='player-play')
             self._button('Stop', self._stop, icon='player-stop')

@@ -26,6 +26,8 @@ def main(arguments: argparse.Namespace) -> int:
         arguments.velocity,
         arguments.pitch,
         arguments.branches,
+        pieces=arguments.flexible,
+        rod_stiffness=arguments.stiffness,
     )
     arm = LinkageArm(design)
     try:

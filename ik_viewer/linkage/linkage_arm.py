@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ik_core import SOLVERS, Robot
+from ik_core import SOLVERS, PostureTask, Robot
 from ik_core.maths.rotations import Array
-from ik_core.robot.linkages import JointKind, linkage
+from ik_core.robot.linkages import BEND, JointKind, linkage, spring_weights
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState
 from ..local.local_arm import LocalArm
@@ -38,6 +38,7 @@ class Design:
     lengths : [m] of each rod
     stiff_joints : number of joints, from the base on, with alpha = `stiffness` ([Dorta2014]
         Eq. 3.14)
+    rod_stiffness : of rods of several pieces, see `spring_weights`
     """
 
     joint: JointKind = 'two_angle'
@@ -48,6 +49,8 @@ class Design:
     branches: int = 1
     stiff_joints: int = 1
     stiffness: float = 1.0
+    pieces: int = 1
+    rod_stiffness: float = 3.0
 
     @property
     def rods(self) -> int:
@@ -84,11 +87,20 @@ class Design:
             velocity=self.velocity,
             pitch=self.pitch,
             branches=self.branches,
+            pieces=self.pieces,
         )
+
+    def springs(self, robot: Robot) -> list[PostureTask]:
+        """Return the task that bends rods of several pieces and joints like springs."""
+        if self.pieces == 1:
+            return []
+        weights = spring_weights(robot, self.rod_stiffness)
+        return [PostureTask(np.zeros(robot.n), weights=weights)]
 
     def stiffness_settings(self, robot: Robot) -> dict[str, str]:
         """Return the stiffness as settings of all solvers with joint weights."""
-        groups = robot.joint_groups[: self.stiff_joints] if self.stiffness != 1.0 else ()
+        joints = [group for group in robot.joint_groups if not group.name.startswith(BEND)]
+        groups = joints[: self.stiff_joints] if self.stiffness != 1.0 else ()
         stiff = [robot.joint_names[i] for group in groups for i in group.indices]
         text = ', '.join(f'{name}={self.stiffness:g}' for name in stiff)
         return {f'{solver}.joint_stiffness': text for solver in STIFF}
@@ -100,7 +112,7 @@ class LinkageArm:
     def __init__(self, design: Design) -> None:
         self.design = design
         robot = design.robot()
-        q = np.clip(np.full(robot.n, BENT), robot.lower, robot.upper)
+        q = np.clip([_first_angle(j) for j in robot.joint_names], robot.lower, robot.upper)
         values = {
             'solver': SOLVER,
             **preset_settings(SOLVER, PRESET),
@@ -128,12 +140,14 @@ class LinkageArm:
         robot, before, moment = design.robot(), self._robot, self._arm.read()
         assert moment is not None
         angles = dict(zip(before.joint_names, moment.q.tolist(), strict=True))
-        q = np.array([angles.get(name, BENT) for name in robot.joint_names])
+        q = np.array([angles.get(name, _first_angle(name)) for name in robot.joint_names])
         gone = set(before.joint_names) - set(robot.joint_names)
+        same_limits = design.limits == self.design.limits
         values = {
             name: setting.value
             for name, setting in self._arm.settings.items()
             if not any(name.startswith(f'joint_limits.{joint}.') for joint in gone)
+            and (same_limits or name.rpartition('.')[2] not in ('lower', 'upper'))
         }
         arm = _arm_of(design, robot, np.clip(q, robot.lower, robot.upper), values)
         _set_goals(arm, design, moment.tips)
@@ -197,9 +211,15 @@ class LinkageArm:
         self._arm.close()
 
 
+def _first_angle(joint: str) -> float:
+    """Return the first angle [rad] of a joint; rods are straight."""
+    return 0.0 if joint.startswith(BEND) else BENT
+
+
 def _arm_of(design: Design, robot: Robot, q0: Array, values: Mapping[str, Any]) -> LocalArm:
     values = {**values, **design.stiffness_settings(robot)}
-    return LocalArm(Description(robot), rate=RATE, q0=q0, values=values)
+    springs = design.springs(robot)
+    return LocalArm(Description(robot), rate=RATE, q0=q0, values=values, secondary=springs)
 
 
 def _set_goals(arm: LocalArm, design: Design, before: Sequence[TipState]) -> None:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ik_core.robot.linkages import ORDERS
 
 from ..arm import Moment
@@ -20,7 +22,9 @@ SETTLED = 0.3
 """[s] Without a change, and the linkage becomes what the sliders show."""
 MOST_RODS, MOST_BRANCHES, LONGEST = 20, 4, 1000.0
 """Ends of the sliders, of lengths in mm."""
-STIFFEST = 20.0
+STIFFEST, MOST_PIECES = 20.0, 8
+FREE = 180.0
+"""[deg] Limits of this angle or more are none."""
 ALL = 'all'
 
 
@@ -65,6 +69,12 @@ class LinkagePanel(Panel):
         self._length = gui.add_slider(
             'Length [mm]', min(1.0, *lengths), max(LONGEST, *lengths), 1.0, lengths[0]
         )
+        limit = FREE if design.limits is None else np.degrees(np.abs(design.limits).max())
+        limits = gui.add_slider(
+            'Limits [deg]', 1.0, FREE, 1.0, min(float(limit), FREE),
+            hint=f'Of every angle, to both sides; {FREE:g}: none',
+        )  # fmt: skip
+        self._on(limits, lambda value: replace(self._wanted, limits=_limits(value)))
         self._on_change(self._rod, self._show_length)
         self._on(rods, lambda value: self._wanted.with_rods(int(value)))
         self._on(joint, lambda value: replace(self._wanted, joint=value))
@@ -85,6 +95,16 @@ class LinkagePanel(Panel):
             'Stiffness', 1.0, max(STIFFEST, design.stiffness), 0.5, design.stiffness,
             hint='alpha of these joints, for Jacobian methods: they do less of the work',
         )  # fmt: skip
+        pieces = gui.add_slider(
+            'Pieces of a rod', 1, max(MOST_PIECES, design.pieces), 1, design.pieces,
+            hint='Rods of two or more are flexible: springs between the pieces let them bend',
+        )  # fmt: skip
+        rods = gui.add_slider(
+            'Stiffness of the rods', 0.1, max(STIFFEST, design.rod_stiffness), 0.1,
+            design.rod_stiffness, hint='Of a flexible rod, relative to a joint',
+        )  # fmt: skip
+        self._on(pieces, lambda value: replace(self._wanted, pieces=int(value)))
+        self._on(rods, lambda value: replace(self._wanted, rod_stiffness=float(value)))
         self._on(count, lambda value: replace(self._wanted, stiff_joints=int(value)))
         self._on(alpha, lambda value: replace(self._wanted, stiffness=float(value)))
 
@@ -142,3 +162,9 @@ class LinkagePanel(Panel):
             value = min(scale * setting.value, slider.max)
             if value != slider.value:
                 slider.value = value
+
+
+def _limits(degrees: float) -> tuple[float, float] | None:
+    """Return the limits [rad] of every angle for a position of the slider."""
+    largest = float(np.radians(degrees))
+    return None if degrees >= FREE else (-largest, largest)

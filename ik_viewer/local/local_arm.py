@@ -21,6 +21,7 @@ from ik_core.display import joined
 from ik_core.exceptions import IkError
 from ik_core.maths.argument_types import VectorLike
 from ik_core.maths.rotations import Array
+from ik_core.tasks import Task
 from ik_core.tracking import Command, Tracker, TrackStatus
 from ik_core.tracking.status import MISSED
 
@@ -41,6 +42,7 @@ class LocalArm:
     rate : [Hz] of the ticks
     q0 : (n,) the start; by default the middle of the limits
     values : settings that differ from their defaults
+    secondary : tasks in the freedom that the goals leave
 
     Raises IkError if these do not fit the robot.
     """
@@ -53,10 +55,11 @@ class LocalArm:
         rate: float = RATE,
         q0: VectorLike | None = None,
         values: Mapping[str, Any] | None = None,
+        secondary: Sequence[Task] = (),
     ) -> None:
         self.description: Description | None = description
         robot = description.robot
-        self._robot, self._rate = robot, rate
+        self._robot, self._rate, self._secondary = robot, rate, tuple(secondary)
         self._tips = tuple(tips) or tuple(robot.tips()) or (robot.default_tip(),)
         self._kinds = [GoalKind.POSE] * len(self._tips)
         self.settings: Mapping[str, Setting] = changed(all_settings(robot), values or {})
@@ -222,7 +225,7 @@ class LocalArm:
         )
 
     def _problem(self, settings: Mapping[str, Setting]) -> Any:
-        return problem_of(self._robot, self._tips, self._kinds, settings)
+        return problem_of(self._robot, self._tips, self._kinds, settings, self._secondary)
 
     def _new_tracker(self, q0: Array) -> Tracker:
         limits, problem = limits_of(self._robot, self.settings), self._problem(self.settings)

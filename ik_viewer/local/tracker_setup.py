@@ -19,6 +19,7 @@ from ik_core import (
 )
 from ik_core.maths.rotations import Array
 from ik_core.solvers import SolverName
+from ik_core.tasks import Task
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import MotionLimits, TrackerOptions
 
@@ -35,7 +36,11 @@ GOALS: dict[GoalKind, type[PoseTask] | type[PositionTask] | type[PositionAxisTas
 
 
 def problem_of(
-    robot: Robot, tips: Sequence[str], kinds: Sequence[GoalKind], settings: Settings
+    robot: Robot,
+    tips: Sequence[str],
+    kinds: Sequence[GoalKind],
+    settings: Settings,
+    secondary: Sequence[Task] = (),
 ) -> IkProblem:
     """Return a problem with one goal for each tip, which the tracker sets."""
     limits, q = limits_of(robot, settings), robot.middle_configuration
@@ -52,6 +57,7 @@ def problem_of(
         position_tolerance=settings['position_tolerance'].value,
         orientation_tolerance=settings['orientation_tolerance'].value,
         orientation_length=settings['orientation_length'].value,
+        secondary=secondary,
     )
 
 

@@ -15,8 +15,8 @@ from ik_core.maths.rotations import Array
 from ..arm import Description, error_text
 from ..drawing.appearance import shapes_of
 from ..drawing.colours import SKY, hex_of
+from ..drawing.description import description_of
 from ..drawing.drawn_robot import DrawnRobot, wxyz_of
-from ..drawing.skeleton import skeleton
 from ..page.browser import LAST, STYLE
 from ..page.page_context import Notices, Requests
 from ..page.server import Surroundings
@@ -46,7 +46,10 @@ PAUSE, PLAY = ('Pause', 'player-pause'), ('Play', 'player-play')
 
 
 class Scene:
-    """The clip's skeleton, the robot beside it, and the paths of its links."""
+    """The clip's robot or skeleton, the robot beside it, and the paths of its links.
+
+    description : of the robot beside it, or of the clip's own if there is none
+    """
 
     def __init__(
         self, server: Any, clip: Clip, live: LiveRetargeting | None, description: Description
@@ -61,12 +64,12 @@ class Scene:
         self._aside = _sideways(clip, description.up)
         self._stand = scene.add_frame('/clip', show_axes=False, wxyz=wxyz_of(clip.placed[:3, :3]))
         shapes, self.notices = shapes_of(description)
+        own = shapes
+        if live is not None:
+            own, notices = shapes_of(description_of(clip.source, description.mesh_folders))
+            self.notices += notices
         self._figure = DrawnRobot(
-            scene,
-            '/clip/figure',
-            clip.source,
-            shapes if is_robot else skeleton(clip.source),
-            colour=None if is_robot else SKY,
+            scene, '/clip/figure', clip.source, own, colour=None if is_robot else SKY
         )
         self._robot: DrawnRobot | None = None
         self.paths: Paths | None = None

@@ -31,7 +31,10 @@ from benchmark.results import (
 )
 from ik_core.cli.main import main
 
-CLAIMS = [Claim('a | b (Fig. 1)', '1.5', '2', True), Claim('c', 'few', 'many', False)]
+CLAIMS = [
+    Claim('a | b (Fig. 1)', '1.5', '2', 'x 1 to 3', 'within 1', [True, True]),
+    Claim('c', 'few', 'many', 'a case', 'fewer', [False]),
+]
 
 
 class FakeExperiment:
@@ -44,7 +47,8 @@ class FakeExperiment:
 
     @staticmethod
     def claims(rows):
-        return [Claim('y doubles', 'x 2', f'x {rows[1]["y"] / rows[0]["y"]:g}', True)]
+        ours = f'x {rows[1]["y"] / rows[0]["y"]:g}'
+        return [Claim('y doubles', 'x 2', ours, 'two rows', 'by 2', [True])]
 
     @staticmethod
     def draw(rows):
@@ -67,13 +71,14 @@ def fake(monkeypatch):
     monkeypatch.delenv('IK_MOCAP_DIR', raising=False)
 
 
-def test_claim_is_a_line_with_its_verdict_range_and_command():
+def test_claim_is_a_line_with_its_verdict_range_criterion_and_command():
     assert claim_rows(CLAIMS, 'fake')[1] == {
         'claim': 'c',
         'theirs': 'few',
         'ours': 'many',
         'verdict': 'no',
-        'range': '',
+        'range': 'a case',
+        'criterion': 'fewer',
         'command': '`ik bench fake`',
     }
 
@@ -87,18 +92,23 @@ def test_claim_is_a_line_with_its_verdict_range_and_command():
     ],
 )
 def test_swept_claim_holds_at_all_some_or_no_values(held, verdict, ours):
-    claim = swept('c', 'few', 'x', [0.1, 0.2, 0.4, 0.8, 1.6], held, 'step 0.1 to 1.6')
-    assert (claim.verdict, claim.ours, claim.range) == (verdict, ours, 'step 0.1 to 1.6')
-    assert claim.holds == (verdict == 'yes')
+    at = dict(zip([0.1, 0.2, 0.4, 0.8, 1.6], held, strict=True))
+    claim = swept('c', 'few', 'x', 'step 0.1 to 1.6', 'fewer', at)
+    assert (claim.verdict, claim.ours) == (verdict, ours)
+    assert (claim.range, claim.criterion) == ('step 0.1 to 1.6', 'fewer')
+
+
+def test_claim_that_no_measurement_can_decide_has_no_verdict():
+    assert CLAIMS[0]._replace(held=[]).verdict == 'none'
 
 
 def test_a_table_in_markdown_has_its_head_and_escapes_bars():
     rows = claim_rows(CLAIMS, 'fake')
     lines = markdown_table(list(rows[0]), [list(row.values()) for row in rows]).splitlines()
-    assert lines[0] == '| claim | theirs | ours | verdict | range | command |'
+    assert lines[0] == '| claim | theirs | ours | verdict | range | criterion | command |'
     assert lines[2:] == [
-        '| a \\| b (Fig. 1) | 1.5 | 2 | yes |  | `ik bench fake` |',
-        '| c | few | many | no |  | `ik bench fake` |',
+        '| a \\| b (Fig. 1) | 1.5 | 2 | yes | x 1 to 3 | within 1 | `ik bench fake` |',
+        '| c | few | many | no | a case | fewer | `ik bench fake` |',
     ]
 
 
@@ -154,11 +164,16 @@ def test_the_results_in_the_tree_are_whole_and_small(name):
 
 @pytest.mark.parametrize('name', sorted(PAPERS))
 def test_the_claims_in_the_tree_follow_from_the_rows_in_the_tree(name):
-    """Our own numbers are left out: claims used them before the rows were rounded."""
     said = claim_rows(runner.experiment(name).claims(rows_of(name)), name)
-    for line, written in zip(said, table_of(f'{name}_claims'), strict=True):
-        for column in ('claim', 'theirs', 'verdict', 'range', 'command'):
-            assert line[column] == written[column]
+    assert said == table_of(f'{name}_claims')
+
+
+@pytest.mark.parametrize('name', sorted(PAPERS))
+def test_every_claim_has_a_range_and_a_criterion(name):
+    for claim in runner.experiment(name).claims(rows_of(name)):
+        assert claim.range
+        assert claim.criterion.startswith('none: ') == (claim.verdict == 'none')
+        assert claim.criterion
 
 
 @pytest.mark.parametrize('name', sorted(PAPERS))
@@ -176,8 +191,23 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
     assert main(['bench', 'fake', '--count', '3', '--out', str(tmp_path / 'new')]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:3]] == [
-        ['claim', 'theirs', 'ours', 'verdict', 'range', 'command'],
-        ['y', 'doubles', 'x', '2', 'x', '2', 'yes', '`ik', 'bench', 'fake`'],
+        ['claim', 'theirs', 'ours', 'verdict', 'range', 'criterion', 'command'],
+        [
+            'y',
+            'doubles',
+            'x',
+            '2',
+            'x',
+            '2',
+            'yes',
+            'two',
+            'rows',
+            'by',
+            '2',
+            '`ik',
+            'bench',
+            'fake`',
+        ],
     ]
     names = {path.name for path in (tmp_path / 'new').iterdir()}
     assert names == {'fake.csv', 'fake.svg', 'fake.png', 'fake_claims.csv', 'fake_claims.md'}
@@ -189,7 +219,8 @@ def test_an_experiment_prints_its_claims_and_writes_all_of_it(tmp_path, capsys):
             'x 2',
             'x 2',
             'yes',
-            '',
+            'two rows',
+            'by 2',
             '`ik bench fake`',
         ]
 
@@ -258,13 +289,14 @@ def test_check_passes_when_numbers_differ_and_verdicts_do_not(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ('now', 'said'),
     [
-        ([CLAIMS[0]._replace(holds=False), CLAIMS[1]], 'TURNED: a | b (Fig. 1): yes on record'),
+        ([CLAIMS[0]._replace(held=[False]), CLAIMS[1]], 'TURNED: a | b (Fig. 1): yes on record'),
         (
-            [CLAIMS[0], CLAIMS[1]._replace(partly=True)],
+            [CLAIMS[0], CLAIMS[1]._replace(held=[True, False])],
             'TURNED: c: no on record, now partly: many',
         ),
-        (CLAIMS[:1], 'TURNED: c: no on record, now none'),
-        ([*CLAIMS, Claim('d', '', '', False)], 'TURNED: d: none on record, now no'),
+        ([CLAIMS[0], CLAIMS[1]._replace(held=[])], 'TURNED: c: no on record, now none: many'),
+        (CLAIMS[:1], 'TURNED: c: no on record, now absent'),
+        ([*CLAIMS, CLAIMS[1]._replace(claim='d')], 'TURNED: d: absent on record, now no'),
     ],
 )
 def test_check_fails_and_names_each_verdict_that_turned(now, said, tmp_path, monkeypatch, capsys):
@@ -275,11 +307,12 @@ def test_check_fails_and_names_each_verdict_that_turned(now, said, tmp_path, mon
 @pytest.mark.usefixtures('fake')
 def test_check_reports_timed_claims_that_turned_but_passes(tmp_path, monkeypatch, capsys):
     timed = CLAIMS[0]._replace(timed=True)
-    now = [timed._replace(holds=False), CLAIMS[1]]
+    now = [timed._replace(held=[False]), CLAIMS[1]]
     assert check_against_record(tmp_path, monkeypatch, now, [timed, CLAIMS[1]]) == 0
     said = 'fake: changes with the processor: a | b (Fig. 1): yes on record, now no: 2'
     assert said in capsys.readouterr().out
-    assert read_csv(tmp_path / 'fake_claims.csv')[0]['range'] == 'may change with the processor'
+    criterion = read_csv(tmp_path / 'fake_claims.csv')[0]['criterion']
+    assert criterion == 'within 1; may change with the processor'
 
 
 @pytest.mark.usefixtures('fake')

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.long
 EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
 SAYS = {
     'all_solutions': r'8 solutions, complete: True\n(\[.*\]\n){8}most manipulable: \[',
+    'clear_of_obstacle': r'without REACHED, 2\d mm from .*\nwith    REACHED, (49|50) mm from',
     'closest_pose': r'CLOSEST(.|\n)*mm and',
     'few_joints': r'pose: not .*few.* mm, .*\nposition first: not .*few.* nm, .*\naxis: all goals',
     'follow_stream': r'REACHED 0\.\d+ mm behind',

@@ -313,6 +313,35 @@ def test_section_4_extended_jacobian_tracks_a_minimum(seed):
 
 
 @pytest.mark.parametrize('seed', SEEDS)
+def test_section_4_extended_jacobian_descends_near_a_maximum(seed):
+    """Its part in the null space is that of Baillieul's rows, which climb, turned round.
+
+    Three planar rods with a target, and a rest posture so far away that its distance curves down
+    on the way that keeps the tip where it is. To 1e-5 of the step.
+    """
+    rng = np.random.default_rng(seed)
+    chain, q = planar(0.5, 0.4, 0.3), rng.uniform(0.4, 1.2, 3)
+    target = chain.end_effectors(q) + np.array([2e-3, -1e-3, 0.0])
+    jacobian = chain.jacobian(q)
+    null = unit(np.cross(*jacobian[:2]))
+    h = 1e-6
+    turns = (chain.jacobian(q + h * null) - chain.jacobian(q - h * null)) / (2 * h)
+
+    def row(away):
+        """n' (grad^2 H - sum l J') for H = |q - rest|^2 / 2, q - rest = away."""
+        return null - np.linalg.lstsq(jacobian.T, away, rcond=None)[0] @ turns
+
+    ways = rng.uniform(-20.0, 20.0, (2000, 3))
+    away = next(way for way in ways if row(way) @ null < -0.3 and abs(way @ null) < 0.1)
+    problem = chain.problem(target, secondary=[ik.PostureTask(q - away)])
+    update = step_from('pseudoinverse', problem, q, null_space='extended', **PURE)
+    step = np.linalg.pinv(jacobian) @ (target - chain.end_effectors(q))[0]
+    climbing = -null * (null @ away + row(away) @ step) / (row(away) @ null)
+    assert np.abs(climbing).max() > 1e-3
+    assert update == pytest.approx(step - climbing, abs=1e-5 * np.abs(climbing).max())
+
+
+@pytest.mark.parametrize('seed', SEEDS)
 def test_eq_8_and_9_pseudoinverse_by_the_normal_equation(seed):
     """J'J dq = J'e, and dq = J'(JJ')^-1 e where J has full row rank."""
     chain, q, targets = forked(seed)

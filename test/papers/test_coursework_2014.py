@@ -270,7 +270,7 @@ def test_section_3_2_slow_in_and_out_are_linear_in_the_way():
     """The length of a step over the share of the way, measured by the distance to the goal.
 
     It rises linearly, is constant, and falls linearly. What a step from rest is, where the share
-    is 0, the text leaves open: here only the steps from the second one on are compared.
+    is 0, the text leaves open: the package's are a hundredth of the largest.
     """
     chain = planar(0.5, 0.5, 0.5)
     q = np.array([0.4, 0.6, 0.8])
@@ -282,6 +282,9 @@ def test_section_3_2_slow_in_and_out_are_linear_in_the_way():
     distances = np.array([np.linalg.norm(difference(chain, at, goal)) for at in points])
     shares = 1 - distances[:-1] / distances[0]
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    at_rest = shares < 0.01 * fraction
+    assert at_rest.any()
+    assert lengths[at_rest] == pytest.approx(0.01 * largest, rel=1e-6)
     phases = {
         'in': (shares > 0.02) & (shares < fraction),
         'between': (shares > fraction) & (shares < 1 - fraction),

@@ -81,13 +81,14 @@ def made_up_rows(**better):
 
 
 def test_the_numbers_of_the_table_hold():
-    assert all(claim.holds for claim in example_guided.claims(made_up_rows()))
+    verdicts = [claim.verdict for claim in example_guided.claims(made_up_rows())]
+    assert verdicts == ['none', *['yes'] * 8]  # the first row calibrates the figures
 
 
 @pytest.mark.parametrize(
     ('better', 'refuted'),
     [
-        ({'error_over_length': 0.02}, (0, 1, 2, 3)),
+        ({'error_over_length': 0.02}, (1, 2, 3)),
         ({'joint_error_deg': 5.0}, (4,)),
         ({'jerk_ratio': 0.5}, (5,)),
         ({'jerk_ratio': 2.0}, (6,)),
@@ -97,7 +98,9 @@ def test_the_numbers_of_the_table_hold():
 )
 def test_other_numbers_do_not(better, refuted):
     claims = example_guided.claims(made_up_rows(**better))
-    assert tuple(i for i, claim in enumerate(claims) if not claim.holds) == refuted
+    assert (
+        tuple(i for i, claim in enumerate(claims) if claim.verdict in ('no', 'partly')) == refuted
+    )
 
 
 def test_claim_for_one_figure_alone_is_partly():

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of the source and longer ones, and what is said of growth and of trends."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from benchmark import problems
 from benchmark.papers import scaling_papers as scaling
 from ik_core.solvers import make_solver
 
@@ -71,14 +74,54 @@ def made_rows(**powers):
 
 
 def test_claims_of_growth_are_about_exponents():
-    holds = [c.holds for c in scaling.claims(made_rows(JI=2.1, BFGS=1.5, CCD=1.0))]
-    assert holds[:3] == [True, False, True]
+    verdicts = [c.verdict for c in scaling.claims(made_rows(JI=2.1, BFGS=1.5, CCD=1.0))]
+    assert verdicts[:3] == ['yes', 'no', 'yes']
 
 
-def test_claims_of_trends_compare_three_with_six_joints():
+def test_claims_of_trends_follow_the_exponent_of_two_to_six_joints():
     claims = scaling.claims(made_rows())
-    assert [c.holds for c in claims[4:7]] == [False, True, True]
-    assert claims[4].ours == '37.0 at 3 joints, 34.0 at 6'
+    assert [c.verdict for c in claims[4:7]] == ['no', 'yes', 'yes']
+    assert claims[4].ours.startswith('38, 37, 36, 35, 34 at 2 to 6 joints: exponent -0.1')
+
+
+def test_growth_is_judged_at_few_joints_and_at_many():
+    rows = [
+        {**r, 'us_per_iteration': r['joints'] if r['figure'] == 'chains5' else r['joints'] ** 2}
+        for r in made_rows()
+    ]
+    assert [c.verdict for c in scaling.claims(rows)[:3]] == ['partly', 'partly', 'partly']
+
+
+def test_order_is_judged_at_each_number_of_joints():
+    rows = made_rows()
+    for row in rows:
+        row['iterations'] = {'JI': 3.0, 'CCD': 2.0}.get(row['method'], 1.0)
+    assert [scaling.claims(rows)[i].verdict for i in (3, 7)] == ['no', 'no']
+    for row in rows:
+        if row['joints'] in (2, 3):
+            row['iterations'] = row['ms'] = {'JI': 1.0, 'BFGS': 2.0}.get(row['method'], 3.0)
+    claims = scaling.claims(rows)
+    assert [claims[i].verdict for i in (3, 7)] == ['partly', 'partly']
+    assert claims[3].ours.endswith('holds at 2 to 3')
+
+
+def test_time_of_an_iteration_is_over_those_that_are_made(monkeypatch):
+    """An iteration takes 0.2 s, the end of a search 5 s more."""
+    search = SimpleNamespace(end=20)
+
+    def solve(problem, q0, budget):
+        return SimpleNamespace(iterations=min(budget.iterations, search.end))
+
+    def timed(method, problem, q0, budget, repeats):
+        made = solve(problem, q0, budget).iterations
+        return None, 1.0 + 0.2 * made + 5.0 * (budget.iterations >= search.end)
+
+    monkeypatch.setattr(problems, 'timed', timed)
+    method = SimpleNamespace(solve=solve)
+    for search.end in (20, 13, 12, 7, 3):
+        assert problems.per_iteration(method, None, None) == pytest.approx(0.2)
+    for search.end in (2, 1):
+        assert np.isnan(problems.per_iteration(method, None, None))
 
 
 def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
@@ -94,5 +137,5 @@ def test_goals_that_no_method_shares_leave_cells_empty_and_claims_that_say_so(
     assert [c.ours for c in claims][3:] == [
         'no goal that all methods reach: take a larger --count'
     ]
-    assert not claims[3].holds
+    assert claims[3].verdict == 'none'
     assert len(recwarn) == 0

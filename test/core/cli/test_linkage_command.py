@@ -31,10 +31,22 @@ def test_branches_are_an_option(capsys):
     assert ik.load_urdf(capsys.readouterr().out).tips() == ['tip_1', 'tip_2']
 
 
+def test_flexible_rods_are_of_pieces(capsys):
+    assert main(['linkage', '2', '--length', '0.6', '--flexible', '3']) == 0
+    robot = ik.load_urdf(capsys.readouterr().out)
+    assert robot.joint_names == (
+        'joint_1', 'bend_1_1', 'bend_1_2', 'joint_2', 'bend_2_1', 'bend_2_2',
+    )  # fmt: skip
+    tip = robot.forward_kinematics(np.zeros(6), 'tip')[:3, 3]
+    np.testing.assert_allclose(tip, [1.2, 0.0, 0.0], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ('argv', 'said'),
     [
         (['0'], 'rods'),
+        (['2', '--flexible', '0'], 'pieces'),
+        (['2', '--flexible', '2', '--stiffness', '-1'], 'stiffness = -1'),
         (['three'], 'N'),
         (['2', '--joint', 'rail'], 'rail'),
         (['2', '--length', '0.1', '0.2', '0.3'], '3 lengths for 2 rods'),

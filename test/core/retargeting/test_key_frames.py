@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key frames: curves beside scipy's, tips that stay, cycles, files, motions of a person."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.interpolate import PchipInterpolator
@@ -155,6 +157,18 @@ def test_impossible_rates_are_refused(rate):
 # --- goals ---------------------------------------------------------------------------------------
 
 
+def test_person_from_a_file_moves_as_one_from_the_library():
+    """Its ball joints turn on the shortest way, too."""
+    poses = np.zeros((2, 71))
+    library, file = human(), ik.load_urdf('human')
+    angles = {'left_shoulder/y': -1.4, 'left_shoulder/x': 1.2, 'left_hip/z': 0.6}
+    poses[1] = library.q(angles, poses[0])
+    expected, found = (KeyFrames(r, [0, 1], poses).motion(8).positions for r in (library, file))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    straight = np.linspace(*poses, 9)
+    assert np.abs(expected - straight).max() > 0.1
+
+
 def test_goals_bring_links_to_their_places_and_keep_near_the_posture():
     tip, rest = robots.tip_of(PANDA), PANDA.middle_configuration
     path = np.array([[0.4, 0.2, 0.5], [0.5, -0.2, 0.4], [0.4, 0.2, 0.5]])
@@ -168,6 +182,22 @@ def test_goals_bring_links_to_their_places_and_keep_near_the_posture():
     )
     bare = ik.solve(ik.IkProblem(PANDA, [ik.PositionTask(tip, path[1])]), frames.poses[0]).q
     assert np.linalg.norm(frames.poses[1] - rest) < np.linalg.norm(bare - rest)
+
+
+def test_a_cycle_that_starts_from_rest_begins_where_it_ends():
+    """Beside rest the elbow bends one way, after the stretched pose of the cycle the other way."""
+    arm = ik.robot.linkage(2, 'hinge', lengths=0.4, limits=(-2.5, 2.5))
+    path = [(0.54, 0.3, 0), (0.79, -0.09, 0), (0.27, 0.53, 0), (0.22, 0.77, 0), (0.54, 0.3, 0)]
+    goals = {'tip': (np.arange(5.0), np.array(path))}
+    there = KeyFrames.from_goals(arm, goals).poses
+    assert np.abs(there[0] - there[-1]).max() > 2.0
+    cycle = KeyFrames.from_goals(arm, goals, closed=True)
+    np.testing.assert_array_equal(cycle.poses[0], cycle.poses[-1])
+    np.testing.assert_allclose(cycle.poses[0], there[-1], atol=1e-6)
+    positions = cycle.motion(2000).positions
+    np.testing.assert_array_equal(positions[0], positions[-1])
+    last, first = positions[-1] - positions[-2], positions[1] - positions[0]
+    np.testing.assert_allclose(2000 * last, 2000 * first, atol=0.02)
 
 
 def test_a_goal_out_of_reach_is_named():
@@ -195,7 +225,7 @@ def test_damaged_files_of_goals_are_refused(tmp_path, text, said):
 
 @pytest.mark.parametrize('name', MOTIONS)
 def test_the_motions_of_a_person_follow_their_keys(name):
-    """No goal is off by more than 1 cm, all limits are kept, and no joint jumps."""
+    """No goal is off by more than 1 cm, all limits are kept, and no speed jumps."""
     frames = human_motion(name, 1.6)
     robot, rate = frames.robot, 480
     motion = frames.motion(rate)
@@ -204,11 +234,51 @@ def test_the_motions_of_a_person_follow_their_keys(name):
     assert np.linalg.norm(paths - goals, axis=2).max() < 0.01
     assert (motion.positions >= robot.lower).all()
     assert (motion.positions <= robot.upper).all()
-    speeds = np.diff(motion.positions, axis=0) * rate
-    assert np.abs(speeds).max() < 25.0
-    # continuous: in 1/480 s none changes by more than where a joint meets its limit
-    assert np.abs(np.diff(speeds, axis=0)).max() < 10.0
+    speeds = np.abs(np.diff(motion.positions, axis=0)) * rate
+    assert (speeds <= robot.velocity * (1 + 1e-3)).all()
+    changes = []
+    for rate in (1000, 16000):
+        speeds = np.diff(frames.motion(rate).positions, axis=0) * rate
+        changes.append(np.abs(np.diff(speeds, axis=0)).max())
+    assert changes[1] < 0.15 * changes[0]
     assert not MOTIONS[name] or np.abs(motion[0] - motion[-1]).max() < 0.1
+
+
+def test_speeds_are_continuous_where_a_joint_meets_its_limit():
+    """The tip goes on while the second joint stays at its limit."""
+    arm, most = ik.robot.linkage(3, 'hinge', lengths=0.4), np.array([3.0, 0.5, 3.0])
+    arm = replace(arm, lower=-most, upper=most)
+    goals = {'tip': ([0, 1, 2], [[1.1, 0.1, 0.0], [0.5, 0.9, 0.0], [-0.2, 1.1, 0.0]])}
+    frames = KeyFrames.from_goals(arm, goals)
+    positions = frames.motion(200).positions
+    is_at_limit = np.isclose(np.abs(positions[:, 1]), 0.5, atol=1e-9)
+    assert 0.1 < is_at_limit.mean() < 0.9
+    changes = []
+    for rate in (1000, 16000):
+        speeds = np.diff(frames.motion(rate).positions, axis=0) * rate
+        changes.append(np.abs(np.diff(speeds, axis=0)).max())
+    assert changes[1] < 0.15 * changes[0]
+    reached = link_paths(arm, positions, ['tip'])
+    wanted = frames.goal_paths(np.arange(len(positions)) / 200)
+    assert np.linalg.norm(reached - wanted, axis=2).max() < 1e-3
+
+
+@pytest.mark.parametrize('tips', [(), (robots.tip_of(PANDA),)])
+def test_spans_are_stretched_where_joints_are_faster_than_asked(tips):
+    times, middle = np.array([0.0, 0.5, 3.5, 4.0]), PANDA.middle_configuration
+    poses = middle + 0.3 * (some_poses(4, 3) - middle)
+    frames = KeyFrames(PANDA, times, poses, tips=tips)
+    slow = frames.within(1.2)
+    np.testing.assert_array_equal(slow.poses, poses)
+    longer = np.diff(slow.times) / np.diff(times)
+    assert (longer >= 1.0).all()
+    assert longer[0] > 2.0 * longer[1]
+    speeds = np.abs(np.diff(slow.motion(500).positions, axis=0)) * 500
+    assert 1.1 < speeds.max() <= 1.2 * (1 + 1e-3)
+    assert slow.within(1.3) is slow
+    assert slow.tips == frames.tips
+    with pytest.raises(ik.InvalidOption, match='velocity = -1'):
+        frames.within(-1)
 
 
 def test_a_jump_has_eleven_key_frames_and_leaves_the_floor():

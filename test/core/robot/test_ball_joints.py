@@ -16,6 +16,7 @@ import ik_core as ik
 from ik_core import InvalidOption, PoseTask, PositionTask, Robot, TwoAxisTask
 from ik_core.robot import Joint
 from ik_core.robot.joints import SINGULAR_MARGIN, clear_of_singularity
+from ik_core.robot.urdf_text import urdf_text
 
 ORDERS = [
     ''.join(order)
@@ -180,6 +181,40 @@ def test_what_was_one_joint_is_remembered():
     assert [g.ball for g in free('planar').joint_groups] == [(), ()]
     assert robot.tips() == ['hand']
     assert set(robot.link_names) == {'torso', 'arm', 'forearm', 'palm', 'hand'}
+
+
+@every_order
+def test_ball_joint_of_a_urdf_is_one_again(order):
+    robot = single_ball(order, lower=[-1, -2, -3], upper=[3, 2, 1], velocity=4.0)
+    again = ik.load_urdf(urdf_text(robot))
+    assert again.joint_groups == robot.joint_groups
+    assert again.joint_names == robot.joint_names
+    np.testing.assert_array_equal(again.lower, robot.lower)
+    np.testing.assert_array_equal(again.velocity, robot.velocity)
+    q = np.array([0.4, 0.9, -1.3])
+    at, expected = (r.forward_kinematics(q, 'tip') for r in (again, robot))
+    np.testing.assert_allclose(at, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [
+        ('"ball/y"', '"ball/w"'),
+        ('"ball/y"', '"bowl/y"'),
+        ('"ball/y_link"', '"elbow"'),
+        ('xyz="0.0 1.0 0.0"', 'xyz="0.0 0.6 0.8"'),
+        ('xyz="0.0 0.0 0.0"', 'xyz="0.0 0.0 0.1"'),
+        ('type="revolute"', 'type="prismatic"'),
+        ('<child link="bone"', '<mimic joint="ball/z" /><child link="bone"'),
+        ('<parent link="bone"', '<parent link="ball/y_link"'),
+    ],
+)
+def test_other_joints_in_series_stay_apart(old, new):
+    """Other names, axes, places or kinds, a joint that mimics, and a link that carries two."""
+    text = urdf_text(single_ball('ZYX', lower=-1.0, upper=1.0))
+    assert old in text
+    groups = ik.load_urdf(text.replace(old, new)).joint_groups
+    assert {group.kind for group in groups} <= {'revolute', 'prismatic'}
 
 
 def test_limits_are_one_for_all_angles_or_one_for_each():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ik_core as ik
-from ik_core.robot.linkages import linkage
+from ik_core.robot.linkages import linkage, spring_weights
 from ik_core.robot.urdf_text import urdf_text
 
 KINDS = {'hinge': 'z', 'two_angle': 'zy', 'ball': 'zyx'}
@@ -49,6 +49,36 @@ def test_the_tip_is_where_rotations_and_rods_put_it(joint, from_urdf):
         tip = robot.forward_kinematics(q, 'tip')
         np.testing.assert_allclose(tip[:3, 3], at, atol=1e-12)
         np.testing.assert_allclose(tip[:3, :3], turned, atol=1e-12)
+
+
+@pytest.mark.parametrize('joint', ['hinge', 'two_angle', 'ball', 'screw'])
+def test_rods_of_pieces_bend_between_them(joint):
+    robot = linkage(2, joint, lengths=(0.6, 0.3), branches=2, pieces=3)
+    straight = linkage(2, joint, lengths=(0.6, 0.3), branches=2)
+    for link in ('tip_1', 'tip_2', 'rod_2_1'):
+        at, expected = (r.forward_kinematics(np.zeros(r.n), link) for r in (robot, straight))
+        np.testing.assert_allclose(at, expected, atol=1e-12)
+    bends = [group for group in robot.joint_groups if group.name.startswith('bend_')]
+    axes = 1 if joint in ('hinge', 'screw') else 2
+    assert [len(group.indices) for group in bends] == [axes] * 2 * 3
+    q = np.zeros(robot.n)
+    q[[group.indices[0] for group in bends if group.name.startswith('bend_1_')]] = 0.2
+    turned = robot.forward_kinematics(q, 'rod_1_3')
+    expected = [0.2 * (1 + np.cos(0.2)), 0.2 * np.sin(0.2), 0.0]
+    np.testing.assert_allclose(turned[:3, 3], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize('pieces', [2, 5])
+def test_springs_of_a_rod_bend_as_one_however_many_pieces(pieces):
+    """Two hinges and a rod of stiffness 3 between them, all under the same moment."""
+    robot = linkage(2, 'hinge', pieces=pieces)
+    weights = spring_weights(robot, 3.0)
+    angles = dict(zip(robot.joint_names, 1.0 / weights, strict=True))
+    assert angles['joint_1'] == angles['joint_2'] == 1.0
+    bent = sum(angle for name, angle in angles.items() if name.startswith('bend_1_'))
+    assert bent == pytest.approx(1.0 / 3.0)
+    with pytest.raises(ik.InvalidOption, match='stiffness = 0'):
+        spring_weights(robot, 0)
 
 
 @pytest.mark.parametrize('from_urdf', [False, True])

@@ -77,6 +77,15 @@ def test_a_cycle_returns_to_the_first_pose(panel):
     assert frames.times[-1] == pytest.approx(1.3 + 0.7)
 
 
+def test_joints_keep_their_limits_of_velocity_where_wanted(panel):
+    keep(panel, 3)
+    for wanted in (False, True):
+        panel._slower.value = wanted
+        frames = panel.key_frames()
+        speeds = np.abs(np.diff(frames.motion(500).positions, axis=0)) * 500
+        assert (speeds <= ROBOT.velocity * (1 + 1e-3)).all() == wanted
+
+
 def test_the_tips_move_on_their_own_curves_where_wanted(panel):
     keep(panel, 2)
     assert panel.key_frames().tips == (TIP,)

@@ -102,6 +102,24 @@ def test_stiff_joints_do_less_of_the_work_without_another_robot(arm):
     assert robot_of(arm) is robot
 
 
+def test_flexible_rods_bend_less_the_stiffer_they_are(arm):
+    """And the tip is at its goal, with springs of joints and rods at rest."""
+
+    def bend():
+        names = robot_of(arm).joint_names
+        ticks(arm, 400)
+        moment = arm.read()
+        assert moment.tips[0].position_error < 1e-3
+        bent = np.array([name.startswith('bend_') for name in names])
+        return np.linalg.norm(moment.q[bent])
+
+    ticks(arm, 1)
+    arm.change(Design(pieces=3, rod_stiffness=1.0))
+    soft = bend()
+    arm.change(Design(pieces=3, rod_stiffness=10.0))
+    assert 0.0 < bend() < 0.5 * soft
+
+
 @pytest.fixture
 def shown(arm, made, clock):
     """The page of the linkage, its hands, and what lets time go by."""
@@ -137,6 +155,22 @@ def test_sliders_and_menus_change_the_linkage(arm, shown):
     turned = robot.forward_kinematics(np.full(4, np.pi), 'tip')
     assert turned[2, 3] == pytest.approx(4 * 0.25 / 2.0)
     assert hands.widget('Rods').value == 4
+
+
+def test_sliders_make_rods_flexible_and_limit_all_angles(arm, shown):
+    _, hands, settle = shown
+    hands.change('Pieces of a rod', 3)
+    hands.change('Stiffness of the rods', 5.0)
+    hands.change('Limits [deg]', 40.0)
+    settle()
+    assert (arm.design.pieces, arm.design.rod_stiffness) == (3, 5.0)
+    robot = robot_of(arm)
+    stiff = [name.startswith('joint_') for name in robot.joint_names]
+    np.testing.assert_allclose(robot.upper[stiff], np.radians(40.0))
+    assert np.isinf(robot.upper[np.logical_not(stiff)]).all()
+    hands.change('Limits [deg]', 180.0)
+    settle()
+    assert arm.design.limits is None
 
 
 def test_branches_are_tips_with_goals_that_they_reach(arm, shown):
