@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change one place of the sources at a time, and list which of these mutants no test sees.
+
+    python scripts/mutants before.csv                         # 25 of each group
+    python scripts/mutants after.csv --first before.csv       # tests that killed come first
+    python scripts/mutants few.csv --group tasks --each 5
+
+Kernels run as plain Python in copies of the tree, so no library is built. Each test file of a
+group is first run without a mutant, instrumented: which tests pass, how long they take, and the
+drawn places that they execute. A mutant is then judged by the tests that execute it, those of
+files with its name and quick ones first, for a minute at most. Verdicts that the list has are
+kept, so a run that was interrupted goes on; delete rows to have them judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from queue import Queue
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from mutations import Mutant, draw, instrumented, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRATCH = ROOT / 'build' / 'mutants'
+GROUPS = {
+    'governor': ('ik_core/tracking/governor', 'test/core/tracking/governor'),
+    'tracker': ('ik_core/tracking', 'test/core/tracking'),
+    'tasks': ('ik_core/tasks', 'test/core/tasks'),
+    'solvers': ('ik_core/solvers', 'test/core/solvers'),
+    'collision': ('ik_core/collision', 'test/core/collision'),
+    'node': ('ik_node', 'test/node'),
+}
+"""Folders of sources and of their tests; a folder within another one is a group of its own."""
+WITHOUT = ('ik_node/tools/', 'test/node/tools/', 'ik_core/tracking/recording/figure.py')
+"""Programs for people to look at, and figures."""
+PROCESSES = 2
+SECONDS = 60.0
+"""[s] For which a mutant is judged, and a test file measured."""
+LONGEST = 10.0
+"""[s] Tests that take longer judge nothing: other tests take their place."""
+PATIENCE = 5.0
+"""With a mutant a test may take this many times as long [and s more]: machines are busy."""
+COLUMNS = [*Mutant._fields, 'verdict', 'test']
+
+
+def main() -> None:
+    """Judge the mutants that the list has no verdict on; print the count of each verdict."""
+    parser = argparse.ArgumentParser(description='mutants that no test sees')
+    parser.add_argument('out', type=Path, metavar='CSV')
+    parser.add_argument('--each', type=int, default=25, help='mutants of a group (25)')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--group', action='append', choices=GROUPS, help='only this (repeatable)')
+    parser.add_argument('--first', type=Path, metavar='CSV', help='a list whose tests come first')
+    asked = parser.parse_args()
+    os.nice(15)
+    names = [path for path in tracked() if not path.startswith(WITHOUT)]
+    groups = {name: GROUPS[name] for name in asked.group or GROUPS}
+    drawn = {
+        name: draw(name, ROOT, files_in(names, sources, ''), asked.each, asked.seed)
+        for name, (sources, _) in groups.items()
+    }
+    killers = {key_of(row): row['test'] for row in rows_of(asked.first)}
+    known = {key_of(row) for row in rows_of(asked.out)}
+    with Scratch() as scratch, asked.out.open('a', newline='') as file:
+        table = csv.DictWriter(file, COLUMNS)
+        if not known:
+            table.writeheader()
+        for name, (_, tests) in groups.items():
+            left = [each for each in drawn[name] if key_of(each._asdict()) not in known]
+            if not left:
+                continue
+            measured = scratch.measure(drawn[name], files_in(names, tests, 'test_'))
+            for row in scratch.judge(drawn[name], left, measured, killers):
+                table.writerow(row)
+                file.flush()
+                print(*(row[each] for each in ('file', 'line', 'operator', 'verdict', 'test')))
+    counts = Counter((row['group'], row['verdict']) for row in rows_of(asked.out))
+    for (group, verdict), count in sorted(counts.items()):
+        print(f'{group:10} {verdict:10} {count}')
+
+
+def tracked() -> list[str]:
+    """Return the files of the tree, without what is built."""
+    command = ['git', 'ls-files', '-co', '--exclude-standard']
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def files_in(names: Iterable[str], folder: str, prefix: str) -> list[str]:
+    """Return the Python files of a group's folder, without those of a group within."""
+    within = [each for pair in GROUPS.values() for each in pair if each.startswith(f'{folder}/')]
+    return [
+        name
+        for name in names
+        if name.startswith(f'{folder}/') and name.endswith('.py')
+        if name.rpartition('/')[2].startswith(prefix)
+        if not any(name.startswith(f'{each}/') for each in within)
+    ]
+
+
+def rows_of(path: Path | None) -> list[dict[str, str]]:
+    """Return the rows of a list; none if it does not exist."""
+    if path is None or not path.exists():
+        return []
+    with path.open(newline='') as file:
+        return [*csv.DictReader(file)]
+
+
+def key_of(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return what identifies a mutant, wherever its line is."""
+    return tuple(str(row[name]) for name in ('file', 'operator', 'was', 'becomes', 'place'))
+
+
+class Scratch:
+    """Copies of the tree, one for each process and one that is instrumented."""
+
+    def __init__(self) -> None:
+        SCRATCH.mkdir(parents=True, exist_ok=True)
+        self.folder = TemporaryDirectory(prefix='mutants-')
+        self.copies: Queue[Path] = Queue()
+
+    def __enter__(self) -> Scratch:
+        for number in range(PROCESSES):
+            self.copies.put(self._copy(str(number)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.cleanup()
+
+    def _copy(self, name: str) -> Path:
+        copy = Path(self.folder.name) / name
+        for file in tracked():
+            (copy / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / file, copy / file)
+        shutil.copy2(copy / 'scripts/mutants/reached.py', copy)
+        return copy
+
+    def measure(self, drawn: list[Mutant], tests: list[str]) -> list[dict[str, Any]]:
+        """Return the tests that pass without a mutant: name, seconds, and the mutants reached."""
+        copy = self._copy('instrumented')
+        places: dict[str, dict[int, int]] = {}
+        for number, mutant in enumerate(drawn):
+            places.setdefault(mutant.file, {})[mutant.place] = number
+        for file, numbers in places.items():
+            (copy / file).write_text(instrumented(ROOT / file, numbers))
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            found = pool.map(lambda test: self._measured(copy, places, test), tests)
+            return [line for lines in found for line in lines if line['outcome'] == 'passed']
+
+    def _measured(self, copy: Path, places: object, test: str) -> list[dict[str, Any]]:
+        """Measure a file, or return what was measured of the same file with its support."""
+        text = (copy / test).read_text()
+        support = sorted((copy / 'test/support').glob('*.py'))
+        read = [text, *(each.read_text() for each in support if each.stem in text), str(places)]
+        kept = SCRATCH / f'{sha256("".join(read).encode()).hexdigest()}.jsonl'
+        if not kept.exists():
+            lines = run(copy, [test], seconds=LONGEST, whole=SECONDS)
+            kept.write_text('\n'.join(map(json.dumps, lines)))
+            print(f'{test}: {len(lines)} tests')
+        return [json.loads(line) for line in kept.read_text().splitlines()]
+
+    def judge(
+        self,
+        drawn: list[Mutant],
+        left: list[Mutant],
+        measured: list[dict[str, Any]],
+        killers: dict[Any, str],
+    ) -> Iterable[dict[str, Any]]:
+        """Yield the row of each mutant that is left, as soon as it is judged."""
+
+        def judged(mutant: Mutant) -> dict[str, Any]:
+            number, first = drawn.index(mutant), killers.get(key_of(mutant._asdict()), '')
+            tests = chosen([each for each in measured if number in each['reached']], mutant, first)
+            copy = self.copies.get()
+            try:
+                return {**mutant._asdict(), **verdict_on(copy, mutant, tests)}
+            finally:
+                self.copies.put(copy)
+
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            yield from pool.map(judged, left)
+
+
+def chosen(tests: list[dict[str, Any]], mutant: Mutant, first: str) -> dict[str, float]:
+    """Return the tests that judge a mutant, in order, with the time that each may take [s]."""
+    words = {*Path(mutant.file).stem.split('_')}
+
+    def order(test: dict[str, Any]) -> tuple[Any, ...]:
+        file = test['test'].partition('::')[0]
+        is_other = not words & {*Path(file).stem.split('_')}
+        return test['test'] != first, is_other, test['seconds']
+
+    found, whole = {}, 0.0
+    for test in sorted(tests, key=order):
+        whole += test['seconds']
+        if whole < SECONDS:
+            found[test['test']] = PATIENCE * (1.0 + test['seconds'])
+    return found
+
+
+def verdict_on(copy: Path, mutant: Mutant, tests: dict[str, float]) -> dict[str, str]:
+    """Return the verdict on a mutant by these tests, and the test that saw it."""
+    if not tests:
+        return {'verdict': 'survived', 'test': 'no test executes it'}
+    path = copy / mutant.file
+    try:
+        path.write_text(mutated(ROOT / mutant.file, mutant))
+        forget(path)
+        files = [*dict.fromkeys(test.partition('::')[0] for test in tests)]
+        lines = run(copy, files, '-x', tests=tests, seconds=LONGEST, whole=SECONDS)
+    finally:
+        shutil.copy2(ROOT / mutant.file, path)
+        forget(path)
+    seen = [line for line in lines if line['outcome'] in ('failed', 'timed out')]
+    if seen:
+        verdict = 'killed' if seen[0]['outcome'] == 'failed' else 'timed out'
+        return {'verdict': verdict, 'test': seen[0]['test']}
+    if not lines:
+        return {'verdict': 'killed', 'test': 'no test begins'}
+    return {'verdict': 'survived', 'test': f'{len(lines)} of {len(tests)} tests'}
+
+
+def forget(path: Path) -> None:
+    """Remove the compiled file of a module: sources of the same second and size look alike."""
+    for compiled in (path.parent / '__pycache__').glob(f'{path.stem}.*.pyc'):
+        compiled.unlink()
+
+
+def run(copy: Path, files: list[str], *options: str, **job: Any) -> list[dict[str, Any]]:
+    """Run tests of a copy; return their reports: test, outcome, seconds, and places reached."""
+    with TemporaryDirectory(prefix='mutants-job-') as folder:
+        path, out = Path(folder, 'job.json'), Path(folder, 'out.jsonl')
+        out.touch()
+        job = {'tests': {}, **job, 'files': files, 'options': options, 'out': str(out)}
+        path.write_text(json.dumps(job))
+        process = subprocess.Popen(
+            [sys.executable, str(copy / 'scripts/mutants/run_tests.py'), str(path)],
+            cwd=copy,
+            env={**os.environ, 'NUMBA_DISABLE_JIT': '1', 'PYTHONPATH': f'{copy}:{copy}/test'},
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(2.0 * SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+if __name__ == '__main__':
+    main()
