@@ -96,16 +96,6 @@ def test_the_clamps_are_used_in_the_step():
     np.testing.assert_allclose(short, expected * 0.01 / np.abs(expected).max(), atol=1e-9)
 
 
-def test_the_step_is_taken_back_into_the_limits():
-    robot = robots.shipped('panda')
-    goal = PoseTask('panda_hand_tcp', [5.0, 5.0, 5.0], [0, 0, 0, 1])
-    problem = IkProblem(robot, [goal])
-    q = robot.middle_configuration
-    for _ in range(30):
-        q = q + np.append(step_from(problem, q), 0.0)
-        assert robots.inside(robot, q, problem.variables)
-
-
 # --- damping ---------------------------------------------------------------------------------
 
 
