@@ -74,21 +74,6 @@ def test_joints_measured_outside_return_and_never_move_further_out(name, with_go
     assert (excess <= 0.0).all()
 
 
-def test_a_speed_above_a_new_limit_falls_at_the_acceleration_limit():
-    stream = Stream('panda', acceleration=2.0)
-    stream.goal(stream.pose(stream.configuration(np.random.default_rng(5))))
-    stream.run(0.6)
-    dq = stream.tracker.dq
-    fast = np.abs(dq) > 0.2
-    assert fast.any()
-    old = stream.limits
-    stream.limits = MotionLimits(old.lower, old.upper, np.full(8, 0.1), old.acceleration)
-    stream.tracker.set_limits(stream.limits)
-    command = stream.tick()
-    np.testing.assert_allclose(np.abs(command.dq[fast]), np.abs(dq[fast]) - 0.02, atol=1e-12)
-    assert (np.abs(stream.run(2.0)[-1].dq) <= 0.1).all()
-
-
 def test_a_step_is_one_nominal_period_however_late_it_comes():
     early, late = Stream('ur5e'), Stream('ur5e')
     goal = early.pose(early.configuration(np.random.default_rng(1)))
