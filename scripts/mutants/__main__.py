@@ -167,9 +167,11 @@ class Scratch:
         read = [text, *(each.read_text() for each in support if each.stem in text), str(places)]
         kept = SCRATCH / f'{sha256("".join(read).encode()).hexdigest()}.jsonl'
         if not kept.exists():
-            lines = run(copy, [test], seconds=LONGEST, whole=SECONDS)
-            kept.write_text('\n'.join(map(json.dumps, lines)))
+            lines, _ = run(copy, [test], seconds=LONGEST, whole=SECONDS)
             print(f'{test}: {len(lines)} tests')
+            if not lines:
+                return []
+            kept.write_text('\n'.join(map(json.dumps, lines)))
         return [json.loads(line) for line in kept.read_text().splitlines()]
 
     def judge(
@@ -220,7 +222,7 @@ def verdict_on(copy: Path, mutant: Mutant, tests: dict[str, float]) -> dict[str,
         path.write_text(mutated(ROOT / mutant.file, mutant))
         forget(path)
         files = [*dict.fromkeys(test.partition('::')[0] for test in tests)]
-        lines = run(copy, files, '-x', tests=tests, seconds=LONGEST, whole=SECONDS)
+        lines, code = run(copy, files, '-x', tests=tests, seconds=LONGEST, whole=SECONDS)
     finally:
         shutil.copy2(ROOT / mutant.file, path)
         forget(path)
@@ -228,8 +230,8 @@ def verdict_on(copy: Path, mutant: Mutant, tests: dict[str, float]) -> dict[str,
     if seen:
         verdict = 'killed' if seen[0]['outcome'] == 'failed' else 'timed out'
         return {'verdict': verdict, 'test': seen[0]['test']}
-    if not lines:
-        return {'verdict': 'killed', 'test': 'no test begins'}
+    if not lines and code not in (None, 0, 5):  # 5: pytest found none of the tests
+        return {'verdict': 'killed', 'test': f'no test begins: pytest ends with {code}'}
     return {'verdict': 'survived', 'test': f'{len(lines)} of {len(tests)} tests'}
 
 
@@ -239,8 +241,13 @@ def forget(path: Path) -> None:
         compiled.unlink()
 
 
-def run(copy: Path, files: list[str], *options: str, **job: Any) -> list[dict[str, Any]]:
-    """Run tests of a copy; return their reports: test, outcome, seconds, and places reached."""
+def run(
+    copy: Path, files: list[str], *options: str, **job: Any
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Run tests of a copy; return their reports, and pytest's exit code: None, it took too long.
+
+    A report has the test's name, outcome, seconds, and the places that it reached.
+    """
     with TemporaryDirectory(prefix='mutants-job-') as folder:
         path, out = Path(folder, 'job.json'), Path(folder, 'out.jsonl')
         out.touch()
@@ -254,15 +261,16 @@ def run(copy: Path, files: list[str], *options: str, **job: Any) -> list[dict[st
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        code = None
         try:
-            process.wait(2.0 * SECONDS)
+            code = process.wait(2.0 * SECONDS)
         except subprocess.TimeoutExpired:
             pass
         finally:
-            if process.poll() is None:
+            if code is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        return [json.loads(line) for line in out.read_text().splitlines()]
+        return [json.loads(line) for line in out.read_text().splitlines()], code
 
 
 if __name__ == '__main__':

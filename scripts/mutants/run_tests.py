@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run tests in a copy of the tree; write a line of JSON for each, as soon as it has ended.
 
-    python run_tests.py JOB.json      # a `Job`; started in the copy by `__main__`
+python run_tests.py JOB.json      # a `Job`; started in the copy by `__main__`
 """
 
 from __future__ import annotations
