@@ -48,8 +48,10 @@ WITHOUT = ('ik_node/tools/', 'test/node/tools/', 'ik_core/tracking/recording/fig
 """Programs for people to look at, and figures."""
 PROCESSES = 2
 SECONDS = 60.0
-"""[s] For which a mutant is judged, and a test file measured."""
-LONGEST = 10.0
+"""[s] For which a mutant is judged, and a test file measured at most."""
+MEASURED = 600.0
+"""[s] For which the test files of a group are measured together."""
+LONGEST = 20.0
 """[s] Tests that take longer judge nothing: other tests take their place."""
 PATIENCE = 5.0
 """With a mutant a test may take this many times as long [and s more]: machines are busy."""
@@ -156,18 +158,21 @@ class Scratch:
             places.setdefault(mutant.file, {})[mutant.place] = number
         for file, numbers in places.items():
             (copy / file).write_text(instrumented(ROOT / file, numbers))
+        seconds = min(SECONDS, MEASURED / len(tests))
         with ThreadPoolExecutor(PROCESSES) as pool:
-            found = pool.map(lambda test: self._measured(copy, places, test), tests)
+            found = pool.map(lambda test: self._measured(copy, places, test, seconds), tests)
             return [line for lines in found for line in lines if line['outcome'] == 'passed']
 
-    def _measured(self, copy: Path, places: object, test: str) -> list[dict[str, Any]]:
+    def _measured(
+        self, copy: Path, places: object, test: str, seconds: float
+    ) -> list[dict[str, Any]]:
         """Measure a file, or return what was measured of the same file with its support."""
         text = (copy / test).read_text()
         support = sorted((copy / 'test/support').glob('*.py'))
         read = [text, *(each.read_text() for each in support if each.stem in text), str(places)]
         kept = SCRATCH / f'{sha256("".join(read).encode()).hexdigest()}.jsonl'
         if not kept.exists():
-            lines, _ = run(copy, [test], seconds=LONGEST, whole=SECONDS)
+            lines, _ = run(copy, [test], seconds=LONGEST, whole=seconds)
             print(f'{test}: {len(lines)} tests')
             if not lines:
                 return []
@@ -206,6 +211,8 @@ def chosen(tests: list[dict[str, Any]], mutant: Mutant, first: str) -> dict[str,
         return test['test'] != first, is_other, test['seconds']
 
     found, whole = {}, 0.0
+    if (ROOT / first.partition('::')[0]).is_file():  # also if it was not measured again
+        found[first] = PATIENCE * (1.0 + LONGEST)
     for test in sorted(tests, key=order):
         whole += test['seconds']
         if whole < SECONDS:
