@@ -8,8 +8,9 @@
 Kernels run as plain Python in copies of the tree, so no library is built. Each test file of a
 group is first run without a mutant, instrumented: which tests pass, how long they take, and the
 drawn places that they execute. A mutant is then judged by the tests that execute it, those of
-files with its name and quick ones first, for a minute at most. Verdicts that the list has are
-kept, so a run that was interrupted goes on; delete rows to have them judged again.
+files with its name and quick ones first, for half a minute of the processor at most. Verdicts
+that the list has are kept, so a run that was interrupted goes on; delete rows to have them judged
+again.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ GROUPS = {
 WITHOUT = ('ik_node/tools/', 'test/node/tools/', 'ik_core/tracking/recording/figure.py')
 """Programs for people to look at, and figures."""
 PROCESSES = 2
-SECONDS = 60.0
-"""[s] For which a mutant is judged, and a test file measured at most."""
-MEASURED = 600.0
+SECONDS = 30.0
+"""[s] Of the processor, for which a mutant is judged, and a test file measured at most."""
+MEASURED = 300.0
 """[s] For which the test files of a group are measured together."""
-LONGEST = 20.0
+LONGEST = 10.0
 """[s] Tests that take longer judge nothing: other tests take their place."""
-PATIENCE = 5.0
-"""With a mutant a test may take this many times as long [and s more]: machines are busy."""
+PATIENCE = 3.0
+"""With a mutant a test may take this many times as long, and this many seconds more."""
 COLUMNS = [*Mutant._fields, 'verdict', 'test']
 
 
@@ -270,7 +271,7 @@ def run(
         )
         code = None
         try:
-            code = process.wait(2.0 * SECONDS)
+            code = process.wait(8.0 * SECONDS)
         except subprocess.TimeoutExpired:
             pass
         finally:
