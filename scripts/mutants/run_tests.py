@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from reached import REACHED
 
-
 WAITING = 5.0
 
 
