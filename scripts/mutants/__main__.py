@@ -20,7 +20,6 @@ import csv
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -54,8 +53,8 @@ MEASURED = 300.0
 """[s] For which the test files of a group are measured together."""
 LONGEST = 10.0
 """[s] Tests that take longer judge nothing: other tests take their place."""
-PATIENCE = 3.0
-"""With a mutant a test may take this many times as long, and this many seconds more."""
+WAITED = 300.0
+"""[s] For which a test may wait, however little it computes."""
 COLUMNS = [*Mutant._fields, 'verdict', 'test']
 
 
@@ -128,19 +127,21 @@ def key_of(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Scratch:
-    """Copies of the tree, one for each process and one that is instrumented."""
+    """Copies of the tree: one for each process, and for each group one that is instrumented."""
 
     def __init__(self) -> None:
         SCRATCH.mkdir(parents=True, exist_ok=True)
         self.folder = TemporaryDirectory(prefix='mutants-')
-        self.copies: Queue[Path] = Queue()
+        self.runners: Queue[Runner] = Queue()
 
     def __enter__(self) -> Scratch:
         for number in range(PROCESSES):
-            self.copies.put(self._copy(str(number)))
+            self.runners.put(Runner(self._copy(str(number))))
         return self
 
     def __exit__(self, *_: object) -> None:
+        for _ in range(PROCESSES):
+            self.runners.get().close()
         self.folder.cleanup()
 
     def _copy(self, name: str) -> Path:
@@ -152,33 +153,43 @@ class Scratch:
         return copy
 
     def measure(self, drawn: list[Mutant], tests: list[str]) -> list[dict[str, Any]]:
-        """Return the tests that pass without a mutant: name, seconds, and the mutants reached."""
-        copy = self._copy('instrumented')
+        """Return the reports of the tests that pass without a mutant.
+
+        `reached` are the numbers of the mutants whose place a test executes.
+        """
+        copy = self._copy(drawn[0].group)
         places: dict[str, dict[int, int]] = {}
         for number, mutant in enumerate(drawn):
             places.setdefault(mutant.file, {})[mutant.place] = number
         for file, numbers in places.items():
             (copy / file).write_text(instrumented(ROOT / file, numbers))
-        seconds = min(SECONDS, MEASURED / len(tests))
-        with ThreadPoolExecutor(PROCESSES) as pool:
-            found = pool.map(lambda test: self._measured(copy, places, test, seconds), tests)
-            return [line for lines in found for line in lines if line['outcome'] == 'passed']
+        runners: Queue[Runner] = Queue()
+        for _ in range(PROCESSES):
+            runners.put(Runner(copy))
+        whole = min(SECONDS, MEASURED / len(tests))
 
-    def _measured(
-        self, copy: Path, places: object, test: str, seconds: float
-    ) -> list[dict[str, Any]]:
-        """Measure a file, or return what was measured of the same file with its support."""
-        text = (copy / test).read_text()
-        support = sorted((copy / 'test/support').glob('*.py'))
-        read = [text, *(each.read_text() for each in support if each.stem in text), str(places)]
-        kept = SCRATCH / f'{sha256("".join(read).encode()).hexdigest()}.jsonl'
-        if not kept.exists():
-            lines, _ = run(copy, [test], seconds=LONGEST, whole=seconds)
-            print(f'{test}: {len(lines)} tests')
-            if not lines:
-                return []
-            kept.write_text('\n'.join(map(json.dumps, lines)))
-        return [json.loads(line) for line in kept.read_text().splitlines()]
+        def measured(test: str) -> list[dict[str, Any]]:
+            """Measure a file, or return what was measured of the same file with its support."""
+            text = (copy / test).read_text()
+            support = sorted((copy / 'test/support').glob('*.py'))
+            read = [text, *(each.read_text() for each in support if each.stem in text)]
+            key = sha256(''.join([*read, str(places)]).encode()).hexdigest()
+            kept = SCRATCH / f'{key}.jsonl'
+            if not kept.exists():
+                runner = runners.get()
+                reports, _ = runner.run([test], most=(LONGEST, WAITED), whole=whole)
+                runners.put(runner)
+                print(f'{test}: {len(reports)} tests')
+                if not reports:
+                    return []
+                kept.write_text('\n'.join(map(json.dumps, reports)))
+            return [json.loads(line) for line in kept.read_text().splitlines()]
+
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            found = [report for reports in pool.map(measured, tests) for report in reports]
+        for _ in range(PROCESSES):
+            runners.get().close()
+        return [report for report in found if report['outcome'] == 'passed']
 
     def judge(
         self,
@@ -192,55 +203,63 @@ class Scratch:
         def judged(mutant: Mutant) -> dict[str, Any]:
             number, first = drawn.index(mutant), killers.get(key_of(mutant._asdict()), '')
             tests = chosen([each for each in measured if number in each['reached']], mutant, first)
-            copy = self.copies.get()
+            runner = self.runners.get()
             try:
-                return {**mutant._asdict(), **verdict_on(copy, mutant, tests)}
+                return {**mutant._asdict(), **verdict_on(runner, mutant, tests)}
             finally:
-                self.copies.put(copy)
+                self.runners.put(runner)
 
         with ThreadPoolExecutor(PROCESSES) as pool:
             yield from pool.map(judged, left)
 
 
-def chosen(tests: list[dict[str, Any]], mutant: Mutant, first: str) -> dict[str, float]:
-    """Return the tests that judge a mutant, in order, with the time that each may take [s]."""
+def chosen(
+    tests: list[dict[str, Any]], mutant: Mutant, first: str
+) -> dict[str, tuple[float, float]]:
+    """Return the tests that judge a mutant, in order.
+
+    With each how long it may compute and wait [s]: several times as long as without a mutant.
+    """
     words = {*Path(mutant.file).stem.split('_')}
 
     def order(test: dict[str, Any]) -> tuple[Any, ...]:
         file = test['test'].partition('::')[0]
         is_other = not words & {*Path(file).stem.split('_')}
-        return test['test'] != first, is_other, test['seconds']
+        return test['test'] != first, is_other, test['computed']
 
     found, whole = {}, 0.0
     if (ROOT / first.partition('::')[0]).is_file():  # also if it was not measured again
-        found[first] = PATIENCE * (1.0 + LONGEST)
+        found[first] = 3.0 * LONGEST, WAITED
     for test in sorted(tests, key=order):
-        whole += test['seconds']
+        whole += test['computed']
         if whole < SECONDS:
-            found[test['test']] = PATIENCE * (1.0 + test['seconds'])
+            found[test['test']] = 3.0 + 3.0 * test['computed'], 20.0 + 10.0 * test['waited']
     return found
 
 
-def verdict_on(copy: Path, mutant: Mutant, tests: dict[str, float]) -> dict[str, str]:
+def verdict_on(
+    runner: Runner, mutant: Mutant, tests: dict[str, tuple[float, float]]
+) -> dict[str, str]:
     """Return the verdict on a mutant by these tests, and the test that saw it."""
     if not tests:
         return {'verdict': 'survived', 'test': 'no test executes it'}
-    path = copy / mutant.file
+    path = runner.copy / mutant.file
     try:
         path.write_text(mutated(ROOT / mutant.file, mutant))
         forget(path)
         files = [*dict.fromkeys(test.partition('::')[0] for test in tests)]
-        lines, code = run(copy, files, '-x', tests=tests, seconds=LONGEST, whole=SECONDS)
+        most = LONGEST, WAITED
+        reports, code = runner.run(files, '-x', tests=tests, most=most, whole=SECONDS)
     finally:
         shutil.copy2(ROOT / mutant.file, path)
         forget(path)
-    seen = [line for line in lines if line['outcome'] in ('failed', 'timed out')]
+    seen = [report for report in reports if report['outcome'] in ('failed', 'timed out')]
     if seen:
         verdict = 'killed' if seen[0]['outcome'] == 'failed' else 'timed out'
         return {'verdict': verdict, 'test': seen[0]['test']}
-    if not lines and code not in (None, 0, 5):  # 5: pytest found none of the tests
+    if not reports and code not in (0, 5, -9):  # 5: pytest found none of the tests
         return {'verdict': 'killed', 'test': f'no test begins: pytest ends with {code}'}
-    return {'verdict': 'survived', 'test': f'{len(lines)} of {len(tests)} tests'}
+    return {'verdict': 'survived', 'test': f'{len(reports)} of {len(tests)} tests'}
 
 
 def forget(path: Path) -> None:
@@ -249,36 +268,39 @@ def forget(path: Path) -> None:
         compiled.unlink()
 
 
-def run(
-    copy: Path, files: list[str], *options: str, **job: Any
-) -> tuple[list[dict[str, Any]], int | None]:
-    """Run tests of a copy; return their reports, and pytest's exit code: None, it took too long.
+class Runner:
+    """A process that runs tests in a copy of the tree."""
 
-    A report has the test's name, outcome, seconds, and the places that it reached.
-    """
-    with TemporaryDirectory(prefix='mutants-job-') as folder:
-        path, out = Path(folder, 'job.json'), Path(folder, 'out.jsonl')
-        out.touch()
-        job = {'tests': {}, **job, 'files': files, 'options': options, 'out': str(out)}
-        path.write_text(json.dumps(job))
-        process = subprocess.Popen(
-            [sys.executable, str(copy / 'scripts/mutants/run_tests.py'), str(path)],
+    def __init__(self, copy: Path) -> None:
+        self.copy = copy
+        self.process = subprocess.Popen(
+            [sys.executable, str(copy / 'scripts/mutants/run_tests.py')],
             cwd=copy,
             env={**os.environ, 'NUMBA_DISABLE_JIT': '1', 'PYTHONPATH': f'{copy}:{copy}/test'},
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        code = None
-        try:
-            code = process.wait(8.0 * SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            if code is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        return [json.loads(line) for line in out.read_text().splitlines()], code
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.stdin.close()
+        self.process.wait()
+
+    def run(self, files: list[str], *options: str, **job: Any) -> tuple[list[dict[str, Any]], int]:
+        """Run tests; return their reports, and pytest's exit code: -9 if it took too long.
+
+        A report has the test's name and outcome, how long it computed and waited [s], and the
+        places that it reached.
+        """
+        with TemporaryDirectory(prefix='mutants-job-') as folder:
+            path, out = Path(folder, 'job.json'), Path(folder, 'out.jsonl')
+            out.touch()
+            job = {'tests': {}, **job, 'files': files, 'options': options, 'out': str(out)}
+            path.write_text(json.dumps(job))
+            print(path, file=self.process.stdin, flush=True)
+            code = int(self.process.stdout.readline())
+            return [json.loads(line) for line in out.read_text().splitlines()], code
 
 
 if __name__ == '__main__':
