@@ -242,7 +242,7 @@ def verdict_on(
 ) -> dict[str, str]:
     """Return the verdict on a mutant by these tests, and the test that saw it."""
     if not tests:
-        return {'verdict': 'survived', 'test': 'no test executes it'}
+        return {'verdict': 'survived', 'test': 'no measured test executes it'}
     path = runner.copy / mutant.file
     try:
         path.write_text(mutated(ROOT / mutant.file, mutant))
