@@ -380,6 +380,26 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
         np.testing.assert_array_equal(governor.state, other.state)
 
 
+def test_all_that_happened_since_a_governor_was_saved_is_taken_back():
+    random, period = np.random.default_rng(9), 0.004
+    limits = random_limits(random, 4, period)
+    lower = replace(limits, velocity=0.5 * limits.velocity, acceleration=0.5 * limits.acceleration)
+    governor, other = (Governor(limits, period, np.zeros(4)) for _ in range(2))
+    for tick in range(200):
+        if tick % 40 == 0:
+            target = random_target(random, governor.q)
+        saved = governor.save()
+        governor.set_limits(lower)
+        governor.begin_tick()
+        governor.follow(-target, target)
+        governor.brake(announced=True)
+        governor.load(saved)
+        assert governor.limits is other.limits
+        for each in (governor, other):
+            each.follow(target)
+        np.testing.assert_array_equal(governor.state, other.state)
+
+
 @pytest.mark.parametrize('synchronized', [False, True])
 def test_a_governor_resumed_from_a_state_goes_on_as_the_other(synchronized):
     random, period = np.random.default_rng(7), 0.01
