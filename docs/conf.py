@@ -37,7 +37,6 @@ API = (
     'tracking',
     'teleoperation',
     'collisions',
-    'paths',
     'motions',
     'reachability',
     'showing',

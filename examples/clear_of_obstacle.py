@@ -9,7 +9,9 @@ from ik_core.collision import Sphere
 class ClearanceTask(ik.tasks.Task):
     """Keep the nearest pair of links and obstacles `wanted` [m] apart."""
 
-    moves_all_joints = True
+    @property
+    def moves_all_joints(self) -> bool:
+        return True
 
     def __init__(self, collisions: ik.Collisions, wanted: float) -> None:
         self.collisions, self.wanted = collisions, wanted
@@ -18,8 +20,9 @@ class ClearanceTask(ik.tasks.Task):
         return np.array([max(0.0, self.wanted - self.collisions.distance(q).distance)])
 
     def jacobian(self, robot: ik.Robot, q: np.ndarray) -> np.ndarray:
-        is_near = self.residual(robot, q)[0] > 0.0
-        return -self.collisions.gradient(q)[np.newaxis] * is_near
+        if self.residual(robot, q)[0] == 0.0:
+            return np.zeros((1, robot.n))
+        return -self.collisions.gradient(q)[np.newaxis]
 
 
 robot, world = ik.load_urdf('panda'), ik.World()

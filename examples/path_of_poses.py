@@ -12,6 +12,7 @@ for pose, x, y in zip(poses, (0, 0.1, 0.1, 0, 0), (0, 0, 0.1, 0.1, 0), strict=Tr
 limits = ik.MotionLimits.of(robot, velocity=2.0, acceleration=5.0, jerk=100.0)
 result = ik.solve_path(problem, poses, limits=limits, tip_speed=0.25)
 print(result.message)
+assert result.motion is not None  # else the message says why
 print(f'{result.motion.duration:.2f} s, branch: {result.branches[0]}')
 ik.motion.save_motion(result.motion, 'motion.csv')  # ik play motion.csv ur5e
 

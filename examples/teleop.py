@@ -11,7 +11,7 @@ options = ik.teleop.HandOptions(axes=ik.teleop.OPENXR, latency=0.15, gripper='gr
 teleop = ik.Teleop(robot, tip='gripper_frame_link', rate=RATE, limits=limits, options=options)
 
 
-def headset(t):
+def headset(t: float) -> np.ndarray:
     """Where the hand is after t seconds: on a circle of 5 cm radius that faces the user."""
     return ik.transform(position=[0.05 * np.sin(2 * t), 1.0 - 0.05 * np.cos(2 * t), -0.4])
 
