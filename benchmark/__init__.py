@@ -34,6 +34,7 @@ BENCHMARKS = {
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',
     'scaling': 'time an iteration as joints and goals grow; a 60-dof figure in motion',
+    'teleop': 'a hand that moves a tip: jumps, freezes, delay, error, jerk; bad networks',
     'tracking': 'joint drift over closed loops, goals out of reach, lag, time a tick',
     'load': 'time to load every URDF that is at hand',
     'rate': 'rate and jitter of the joint states of the node, beside a bare rclpy timer',

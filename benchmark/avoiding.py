@@ -183,6 +183,6 @@ class _Judge:
         found = self._coal.piece_distances(q)
         doubtful = np.flatnonzero(found < margins)  # coal may be wrong in one of both orders
         if doubtful.size:
-            pairs = self.collisions.model['pairs'][doubtful, 1::-1]
-            found[doubtful] = np.maximum(found[doubtful], self._coal.piece_distances(q, pairs))
+            swapped = self.collisions.model['pairs'][doubtful, 1::-1]
+            found[doubtful] = np.maximum(found[doubtful], self._coal.piece_distances(q, swapped))
         return float((found - margins)[found > NO_ANSWER].min(initial=np.inf))

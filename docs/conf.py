@@ -35,6 +35,7 @@ API = (
     'problems',
     'solving',
     'tracking',
+    'teleoperation',
     'collisions',
     'paths',
     'motions',

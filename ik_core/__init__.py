@@ -12,8 +12,8 @@ quaternions (x, y, z, w), and poses in the root link's frame.
 
 This module has the names that most programs need. The others are in `ik.robot` (joints,
 linkages, constraints), `ik.tasks`, `ik.solvers`, `ik.closed_form`, `ik.batch`, `ik.tracking`,
-`ik.collision`, `ik.reachability`, `ik.path`, `ik.motion` and `ik.retargeting`. Each is imported at
-its first use.
+`ik.teleop`, `ik.collision`, `ik.reachability`, `ik.path`, `ik.motion` and `ik.retargeting`. Each
+is imported at its first use.
 """
 
 from importlib import import_module
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         robot,
         solvers,
         tasks,
+        teleop,
         tracking,
     )
     from .batch import solve_all, solve_batch
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         PostureTask,
         TwoAxisTask,
     )
+    from .teleop import Teleop
     from .tracking import MotionLimits, Tracker
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     'PositionTask',
     'PostureTask',
     'Robot',
+    'Teleop',
     'Tracker',
     'TwoAxisTask',
     'UnsupportedProblem',
@@ -114,6 +117,7 @@ __all__ = [
     'solver_name',
     'solvers',
     'tasks',
+    'teleop',
     'tracking',
     'transform',
 ]
@@ -135,6 +139,7 @@ _MODULES = {
     'solvers': 'SOLVERS make_solver solve solver_name',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '
     'TwoAxisTask',
+    'teleop': 'Teleop',
     'tracking': 'MotionLimits Tracker',
 }
 # serialises lazy imports: two threads importing different names could deadlock on half-imported

@@ -241,11 +241,15 @@ class ControlLoop:
         model.set_speed_factor(self._feedback.speed_factor)
         self._examples.pass_to(model)
         if self._feedback.moved_externally:
+            self._goals.lose_hands()
             self._goals.refuse_older_than(PATIENCE, MOVED_EXTERNALLY)
             return model.tick(1e-9 * now, [Brake()])
         if self._feedback.must_brake:
-            return model.tick(1e-9 * now, [*self._goals.take(), Brake()])
-        return model.tick(1e-9 * now, self._goals.take())
+            self._goals.lose_hands()
+            return model.tick(1e-9 * now, [*self._goals.take(1e-9 * now), Brake()])
+        command = model.tick(1e-9 * now, self._goals.take(1e-9 * now))
+        self._goals.follow_up(command)
+        return command
 
     def _report(self, model: Model, command: Command) -> None:
         """Keep the command for status messages, and report the goals that the tracker refused."""

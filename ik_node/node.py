@@ -169,6 +169,7 @@ class IkNode(GuardedNode):
             (SOLUTION_PERIOD, Solution(self, self._shown).publish),
             (SAMPLING_PERIOD, self._markers.sample),
             (ANSWER_PERIOD, self._controls.answer),
+            (STATUS_PERIOD, self._goals.report_hands),
             (STATUS_PERIOD, self._health.publish_status),
             (STATUS_PERIOD, GoalsInForce(self, self._shown).publish),
             (STATUS_PERIOD, GoalLog(self, self._health, self._shown).follow),

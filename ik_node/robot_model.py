@@ -114,18 +114,19 @@ def tip_links(robot: Robot, parameters: NodeParameters) -> tuple[str, ...]:
 
 
 def goal_topic(tip_link: str) -> str:
-    """Return the topic of a tip's goals; characters that topics can't have become '_'."""
-    return f'{_token(tip_link)}/goal_pose'
+    """Return the topic of a tip's goals."""
+    return f'{token(tip_link)}/goal_pose'
 
 
 def twist_topic(tip_link: str) -> str:
-    """Return the topic of a tip's twists; characters that topics can't have become '_'."""
-    return f'{_token(tip_link)}/delta_twist_cmds'
+    """Return the topic of a tip's twists."""
+    return f'{token(tip_link)}/delta_twist_cmds'
 
 
-def _token(link: str) -> str:
-    token = re.sub(r'[^A-Za-z0-9_]', '_', link)
-    return f'_{token}' if token[:1].isdigit() else token
+def token(link: str) -> str:
+    """Return the part of a topic's name for a link; characters it can't have become '_'."""
+    name = re.sub(r'[^A-Za-z0-9_]', '_', link)
+    return f'_{name}' if name[:1].isdigit() else name
 
 
 class Restart(NamedTuple):

@@ -164,6 +164,7 @@ def _shape(task: Task, x: Array) -> _Shape | int:
         length = task.problem.orientation_length
         close = min(task.within[0], length * task.within[1])
         stops = task.path.corners(close, SHARP, length)
+        stops = stops[stops < task.places[-1]]  # of a path's beginning, too
     ends = [0, *np.searchsorted(task.places, stops).tolist(), len(task.places) - 1]
     pieces, worst = list[PPoly](), np.zeros(2)
     for begin, end in pairwise(ends):

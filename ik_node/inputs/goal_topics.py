@@ -20,7 +20,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ik_core.maths.rotations import Array
-from ik_core.tracking.instructions import MoveTo, SetGoal, SetTwist
+from ik_core.tracking import Command
+from ik_core.tracking.instructions import Instruction, MoveTo, SetGoal, SetTwist
 
 from ..conversions import (
     Refused,
@@ -36,6 +37,7 @@ from ..parameters.node_options import NodeParameters
 from ..robot_model import Model, twist_topic
 from .configuration_history import ConfigurationHistory
 from .goal_frames import Frames, FrameSource, NotYet, Pending
+from .hands import Hands
 from .joint_goals import check_joint_goal, requested_positions
 from .planar import complete
 from .subscriptions import LARGEST, Inputs, survived
@@ -78,6 +80,9 @@ class Goals:
         self._by_tip = Inputs(node, health, overridable=True)
         self._inbox: dict[int, Goal] = {}  # by tip
         self._waiting = WaitingGoals()
+        self._hands = Hands(node, health, seconds)
+        self._tips: frozenset[int] = frozenset()
+        self._followed: dict[int, Array] = {}  # last poses (4, 4) of frames, by tip
         self._count = self._handled = 0  # goals received; number of the one in hand
 
     def open(self) -> None:
@@ -104,10 +109,13 @@ class Goals:
         for tip, link in enumerate(model.tip_links):
             handler = partial(self._on_twist, tip)
             listen(TwistStamped, twist_topic(link), handler, tip, waits=False)
+        self._hands.open(model, self._frames)
 
     def unsubscribe_tips(self) -> None:
         """Unsubscribe from the topics of the tips."""
         self._by_tip.close()
+        self._hands.close()
+        self._followed.clear()
         self.drop()
 
     def close(self) -> None:
@@ -119,10 +127,35 @@ class Goals:
         """Handle the received messages, and retry the goals that wait for their frames."""
         self._common.poll()
         self._by_tip.poll()
+        self._hands.poll()
+        self._follow_frames()
         for arrival in self._waiting.newest_first():
             with survived(self._health, arrival.topic):
                 if self._handle(arrival):
                     self._waiting.remove(arrival)
+
+    def _follow_frames(self) -> None:
+        """Make the poses of frames that tips follow (`goal_frame.<tip>`) their goals."""
+        if not self._tips:
+            return
+        try:
+            model = self._ready()
+        except Refused:
+            return
+        for tip, link in enumerate(model.tip_links):
+            frame = model.parameters.goal_frames.get(link, '')
+            if not frame:
+                self._followed.pop(tip, None)
+                continue
+            try:
+                pose = self._frames.in_root(frame, model.tracker.q)
+            except Refused as refused:
+                self._health.warn(f'goal_frame:{link}', f'goal_frame.{link}: {refused}')
+                continue
+            last = self._followed.get(tip)
+            if last is None or (pose != last).any():  # one that is lost does not change
+                self._followed[tip] = pose
+                self.put(tip, pose)
 
     def receive(
         self,
@@ -173,16 +206,33 @@ class Goals:
         return True
 
     def drop(self) -> None:
-        """Drop the goals that no tick has taken yet."""
+        """Drop the goals that no tick has taken yet, and let all hands go."""
         self._inbox.clear()
+        self._hands.lose()
         self._waiting.clear()
 
-    def take(self) -> Iterator[Goal]:
-        """Remove and yield the instructions received since the last tick."""
+    def take(self, now: float) -> Iterator[Instruction]:
+        """Remove and yield the instructions received since the last tick; then those of hands.
+
+        now [s] : the time of this tick
+        """
         if self._inbox:
             self._health.note_goal()
         while self._inbox:
             yield self._inbox.pop(next(iter(self._inbox)))
+        yield from self._hands.instructions(now)
+
+    def follow_up(self, command: Command) -> None:
+        """Let the hands see what the tick made of their goals."""
+        self._hands.see(command)
+
+    def lose_hands(self) -> None:
+        """Let all hands go: something else than goals moves or stops the robot."""
+        self._hands.lose()
+
+    def report_hands(self) -> None:
+        """Put the hands' states into the status, and log their changes; called periodically."""
+        self._hands.report()
 
     def refuse_older_than(self, seconds: float, refused: Refused) -> None:
         """Refuse the goals in the inbox that are older than `seconds`."""

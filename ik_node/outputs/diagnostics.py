@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -61,6 +61,7 @@ class Diagnostics:
         self._solves = Ring()
         self._state = state
         self.concerns: tuple[str, ...] = ()
+        self.hands: Mapping[str, str] = {}  # the state of each tip's hand, with `input: teleop`
         self.on_the_way = self.moved_externally = False
         self.not_following = self.held_up = 0
         self.command: Command | None = None
@@ -119,7 +120,8 @@ class Diagnostics:
         self._hazards = self._find_hazards()
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         goals = (self._goals_taken, self.goal_has_ended, self.refused.total())
-        now = (*shown, *goals, self.concerns, self._obstacle, self._note())
+        hands = tuple(self.hands.values())
+        now = (*shown, *goals, self.concerns, self._obstacle, self._note(), hands)
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -258,6 +260,8 @@ class Diagnostics:
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
             if kind != 'position':  # a position has no orientation error
                 yield f'{tip}.orientation_error [rad]', f'{radians:.7g}'
+        for tip, state in self.hands.items():
+            yield f'{tip}.hand', state
         if self._note():
             yield 'solver_note', self._note()
         if self.command is not None:

@@ -3,9 +3,9 @@
 
 A name that is close to a parameter of the node is misspelt: ignoring it would leave a rate or a
 tolerance unset. But a file may have parameters of other robots, so joints and tips in
-`joint_limits.<joint>.<limit>`, `home.<joint>`, `tools.<tip>.<part>` and `goal_kind.<tip>` are
-compared word by word: `panda_jiont1` has a misspelt word, but `left_elbow` is another joint than
-`right_elbow`, and `joint_7` another than `joint_6`.
+`joint_limits.<joint>.<limit>`, `home.<joint>`, `tools.<tip>.<part>`, `goal_kind.<tip>` and
+`goal_frame.<tip>` are compared word by word: `panda_jiont1` has a misspelt word, but `left_elbow`
+is another joint than `right_elbow`, and `joint_7` another than `joint_6`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ik_core.display import listed
 
 from .node_options import Limits, Tool
 
-OF_JOINTS, OF_TIPS = ('joint_limits.', 'home.'), ('tools.', 'goal_kind.')
+OF_JOINTS, OF_TIPS = ('joint_limits.', 'home.'), ('tools.', 'goal_kind.', 'goal_frame.')
 OF_A_ROBOT = (*OF_JOINTS, *OF_TIPS)  # prefixes of parameters declared once the robot is known
 # Last parts of the parameters of each joint or tip.
 PARTS = {

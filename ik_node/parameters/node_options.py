@@ -113,6 +113,13 @@ class NodeOptions:
         bounds=(0.0, 60.0),
         static=True,
     )
+    input: str = option(
+        'goals',
+        'source of motion; teleop: also the poses of hands on hand_pose, while their switch is '
+        'closed',
+        choices=('goals', 'teleop'),
+        static=True,
+    )
     planar_goals: str = option(
         'keep_z_roll_pitch',
         'parts of the height and tilt (roll, pitch) of the tip, in the frame of the goal, that a '
@@ -238,6 +245,50 @@ class TwistScale:
 
 
 @dataclass(frozen=True)
+class TeleopOptions:
+    """How hands move the tips, with `input: teleop`."""
+
+    scale: float = option(1.0, 'scale of displacements of a hand', bounds=(1e-3, 1e3), static=True)
+    rotation_scale: float = option(
+        1.0, 'scale of turns of a hand', bounds=(1e-3, 1e3), static=True
+    )
+    mirror: str = option(
+        'none',
+        'axis of the root link whose direction is mirrored: y for a user who faces the robot',
+        choices=('none', 'x', 'y', 'z'),
+        static=True,
+    )
+    linear_velocity: float = option(
+        1.0, 'maximum velocity of a tip', unit='m/s', bounds=(1e-3, 1e3), static=True
+    )
+    angular_velocity: float = option(
+        4.0, 'maximum velocity of a tip', unit='rad/s', bounds=(1e-3, 1e3), static=True
+    )
+    latency: float = option(
+        0.0,
+        'gaps between poses up to this one cost nothing, but the tip is late by it: 0.03 for a '
+        'wire, 0.15 for wifi; 0: that of 95 % of the gaps of the last 10 s, chosen at engaging',
+        unit='s',
+        bounds=(0.0, 1.0),
+        static=True,
+    )
+    button: int = option(
+        -1,
+        "index of the button on joy that is the dead man's switch of all hands; -1: the topics "
+        'hand_engaged are',
+        bounds=(-1, 1000),
+        static=True,
+    )
+    switch_timeout: float = option(
+        0.5,
+        'a switch without a message for this time is open',
+        unit='s',
+        bounds=(0.01, 10.0),
+        static=True,
+    )
+
+
+@dataclass(frozen=True)
 class ExampleOptions:
     """Options of following goals in the style of an example: [TakKo] Eq. 1."""
 
@@ -290,7 +341,8 @@ class Limits:
 class NodeParameters:
     """A checked snapshot of all parameters.
 
-    `joint_limits`, `home` and `state_tolerances` are by joint, `tools` and `goal_kinds` by tip.
+    `joint_limits`, `home` and `state_tolerances` are by joint, `tools`, `goal_kinds` and
+    `goal_frames` by tip.
     """
 
     node: NodeOptions
@@ -301,6 +353,8 @@ class NodeParameters:
     joint_limits: Mapping[str, Limits]
     tools: Mapping[str, Tool]
     example: ExampleOptions = ExampleOptions()
+    teleop: TeleopOptions = TeleopOptions()
     goal_kinds: Mapping[str, str] = field(default_factory=dict)
+    goal_frames: Mapping[str, str] = field(default_factory=dict)
     home: Mapping[str, float] = field(default_factory=dict)
     state_tolerances: Mapping[str, float] = field(default_factory=dict)

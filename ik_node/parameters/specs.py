@@ -4,7 +4,7 @@
 Each field of an option dataclass becomes a ROS parameter. Options of the node and of the tracker
 have their own names, those of solvers are `<solver>.<option>`. A loaded robot adds
 `joint_limits.<joint>.<limit>`, `home.<joint>`, `state_tolerance.<joint>`, `tools.<tip>.<part>` and
-`goal_kind.<tip>`. A new option or solver needs no change here.
+`goal_kind.<tip>` and `goal_frame.<tip>`. A new option or solver needs no change here.
 """
 
 import math
@@ -20,7 +20,7 @@ from ik_core.exceptions import InvalidOption
 from ik_core.robot.joints import RATES
 from ik_core.tracking import TrackerOptions
 
-from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TwistScale
+from .node_options import GOAL_KINDS, ExampleOptions, NodeOptions, TeleopOptions, TwistScale
 
 UNBOUNDED = (-math.inf, math.inf)
 INT64_MAX = 2**63 - 1
@@ -308,6 +308,20 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
     ]
 
 
+def goal_frame_specs(tip_links: Iterable[str]) -> list[Spec]:
+    """Return the frame that every tip follows."""
+    return [
+        Spec(
+            name=f'goal_frame.{tip}',
+            kind=str,
+            default='',
+            doc=f'frame of tf that {tip} follows, such as that of a tracker or a tag: each of its '
+            'poses is a goal; empty: none',
+        )
+        for tip in tip_links
+    ]
+
+
 def default_limit_specs() -> list[Spec]:
     """Return the default limits, for joints without one in URDF and parameters."""
     doc = '{} limit of joints without one of their own; inf: none'
@@ -342,6 +356,7 @@ def fixed_specs() -> list[Spec]:
         *specs_of(TrackerOptions),
         *specs_of(TwistScale, 'scale.'),
         *specs_of(ExampleOptions, 'example.'),
+        *specs_of(TeleopOptions, 'teleop.'),
         *default_limit_specs(),
         *solvers,
     ]

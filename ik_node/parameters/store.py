@@ -25,11 +25,20 @@ from ik_core.tracking import TrackerOptions
 
 from ..texts import sentence
 from .names import misspelt, unknown
-from .node_options import ExampleOptions, Limits, NodeOptions, NodeParameters, Tool, TwistScale
+from .node_options import (
+    ExampleOptions,
+    Limits,
+    NodeOptions,
+    NodeParameters,
+    TeleopOptions,
+    Tool,
+    TwistScale,
+)
 from .specs import (
     Spec,
     fixed_specs,
     following_error_specs,
+    goal_frame_specs,
     goal_kind_specs,
     home_specs,
     limit_specs,
@@ -76,7 +85,7 @@ class Parameters:
         """Declare the parameters of a robot's joints and tips, in place of the previous ones."""
         tips = tuple(dict.fromkeys(tip_links))
         of_joints = limit_specs, following_error_specs, state_tolerance_specs, home_specs
-        of_tips = tool_specs, goal_kind_specs
+        of_tips = tool_specs, goal_kind_specs, goal_frame_specs
         specs = [s for make in of_joints for s in make(robot)]
         specs += [s for make in of_tips for s in make(tips)]
         positions = zip(robot.lower.tolist(), robot.upper.tolist(), strict=True)
@@ -230,7 +239,9 @@ class Parameters:
                 {tip: _make(Tool, read, f'tools.{tip}.') for tip in self._tips}
             ),
             example=_make(ExampleOptions, read, 'example.'),
+            teleop=_make(TeleopOptions, read, 'teleop.'),
             goal_kinds=MappingProxyType({tip: read[f'goal_kind.{tip}'] for tip in self._tips}),
+            goal_frames=MappingProxyType({tip: read[f'goal_frame.{tip}'] for tip in self._tips}),
             home=_of_joints(read, 'home.'),
             state_tolerances=_of_joints(read, 'state_tolerance.'),
         )

@@ -52,6 +52,7 @@ TITLES = {
     '': 'The node, and how it follows goals',
     'scale': 'Twists without units',
     'example': 'Examples',
+    'teleop': 'Teleoperation',
     'joint_limits': 'Limits and safety',
 }
 PARAMETERS = """\
@@ -68,6 +69,7 @@ runs. The node checks all parameters of a request before it applies any of them.
 | `state_tolerance.<joint>` | `state_tolerance` of one joint |
 | `home.<joint>` | position for `~/home`; by default where it was when the node was activated |
 | `goal_kind.<tip>` | part of the pose that counts: `auto`, `pose`, `position` or `axis` |
+| `goal_frame.<tip>` | [frame of tf that the tip follows](teleoperation.md#a-frame-to-follow) |
 | `tools.<tip>.{xyz,rpy}` | the tool centre point in the tip's frame [m, rad] |
 """
 TRAJECTORY, POSITION = '`output: joint_trajectory`', '`output: position_command`'
@@ -80,6 +82,7 @@ QoS is the reliability, the durability (*latched* is transient local, all others
 the length of the queue. [QoS](ros.md#qos) says which publishers match, and how to change it.
 """
 BEHIND = 'with the last two outputs'
+TELEOP = '`input: teleop`'
 
 SUBSCRIPTIONS = (
     Endpoint(
@@ -126,6 +129,42 @@ SUBSCRIPTIONS = (
         'geometry_msgs/msg/TwistStamped',
         ALWAYS,
         'the same for the first tip',
+    ),
+    Endpoint(
+        '<tip>/hand_pose',
+        'geometry_msgs/msg/PoseStamped',
+        TELEOP,
+        'the pose of the hand that moves a tip, in any fixed frame: [teleoperation]'
+        '(teleoperation.md#in-ros-2)',
+        'best effort, 50',
+    ),
+    Endpoint(
+        'hand_pose',
+        'geometry_msgs/msg/PoseStamped',
+        TELEOP,
+        'the same for the first tip',
+        'best effort, 50',
+    ),
+    Endpoint(
+        '<tip>/hand_engaged',
+        'std_msgs/msg/Bool',
+        f'{TELEOP}, no `teleop.button`',
+        "whether the dead man's switch of a hand is closed",
+        'best effort, 5',
+    ),
+    Endpoint(
+        'hand_engaged',
+        'std_msgs/msg/Bool',
+        f'{TELEOP}, no `teleop.button`',
+        'the same for the first tip',
+        'best effort, 5',
+    ),
+    Endpoint(
+        'joy',
+        'sensor_msgs/msg/Joy',
+        f'{TELEOP}, `teleop.button`',
+        "a button that is the dead man's switch of all hands",
+        'best effort, 5',
     ),
     Endpoint(
         'example_trajectory',

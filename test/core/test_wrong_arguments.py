@@ -48,30 +48,6 @@ def test_a_name_of_a_solver_or_preset_that_is_none(wrong):
         ik.solvers.preset_name(wrong, 'bfgs')
 
 
-@pytest.mark.parametrize('wrong', [5, None, {'velocity': 1.0}])
-def test_limits_of_a_tracker_that_are_none(wrong):
-    if wrong is not None:  # those of the robot
-        with pytest.raises(
-            ik.InvalidOption, match=r'MotionLimits are needed, as MotionLimits\.of'
-        ):
-            ik.Tracker(problem(), 100.0, limits=wrong)
-    with pytest.raises(ik.InvalidOption, match='MotionLimits are needed'):
-        ik.Tracker(problem(), 100.0, limits=LIMITS).set_limits(wrong)
-
-
-def test_an_observer_that_is_none():
-    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
-    with pytest.raises(ik.InvalidOption, match='observer is 3'):
-        tracker.observe(3)
-    tracker.tick(0.0)
-
-
-@pytest.mark.parametrize('wrong', ['fast', None, 0.0, -1.0, np.nan, np.inf])
-def test_a_rate_that_is_no_positive_number(wrong):
-    with pytest.raises(ik.InvalidOption, match=r'rate = .*must be a positive number'):
-        ik.Tracker(problem(), wrong, limits=LIMITS)
-
-
 def test_a_start_by_names_is_told_how_it_becomes_numbers():
     values = ROBOT.joint_values(ROBOT.middle_configuration)
     with pytest.raises(ik.InvalidConfiguration, match=r'q0 has positions by name: robot\.q makes'):
@@ -79,30 +55,6 @@ def test_a_start_by_names_is_told_how_it_becomes_numbers():
     assert ik.solve(problem(), ROBOT.q(values)).success
     with pytest.raises(ik.InvalidConfiguration, match=r"q0 is not made of numbers: \{'a'\}"):
         ik.solve(problem(), {'a'})
-
-
-def test_options_of_a_tracker_that_are_none():
-    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
-    with pytest.raises(ik.InvalidOption, match=r"options is \{'move'.*: TrackerOptions are"):
-        tracker.set_options({'move': 'linear'})
-    with pytest.raises(ik.InvalidOption, match='TrackerOptions are needed'):
-        ik.Tracker(problem(), 100.0, limits=LIMITS, options='linear')
-    assert tracker.tick(now=0.0).status is ik.tracking.TrackStatus.IDLE
-
-
-@pytest.mark.parametrize('tip', [None, 1, -1])
-def test_a_tip_that_does_not_exist(tip):
-    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
-    with pytest.raises(ik.InvalidGoal, match=f'there is no tip {tip!r}, only 0 to 0'):
-        tracker.set_goal(tip, np.eye(4), now=0.0)
-    with pytest.raises(ik.InvalidGoal, match='there is no tip'):
-        tracker.set_twist(tip, np.zeros(3), np.zeros(3), now=0.0)
-
-
-@pytest.mark.parametrize('wrong', ['fast', [None, 'x'], [[1.0], [1.0, 2.0]]])
-def test_motion_limits_that_are_no_numbers(wrong):
-    with pytest.raises(ik.InvalidOption, match='velocity limits are not made of numbers: '):
-        ik.MotionLimits(ROBOT.lower, ROBOT.upper, wrong, np.ones(ROBOT.n), np.ones(ROBOT.n))
 
 
 @pytest.mark.parametrize('wrong', [None, 5, ik.PoseTask(TIP)])
@@ -124,43 +76,6 @@ def test_what_is_no_closed_form(wrong):
             ik.InvalidOption, match=r'as ik_core\.closed_form\.form\(problem\) returns'
         ):
             call(wrong)
-
-
-@pytest.mark.parametrize('wrong', [3, None, np.eye(4)])
-def test_a_solver_of_a_tracker_that_is_none(wrong):
-    tracker = ik.Tracker(problem(), 100.0, limits=LIMITS)
-    for call in (
-        lambda: tracker.set_solver(wrong),
-        lambda: ik.Tracker(problem(), 100.0, limits=LIMITS, solver=wrong),
-    ):
-        with pytest.raises(ik.InvalidOption, match='a name from SOLVERS or a Solver is needed'):
-            call()
-    with pytest.raises(ik.InvalidOption, match=r"solver options 3: \{'max_step': 0.1\}, say"):
-        tracker.set_solver('levenberg_marquardt', 3)
-    assert tracker.tick(now=0.0).status is ik.tracking.TrackStatus.IDLE
-
-
-@pytest.mark.parametrize('wrong', [3, None, ('SetGoal', 0)])
-def test_what_is_no_instruction_is_refused(wrong):
-    with pytest.raises(ik.InvalidOption, match='is not an instruction: a SetGoal'):
-        ik.Tracker(problem(), 100.0, limits=LIMITS).apply(wrong)
-
-
-def test_other_things_in_the_place_of_a_governor_or_of_examples():
-    with pytest.raises(ik.InvalidOption, match="governor is 'fast': that of another tracker is"):
-        ik.Tracker(problem(), 100.0, limits=LIMITS, governor='fast')
-    with pytest.raises(ik.InvalidGoal, match='examples are 3: a list with one of each is needed'):
-        ik.Tracker(problem(), 100.0, limits=LIMITS).next_frame(3)
-
-
-def test_limits_made_of_what_is_no_robot_or_no_numbers():
-    with pytest.raises(ik.InvalidOption, match='robot is 3: a Robot is needed'):
-        ik.MotionLimits.of(3)
-    for name in ('velocity', 'acceleration', 'jerk'):
-        with pytest.raises(ik.InvalidOption, match=f"{name} limits are not made of numbers: 'x'"):
-            ik.MotionLimits.of(ROBOT, **{name: 'x'})
-        with pytest.raises(ik.InvalidOption, match=rf'{name} limits have shape \(3,\); one num'):
-            ik.MotionLimits.of(ROBOT, **{name: [1.0, 2.0, 3.0]})
 
 
 def test_the_cost_of_the_best_solution_and_its_samples_are_checked():

@@ -5,39 +5,74 @@ Judged by finite differences of the published positions. The joint is a slide wh
 what were to begin anew, jump or go on would leave its rail, at once.
 """
 
+import math
 import signal
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
-from support.motion_changes import SPEEDS, assert_change_keeps_limits, change, record
+from std_srvs.srv import SetBool
 from support.node_harness import Client, is_still, node_process, unique_namespace, world
 from support.slide import RATE, URDF, assert_keeps_limits, go, rows, slide
 
 pytestmark = pytest.mark.long
-ACCELERATION = 'joint_limits.x.acceleration'
+VELOCITY, ACCELERATION, JERK = (
+    f'joint_limits.x.{limit}' for limit in ('velocity', 'acceleration', 'jerk')
+)
+NONE = math.inf
+
+
+def change(**values):
+    """Set parameters of a node; '__' stands for '.'."""
+
+    def act(node):
+        answer = node.set_parameters(**values)
+        assert answer.successful, answer.reason
+
+    return act
 
 
 def recorded(node):
     """A recording begins and ends."""
-    record(node, True)
-    node.more_states(3)
-    record(node, False)
+    for on in (True, False):
+        answer = node.call(SetBool, 'ik_node/record', SetBool.Request(data=on))
+        assert answer.success, answer.message
+        node.more_states(3)
 
 
+# Acceleration and jerk before; what happens; acceleration, jerk and velocity after.
 CASES = {
-    'a tolerance': (10.0, 30.0, change({'position_tolerance': 2e-5}), 10.0, 30.0),
-    'a tool': (10.0, 30.0, change({'tools.carriage.xyz': [0.01, 0.0, 0.0]}), 10.0, 30.0),
-    'a solver': (10.0, 30.0, change({'solver': 'damped_least_squares'}), 10.0, 30.0),
+    'a tolerance': (10.0, 30.0, change(position_tolerance=2e-5), 10.0, 30.0),
+    'a tool': (10.0, 30.0, change(**{'tools.carriage.xyz': [0.01, 0.0, 0.0]}), 10.0, 30.0),
+    'a solver': (10.0, 30.0, change(solver='damped_least_squares'), 10.0, 30.0),
     'a recording': (10.0, 30.0, recorded, 10.0, 30.0),
+    'a lower speed': (10.0, 200.0, change(**{VELOCITY: 0.25}), 10.0, 200.0, 0.25),
+    'a lower jerk': (10.0, 200.0, change(**{JERK: 5.0}), 10.0, 5.0),
+    'a jerk limit': (10.0, NONE, change(**{JERK: 30.0}), 10.0, 30.0),
+    'both lower': (10.0, 200.0, change(**{ACCELERATION: 1.0, JERK: 3.0}), 1.0, 3.0),
 }
 
 
-@pytest.mark.parametrize('speed', SPEEDS)
+@pytest.mark.parametrize('speed', [0.3, 1.5])
 @pytest.mark.parametrize('case', CASES)
 def test_changes_in_motion_keep_the_limits(case, speed, tmp_path):
-    assert_change_keeps_limits(CASES[case], speed, tmp_path)
+    acceleration, jerk, act, *after = CASES[case]
+    with slide(acceleration, jerk, record_folder=str(tmp_path)) as node:
+        go(node, -1.0, 0.1)
+        node.until_code('reached')
+        go(node, 0.98, speed)
+        when = len(node.states)
+        act(node)
+        node.until_code('reached')
+        node.more_states(2)
+        before, after = rows(acceleration, jerk), rows(*after)
+        loosest = np.maximum(before, after)  # the answer comes later than the change
+        answered = len(node.states)
+    assert_keeps_limits(
+        node.states[:answered], (0, before), (when - 1, loosest), (answered, after)
+    )
 
 
 def test_deactivating_takes_as_long_as_the_limits_say():

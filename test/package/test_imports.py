@@ -4,15 +4,102 @@
 import ast
 import itertools
 import os
+import re
 import subprocess
 import sys
 from functools import cache
 
 import pytest
-from support import imports
-from support.imports import cycles, import_graph, imported_names, names_in_strings
 from support.places import ROOT
 from support.robots import python_path
+
+
+def imported_names(path, root):
+    """Full dotted names of all modules and names that a file imports.
+
+    Also those of imports in functions and below `if TYPE_CHECKING`.
+    """
+    package = path.relative_to(root).with_suffix('').parts
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level]) if node.level else []
+            base += node.module.split('.') if node.module else []
+            if any(_file(root, [*base, alias.name]) is None for alias in node.names):
+                yield '.'.join(base)  # a name of the module itself, not one of its modules
+            yield from ('.'.join([*base, alias.name]) for alias in node.names)
+
+
+def names_in_strings(path, root):
+    """Full dotted names of the modules that a file names as text.
+
+    All of a text has to be such a name, as in import_module('.solvers', __package__),
+    ('-m', 'ik_core.for_c.header') and 'solvers.run:solve', by itself or within its package.
+    """
+    package = path.relative_to(root).parts[:-1]
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _modules_in(node.value, [(), package[:1]], root)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith('import_module'):
+            text = getattr(node.args[0], 'value', '')
+            dots = len(text) - len(text.lstrip('.')) if isinstance(text, str) else 0
+            if dots:
+                base = package[: len(package) + 1 - dots]
+                yield from _modules_in(f'{text[dots:]}:', [base], root)
+
+
+def _modules_in(text, bases, root):
+    """The modules, below one of some packages, that a text is the name of, with a dot or colon."""
+    if re.fullmatch(r'\w+(\.\w+)*(:[\w.]*)?', text) and ('.' in text or ':' in text):
+        names = ((*base, *text.partition(':')[0].split('.')) for base in bases)
+        yield from ('.'.join(parts) for parts in names if _file(root, parts))
+
+
+def _file(root, parts):
+    """The source of the module of that name, or None."""
+    module = root.joinpath(*parts)
+    candidates = (module.with_suffix('.py'), module / '__init__.py')
+    return next((path for path in candidates if path.is_file()), None) if parts else None
+
+
+def import_graph(root, *packages):
+    """{file: other files it imports} for all sources of some packages below `root`."""
+    names = {
+        path: {*imported_names(path, root), *names_in_strings(path, root)}
+        for path in files_of(root, *packages)
+    }
+    files = {name: _file(root, name.split('.')) for name in set().union(*names.values())}
+    return {
+        path: ({files[name] for name in of} & names.keys()) - {path} for path, of in names.items()
+    }
+
+
+def files_of(root, *packages):
+    """The files of some packages below `root`."""
+    return [path for package in packages for path in sorted((root / package).rglob('*.py'))]
+
+
+def cycles(graph):
+    """Sets of files that import each other, directly or by way of others."""
+    reach = {path: _reachable(graph, path) for path in graph}
+    groups = {
+        frozenset({path, *(other for other in reach[path] if path in reach[other])})
+        for path in graph
+        if path in reach[path]
+    }
+    return sorted(groups, key=sorted)
+
+
+def _reachable(graph, start):
+    seen, waiting = set(), [start]
+    while waiting:
+        for other in graph[waiting.pop()] - seen:
+            seen.add(other)
+            waiting.append(other)
+    return seen
+
 
 CORE = ROOT / 'ik_core'
 
@@ -29,6 +116,7 @@ ORDERS = {
         {'optim', 'closed_form'},
         {'solvers'},
         {'tracking', 'batch'},
+        {'teleop'},
         {'reachability', 'retargeting', 'motion', 'for_c', 'showing', 'path'},
         {'__init__'},
         {'cli'},
@@ -44,12 +132,12 @@ ORDERS = {
             'conversions',
             'counters',
             'guarded',
-            'known_collisions',
             'committed_steps',
             'texts',
         },
         {'parameters', 'planning_scene'},
-        {'joint_limits', 'scene_reader'},
+        {'joint_limits', 'known_collisions'},
+        {'scene_reader'},
         {'alignment', 'example_following'},
         {'robot_model', 'ticker'},
         {'outputs'},
@@ -104,7 +192,7 @@ MESSAGES = ('rclpy', 'std_msgs', 'std_srvs', 'geometry_msgs', 'sensor_msgs', 'tr
 
 def sources(*packages):
     """The files of packages, as parameters of a test."""
-    paths = imports.sources(ROOT, *packages)
+    paths = files_of(ROOT, *packages)
     return pytest.mark.parametrize('path', paths, ids=lambda p: str(p.relative_to(ROOT)))
 
 
@@ -229,7 +317,7 @@ def test_no_files_import_each_other():
 
 @pytest.mark.parametrize('package', ORDERS)
 def test_every_room_has_a_place_in_the_order_and_every_place_is_taken(package):
-    rooms = {room_of(path)[1] for path in imports.sources(ROOT, package)}
+    rooms = {room_of(path)[1] for path in files_of(ROOT, package)}
     assert rooms == set().union(*ORDERS[package])
 
 

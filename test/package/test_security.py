@@ -92,8 +92,8 @@ def differences(rights, uses):
     return missing, {right for right in unused if right.name.split('/')[-1] not in NOT_EVERYWHERE}
 
 
-def check(purpose, parameters, *, unused=()):
-    """Hold a running node against the policy with the part for this purpose taken in.
+def check(purpose, parameters, *, unused=(), also=''):
+    """Hold a running node against the policy with the parts for these purposes taken in.
 
     So is the part for tf2, which a node listens to wherever that is installed.
     """
@@ -105,7 +105,7 @@ def check(purpose, parameters, *, unused=()):
         optional += ['controller_manager_msgs'] if purpose.startswith('output') else []
         optional += ['control_msgs'] if 'joint_trajectory' in purpose else []
         installed = [package for package in optional if importlib.util.find_spec(package)]
-        for wanted in filter(None, [purpose, *installed]):
+        for wanted in filter(None, [purpose, also, *installed]):
             rights |= next(part for key, part in options.items() if key.startswith(wanted))
         rights -= {Right('ik_node', what, f'{it.namespace}/{topic}') for what, topic in unused}
         try:
@@ -167,6 +167,13 @@ def test_what_simulated_time_needs_stands_in_a_comment():
     check('use_sim_time', {**BY_FILE, 'use_sim_time': True})
 
 
+def test_what_hands_need_stands_in_comments():
+    check('input: teleop', {**BY_FILE, 'input': 'teleop'})
+    unused = [('subscribe', name) for name in ('hand_engaged', '*/hand_engaged')]
+    pad = {**BY_FILE, 'input': 'teleop', 'teleop.button': 0}
+    check('input: teleop', pad, unused=unused, also='teleop.button')
+
+
 @pytest.mark.parametrize(
     ('purpose', 'package', 'parameters'),
     [
@@ -189,5 +196,6 @@ def test_nothing_is_allowed_by_a_wildcard_but_the_goals_of_tips():
     given, options = read_policy('')
     rights = given.union(*options.values())
     wild = {right.name for right in rights if '*' in right.name}
-    assert wild == {'/*/goal_pose', '/*/delta_twist_cmds'}
+    of_tips = 'goal_pose', 'delta_twist_cmds', 'hand_pose', 'hand_engaged'
+    assert wild == {f'/*/{topic}' for topic in of_tips}
     assert {right.what for right in rights} == {'publish', 'subscribe', 'reply', 'request'}

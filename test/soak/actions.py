@@ -7,6 +7,7 @@ a node that nothing else disturbs.
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import subprocess
@@ -18,10 +19,11 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
 from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from ik_core import SOLVERS
@@ -43,6 +45,8 @@ SAME_ERROR = 1e-6
 """[m, rad] Reported errors are printed, and differ so much from those of what is published."""
 UP_TO_DATE = 0.1
 """[s] Younger samples are of now."""
+HAND_PERIOD = 1 / 72
+"""[s] Of the samples of a hand."""
 DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE = 4, 2, 1, 3
 CHOICES: dict[str, list[Any]] = {
     'solver': [*SOLVERS],
@@ -59,7 +63,7 @@ CHOICES: dict[str, list[Any]] = {
     'goal_jump_position': [0.01, 0.1],
 }
 """Parameters that change while the node runs, and values that they may take."""
-OF_TIPS = ('tools.', 'goal_kind.')
+OF_TIPS = ('tools.', 'goal_kind.', 'goal_frame.')
 """Parameters that say what a tip's goals are for: poses are judged where they are not changed."""
 REFUSED: list[dict[str, Any]] = [
     {'position_tolerance': -1.0},
@@ -96,6 +100,8 @@ class Actions:
         self.was_moving = False
         self._poses = sender.create_publisher(PoseStamped, 'goal_pose', 1)
         self._arrays = sender.create_publisher(PoseArray, 'goal_poses', 1)
+        self._hands = sender.create_publisher(PoseStamped, 'hand_pose', 50)
+        self._engaged = sender.create_publisher(Bool, 'hand_engaged', 5)
         self._joint_goals = sender.create_publisher(JointState, 'joint_goal', 10)
         self._twists = sender.create_publisher(TwistStamped, 'ik_node/delta_twist_cmds', 1)
         topics = {twist_topic(v.kinematics.default_tip()) for v in variants}
@@ -162,6 +168,32 @@ class Actions:
         for _ in range(15):
             publisher.publish(message)
             time.sleep(0.03)
+
+    def hand(self) -> None:
+        """A hand moves the tip, over a bad connection, and may just vanish."""
+        message, stamp = PoseStamped(pose=self._random_pose()), self._node.get_clock().now()
+        velocity = self._numbers.normal(scale=10.0 ** self.random.uniform(-2.0, 0.3), size=3)
+        held_up: list[PoseStamped] = []
+        for _ in range(self.random.randint(10, 140)):
+            stamp += Duration(seconds=HAND_PERIOD)
+            message.header.stamp = stamp.to_msg()
+            place = message.pose.position
+            place.x, place.y, place.z = (
+                np.array([place.x, place.y, place.z]) + HAND_PERIOD * velocity
+            ).tolist()
+            sample = copy.deepcopy(message)
+            if self.random.random() < 0.05:
+                sample.pose.position.x += self.random.choice([0.015, 0.5, -3.0])
+            if self.random.random() > 0.3:  # others are lost
+                held_up.append(sample)
+            if self.random.random() < 0.3:
+                self._engaged.publish(Bool(data=True))
+                for each in self.random.sample(held_up, len(held_up)):
+                    self._hands.publish(each)
+                held_up.clear()
+            time.sleep(HAND_PERIOD)
+        if self.random.random() < 0.5:
+            self._engaged.publish(Bool(data=False))
 
     def garbage(self) -> None:
         """Messages that can't be used, and huge numbers."""
@@ -422,6 +454,7 @@ WEIGHTS: dict[str, int] = {
     'joint_goal': 2,
     'flood': 1,
     'twist': 2,
+    'hand': 2,
     'garbage': 1,
     'reach': 1,
     'options': 2,

@@ -400,6 +400,7 @@ def campaign(
         parameters = {
             'rate': rate,
             'output': output,
+            'input': 'teleop',
             'trajectory_delay': TRAJECTORY_DELAY,
             'joint_limits.default.velocity': VELOCITY,
             'joint_limits.default.acceleration': ACCELERATION,

@@ -23,7 +23,7 @@ from .offline import TRACKER_TICKS, Injected, Tracked
 
 POINTS = np.linspace(0.25, 1.0, 4)[:, np.newaxis]  # fractions of a step at which it is judged
 ROUNDING = 2e-6  # [m] with which the kept stop at a change of the world is known
-DEPTH = 1e-3  # [m] Depths of cylinders are known to a hundredth of the radius.
+DEPTH = 3e-3  # [m] Depths of cylinders are known to a hundredth of the radius (`collision.epa`).
 MARGIN = 0.01
 
 

@@ -91,6 +91,8 @@ class Watch:
             row.append(now.copy())
             assert np.isfinite(now).all()
         self.way.append((self.q[-1] - self.q[-2]) / g.period)
+        slack = self._rounding / g.period + 1e-9 * np.abs(self.way[-1])
+        assert (np.abs(g._joints[MEAN] - self.way[-1]) <= slack).all()
         self.in_force.append(g.limits_in_force)
         for row in (self.q, self.dq, self.ddq, self.way, self.in_force):
             del row[:-4]

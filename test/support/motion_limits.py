@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 RELATIVE = 1e-9  # rounding allowed on top of a limit
-EXACT = 1e-11  # rounding allowed of q + dq * period
 
 
 class Limits(NamedTuple):
@@ -37,30 +36,12 @@ def assert_inside(q, dq, limits, margin=0.0):
     _assert_at_most(np.abs(dq), limits.velocity * (1 + RELATIVE) + 1e-12, 'speed')
 
 
-def assert_steps(before, after, limits, period, *, relative=RELATIVE):
-    """From (q, dq) to (q, dq) one tick later: a step that the limits allow.
-
-    A joint outside its limits goes no farther out, one faster than its limit gets no faster.
-    """
-    (q0, dq0), (q1, dq1) = before, after
-    _assert_finite(q1, dq1)
-    out = np.maximum(np.maximum(limits.lower - q0, q0 - limits.upper), 0.0)
-    _assert_at_most(np.maximum(limits.lower - q1, q1 - limits.upper), out, 'outside its limits')
-    assert_speeds(dq0, dq1, limits, period, relative=relative)
-
-
 def assert_speeds(dq0, dq1, limits, period, *, relative=RELATIVE):
     """From one velocity to that of a tick later, as the limits of both orders allow."""
     fastest = np.maximum(limits.velocity, np.abs(dq0))
     _assert_at_most(np.abs(dq1), fastest * (1 + relative) + 1e-12, 'speed')
     change = np.abs(dq1 - dq0) / period
     _assert_at_most(change, limits.acceleration * (1 + relative), 'acceleration')
-
-
-def assert_integrates(before, after, period, tolerance=EXACT):
-    """The new velocity, kept for a period, leads from one position to the other."""
-    (q0, _), (q1, dq1) = before, after
-    _assert_at_most(np.abs(q1 - q0 - dq1 * period), tolerance, 'position beside its velocity')
 
 
 def is_one_step(before, after, period, tolerance=1e-9):

@@ -42,7 +42,7 @@ VIEWER = set(
 )
 PER_ROBOT = re.compile(
     r'joint_limits\.\w+\.(lower|upper|velocity|acceleration|jerk|following_error)'
-    r'|tools\.\w+\.(xyz|rpy)|goal_kind\.\w+|state_tolerance\.\w+|home\.\w+'
+    r'|tools\.\w+\.(xyz|rpy)|goal_(kind|frame)\.\w+|state_tolerance\.\w+|home\.\w+'
 )
 OTHERS = {
     ('tf2_ros', 'static_transform_publisher'),

@@ -22,9 +22,10 @@ URDF = """
 """
 
 
-def rows(acceleration, jerk=np.inf, text=URDF):
+def rows(acceleration, jerk=np.inf, velocity=np.inf, text=URDF):
     """The limits (5, n) of all its joints by the description, with these."""
     limits = np.array(list(read_description(text).rows.values())).T
+    limits[2] = np.minimum(limits[2], velocity)
     limits[3], limits[4] = acceleration, jerk
     return limits
 

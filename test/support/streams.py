@@ -51,15 +51,19 @@ class Held:
 class Stream:
     """A tracker and its fake clock; every tick is checked against the limits."""
 
-    def __init__(self, name, *, rate=100.0, acceleration=20.0, velocity=np.inf, **kwargs):
+    def __init__(
+        self, name, *, rate=100.0, velocity=np.inf, acceleration=20.0, jerk=np.inf, **kwargs
+    ):
         self.robot = robot = robot_named(name) if isinstance(name, str) else name
         self.tips = tips_of(robot)
         self.problem = ik.IkProblem(robot, [ik.PoseTask(tip) for tip in self.tips])
-        self.limits = MotionLimits.of(robot, velocity=velocity, acceleration=acceleration)
+        self.limits = MotionLimits.of(
+            robot, velocity=velocity, acceleration=acceleration, jerk=jerk
+        )
         kwargs.setdefault('clock', lambda: 0.0)  # results must not depend on the machine's speed
         kwargs.setdefault('background', AtOnce)
         self.tracker = Tracker(self.problem, rate, limits=self.limits, **kwargs)
-        self.now = 0.0
+        self.now, self.ddq = 0.0, np.zeros(robot.n)
         self.may_leave = False  # limits were tightened where the joints can't stop inside
 
     def pose(self, q, tip=0):
@@ -85,17 +89,29 @@ class Stream:
         return command
 
     def check(self, q, dq, command):
-        limits, period = self.limits, self.tracker.period
+        """Judge a command by the state before it, at q and dq, and the limits."""
+        limits, period, solution = self.limits, self.tracker.period, command.solution
         assert np.isfinite(command.q).all()
-        solution = command.solution
         assert ((solution >= limits.lower) & (solution <= limits.upper)).all()
         assert (np.abs(command.dq) <= np.maximum(limits.velocity, np.abs(dq)) + 1e-12).all()
-        ddq = (command.dq - dq) / period
-        assert (np.abs(ddq) <= limits.acceleration * (1 + RELATIVE)).all()
-        np.testing.assert_allclose(command.q, q + command.dq * period, rtol=0, atol=1e-11)
+        change, way = np.abs(command.dq - dq), command.q - q
+        assert (change <= limits.acceleration * period * (1 + RELATIVE)).all()
+        if limits.has_jerk:
+            self.check_jerks()
+            fastest = np.maximum(np.abs(dq), np.abs(command.dq)) + limits.acceleration * period
+            assert (np.abs(way) <= fastest * period + 2e-9).all()
+        else:
+            np.testing.assert_allclose(way, command.dq * period, rtol=0, atol=1e-11)
         inside = (q >= limits.lower) & (q <= limits.upper)
         stays = (command.q >= limits.lower) & (command.q <= limits.upper)
         assert self.may_leave or stays[inside].all()
+
+    def check_jerks(self):
+        """Judge the change of the accelerations in the last tick."""
+        before, self.ddq = self.ddq, self.tracker.governor.ddq.copy()
+        assert (np.abs(self.ddq) <= self.limits.acceleration * (1 + 1e-6)).all()
+        most = self.limits.jerk * self.tracker.period * (1 + 1e-6)
+        assert (np.abs(self.ddq - before) <= most + 1e-6).all()
 
     def run(self, seconds):
         return [self.tick() for _ in range(round(seconds / self.tracker.period))]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many problems at once are many single ones: the same results, whatever the threads do."""
 
-import json
 import os
 import signal
 import subprocess
@@ -370,31 +369,3 @@ def test_ctrl_c_ends_a_batch_that_would_take_minutes():
         child.kill()
     assert output.splitlines()[-1] == 'interrupted'
     assert child.returncode == 0
-
-
-UNCOMPILED = """
-import json, sys
-import numpy as np, ik_core as ik
-from support import robots
-robot = robots.shipped('ur5e')
-problem = ik.IkProblem(robot, [ik.PoseTask(robots.tip_of(robot))])
-rng = np.random.default_rng(76)
-goals = [robots.random_q(robot, rng) for _ in range(6)]
-targets = [robot.forward_kinematics(q, robots.tip_of(robot)) for q in goals]
-batch = ik.solve_batch(problem, np.array(targets), robots.random_q(robot, rng), threads=2)
-print(json.dumps([batch.q.tolist(), batch.restarts.tolist(), batch.success.tolist()]))
-"""
-
-
-def test_without_numba_a_batch_is_the_same():
-    outputs = []
-    for environment in ({}, {'NUMBA_DISABLE_JIT': '1'}):
-        path = robots.python_path(ROOT, ROOT / 'test')
-        done = subprocess.run(
-            [sys.executable, '-c', UNCOMPILED],
-            env={**os.environ, 'PYTHONPATH': path, **environment},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        outputs.append(json.loads(done.stdout))
-    np.testing.assert_allclose(outputs[0][0], outputs[1][0], atol=1e-9)
-    assert outputs[0][1:] == outputs[1][1:]

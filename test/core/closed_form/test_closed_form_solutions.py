@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Solutions of `closed_form` for robots: limits, turns, frozen joints, singularities."""
 
-import json
-
 import numpy as np
 import pytest
 from support import closed_form_chains as chains
 from support import robots, ur5e_closed_form
-from support.fresh_python import needs_numba, run
 
 import ik_core as ik
 from ik_core import (
@@ -260,34 +257,3 @@ def test_a_mimic_joint_in_the_chain_is_refused():
     robot = ik.Robot.from_joints('mimic', list('abc'), joints)
     with pytest.raises(UnsupportedProblem, match='mimic'):
         ik.closed_form.form(IkProblem(robot, [PoseTask('c')]))
-
-
-# --- compiled or not ---------------------------------------------------------------------------
-
-SOLVE = """
-import json
-import numpy as np
-import ik_core as ik
-from ik_core.kernels import jit
-from support import closed_form_chains as chains
-found = {'compiled': jit.COMPILED}
-names = list(chains.FAMILIES)
-for name in names[::5]:
-    rng = np.random.default_rng(24)
-    robot = chains.chain(chains.FAMILIES[name](rng), rng)
-    goal = ik.PoseTask('tool')
-    form = ik.closed_form.form(ik.IkProblem(robot, [goal]))
-    goal.set_target(robot.forward_kinematics(rng.uniform(robot.lower, robot.upper), 'tool'))
-    found[name] = form.solve().tolist()
-print(json.dumps(found))
-"""
-
-
-@needs_numba
-def test_compiled_or_not_the_solutions_are_the_same():
-    compiled, plain = json.loads(run(SOLVE)), json.loads(run(SOLVE, NUMBA_DISABLE_JIT='1'))
-    assert compiled.pop('compiled')
-    assert not plain.pop('compiled')
-    assert compiled.keys() == plain.keys()
-    for name, one in compiled.items():
-        np.testing.assert_allclose(one, plain[name], atol=1e-9, err_msg=name)

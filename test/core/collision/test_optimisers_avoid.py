@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bfgs` and `sqp` among obstacles: distances as constraints.
+"""`bfgs` and `sqp` among obstacles: distances as constraints. What they share is in test_avoid.py.
 
 The truth are distances of spheres by forward kinematics, and coal where it is installed.
 """
@@ -11,8 +11,7 @@ import pytest
 from support.sphere_scene import MARGIN, Scene
 
 import ik_core as ik
-from ik_core.collision import Box, Collisions, Plane, Sphere
-from ik_core.maths.rotations import Array
+from ik_core.collision import Box, Collisions, Plane
 from ik_core.robot import LinearConstraint
 
 FREE = MARGIN - 1e-9
@@ -85,23 +84,6 @@ def test_no_iterate_is_deeper_than_a_start_that_collides(scene: Scene, solver: s
 
 
 @both
-def test_a_start_at_the_goal_that_collides_is_left(scene: Scene, solver: str) -> None:
-    problem, solved = scene.problem(), 0
-    for q in scene.random_rows(60, 8):
-        if scene.clearance(q) > MARGIN:
-            continue
-        problem.goals[0].set_target(scene.robot.forward_kinematics(q, scene.tip))
-        assert not ik.solve(problem, q, solver=solver, budget=ik.Budget(iterations=0)).success
-        result = ik.solve(problem, q, solver=solver, restarts=10)
-        solved += result.success
-        assert not result.success or scene.clearance(result.q) > FREE
-        if not result.success:
-            assert result.status is ik.IkStatus.COLLISION  # as a solution was seen
-            assert ' and ' in result.note
-    assert solved >= 3
-
-
-@both
 def test_closest_points_are_free_and_lowest_among_free_points_nearby(
     scene: Scene, solver: str
 ) -> None:
@@ -131,53 +113,6 @@ def test_closest_points_are_free_and_lowest_among_free_points_nearby(
 
 
 @both
-def test_single_solves_batches_and_steps_have_the_same_answers(scene: Scene, solver: str) -> None:
-    goals, starts = scene.poses_at(scene.free_rows(15, 12)), scene.random_rows(15, 13)
-    problem, options = scene.problem(), {'solver': solver, 'restarts': 5}
-    batch = ik.solve_batch(problem, goals, starts, **options)
-    for k, goal in enumerate(goals):
-        problem.goals[0].set_target(goal)
-        search = ik.make_solver(solver, restarts=5).begin(problem, starts[k])
-        while not search.run(ik.Budget(iterations=1)):
-            pass
-        for result in (search.result(), ik.solve(problem, starts[k], **options)):
-            assert result.status is batch.status[k]
-            np.testing.assert_array_equal(result.q, batch.q[k])
-
-
-@both
-@pytest.mark.parametrize('iterations', [0, 1, 4, 15])
-def test_a_budget_ends_at_a_free_configuration_or_the_start(
-    scene: Scene, solver: str, iterations: int
-) -> None:
-    problem = scene.problem()
-    goals, starts = scene.poses_at(scene.random_rows(40, 14)), scene.random_rows(40, 15)
-    for goal, start in zip(goals, starts, strict=True):
-        problem.goals[0].set_target(goal)
-        budget = ik.Budget(iterations=iterations)
-        result = ik.solve(problem, start, solver=solver, budget=budget)
-        is_free = scene.clearance(result.q) > FREE
-        assert is_free or (result.q == start).all()
-        assert is_free or not result.success
-
-
-@both
-def test_a_solver_sees_obstacles_that_come_and_go(solver: str) -> None:
-    scene = Scene('panda')
-    problem, method = scene.problem(), ik.make_solver(solver, restarts=10)
-    for q in scene.free_rows(4, 16):
-        problem.goals[0].set_target(scene.robot.forward_kinematics(q, scene.tip))
-        assert (method.solve(problem, q).q == q).all()
-        elbow = scene.robot.forward_kinematics(q, 'panda_link4')
-        scene.world.add('block', Sphere(0.03), elbow)
-        moved = method.solve(problem, q)
-        assert moved.status is not ik.IkStatus.REACHED or not (moved.q == q).all()
-        assert problem.avoid.free(moved.q) or moved.status is ik.IkStatus.COLLISION
-        scene.world.remove('block')
-        assert (method.solve(problem, q).q == q).all()
-
-
-@both
 def test_linear_constraints_hold_among_obstacles(solver: str) -> None:
     scene = Scene('panda')
     row = LinearConstraint({'panda_joint1': 1.0, 'panda_joint3': 1.0}, -0.5, 0.5)
@@ -191,64 +126,6 @@ def test_linear_constraints_hold_among_obstacles(solver: str) -> None:
             assert scene.clearance(result.q) > FREE
             assert abs(result.q[0] + result.q[2]) <= 0.5 + 1e-9
     assert solved >= 5
-
-
-@both
-def test_valid_alone_and_with_avoid(solver: str) -> None:
-    scene = Scene('panda')
-    goals, starts = scene.poses_at(scene.free_rows(20, 19)), scene.random_rows(20, 20)
-
-    def left(q: Array) -> bool:
-        return bool(q[0] > 0.0)
-
-    goal = [ik.PoseTask(scene.tip)]
-    for problem in (scene.problem(valid=left), ik.IkProblem(scene.robot, goal, valid=left)):
-        batch = ik.solve_batch(problem, goals, starts, solver=solver, restarts=10)
-        assert batch.success.sum() > 5
-        assert (batch.q[batch.success, 0] > 0.0).all()
-        if problem.avoid is not None:
-            assert all(scene.clearance(q) > FREE for q in batch.q[batch.success])
-    nothing = scene.problem(valid=lambda q: False)
-    nothing.goals[0].set_target(goals[0])
-    result = ik.solve(nothing, starts[0], solver=solver, restarts=10)
-    assert result.status is ik.IkStatus.COLLISION
-    assert 'refused by `valid`' in result.message
-
-
-@both
-def test_what_valid_raises_comes_out_and_the_next_solve_works(solver: str) -> None:
-    scene, broken = Scene('panda'), True
-
-    def check(q: Array) -> bool:
-        if broken:
-            raise ZeroDivisionError('in the check')
-        return True
-
-    problem, q = scene.problem(valid=check), scene.free_rows(1, 21)[0]
-    problem.goals[0].set_target(scene.robot.forward_kinematics(q, scene.tip))
-    method = ik.make_solver(solver, restarts=10)
-    with pytest.raises(ZeroDivisionError, match='in the check'):
-        method.solve(problem, q)
-    broken = False
-    assert method.solve(problem, q).success
-
-
-@both
-def test_secondary_tasks_stay_free(solver: str) -> None:
-    scene = Scene('panda')
-    later = scene.problem(secondary=[ik.PostureTask(np.zeros(scene.robot.n))])
-    lower = 0
-    for goal, start in zip(
-        scene.poses_at(scene.free_rows(8, 22)), scene.random_rows(8, 23), strict=True
-    ):
-        first = scene.problem()
-        first.goals[0].set_target(goal)
-        later.goals[0].set_target(goal)
-        options = {'solver': solver, 'restarts': 10}
-        one, other = ik.solve(first, start, **options), ik.solve(later, start, **options)
-        assert not other.success or scene.clearance(other.q) > FREE
-        lower += other.success and np.linalg.norm(other.q) < np.linalg.norm(one.q) - 0.01
-    assert lower >= 3
 
 
 @both

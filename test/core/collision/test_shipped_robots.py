@@ -24,6 +24,8 @@ LEAST_FREE = {
     'panda': 0.85,
     'pr2_like': 0.25,
     'scara': 0.98,
+    'so101_like': 0.7,
+    'two_so101_like': 0.3,
     'ur5e': 0.75,
 }
 """Least share of random poses that are free. Bones that turn by 180 degrees fold on others."""

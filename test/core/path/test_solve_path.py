@@ -180,6 +180,19 @@ def test_pose_out_of_reach_is_named_with_its_distance():
     assert math.isclose(said, miss, rel_tol=0.05)
 
 
+@pytest.mark.parametrize('corners', [1, 2, 4])
+def test_part_up_to_the_end_of_the_reach_counts_sharp_corners_too(corners):
+    problem = problem_of('ur5e')
+    start = problem.robot.forward_kinematics([0.3, -1.2, 1.4, -1.8, -1.5, 0.2], 'tool0')
+    poses = np.tile(start, (2 + corners, 1, 1))
+    poses[1::2, 1, 3] += 0.05  # there and back, then out of reach
+    poses[-1, :3, 3] = start[:3, 3] + np.array([-2.0, 0.0, 0.0])
+    result = solve_path(problem, poses)
+    assert result.reason is PathReason.OUT_OF_REACH
+    assert corners <= result.interval[0] < corners + 1
+    assert 0.0 < result.fraction < 1.0
+
+
 def test_joint_limit_is_named():
     robot = shipped('ur5e')
     poses, q = smooth_poses(ik.IkProblem(robot, [ik.PoseTask('tool0')]), 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The box of joint limits, and random configurations: uniform, pure, the same uncompiled."""
+"""The box of joint limits, and random configurations: uniform and pure."""
 
 import math
 

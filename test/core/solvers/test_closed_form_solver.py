@@ -5,13 +5,10 @@ Truth is the library's other ends: `Robot.forward_kinematics`, the ur5e's own ge
 (`support.ur5e_closed_form`), and the default solver, whose contract is tested by itself.
 """
 
-import json
-
 import numpy as np
 import pytest
 from support import closed_form_chains as chains
 from support import robots, ur5e_closed_form
-from support.fresh_python import run
 
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, UnsupportedProblem, make_solver
@@ -397,28 +394,6 @@ def test_it_is_made_with_its_successor_only():
     _, _, problem = pose_problem()
     with pytest.raises(RuntimeError, match='make_solver'):
         ik.SOLVERS['closed_form']().solve(problem)
-
-
-WITHOUT_NUMBA = """
-import json
-import numpy as np
-import ik_core as ik
-from support import robots
-robot = robots.shipped('ur5e')
-pose = robot.forward_kinematics([0.1, -1.2, 1.5, -0.5, 0.6, 0.3], 'tool0')
-goal = ik.PoseTask('tool0', transform=pose)
-result = ik.solve(ik.IkProblem(robot, [goal]), np.full(6, 0.4), solver='closed_form')
-print(json.dumps([result.q.tolist(), result.note]))
-"""
-
-
-def test_without_numba_the_answer_is_the_same():
-    plain, note = json.loads(run(WITHOUT_NUMBA, NUMBA_DISABLE_JIT='1'))
-    robot, goal, problem = pose_problem()
-    goal.set_target(robot.forward_kinematics([0.1, -1.2, 1.5, -0.5, 0.6, 0.3], 'tool0'))
-    result = ik.solve(problem, np.full(6, 0.4), solver='closed_form')
-    np.testing.assert_allclose(result.q, plain, atol=1e-9)
-    assert result.note == note
 
 
 @pytest.mark.parametrize('lower', [-2.7, -1.3])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 from support import robots
-from support.constrained_problems import KEEPING, assert_inside, coupled
 from support.jacobian_problems import planar
 from support.optimiser_problems import cross
 
@@ -15,6 +14,38 @@ import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, PositionTask, PostureTask, make_solver
 from ik_core.robot import LinearConstraint
 from ik_core.tasks.base import Task
+
+KEEPING = ('bfgs', 'sqp')
+"""The solvers that keep constraints."""
+
+
+def assert_inside(problem, q):
+    """The robot's limits and the constraints hold at q, by the joints' names."""
+    robot = problem.robot
+    assert (q >= robot.lower - 1e-12).all()
+    assert (q <= robot.upper + 1e-12).all()
+    for constraint in problem.constraints.constraints:
+        value = sum(a * q[robot.joint_index(j)] for j, a in constraint.coefficients.items())
+        assert constraint.lower - 1e-9 <= value <= constraint.upper + 1e-9
+
+
+def coupled(name, seed, *, reachable):
+    """An arm whose first, second and third joints are coupled, and a goal for it."""
+    robot, rng = robots.shipped(name), np.random.default_rng(seed)
+    joints, tip = robot.joint_names, robots.tip_of(robot)
+    q = robots.random_q(robot, rng, margin=0.3)
+    q = np.clip(q, -2.0, 2.0)
+    bound = q[0] + q[1] + (0.05 if reachable else -0.4)
+    constraints = [
+        LinearConstraint({joints[0]: 1.0, joints[1]: 1.0}, upper=bound),
+        LinearConstraint({joints[2]: 1.0, joints[3]: -0.5}, *[q[2] - 0.5 * q[3]] * 2),
+    ]
+    goal = PoseTask(tip, transform=robot.forward_kinematics(q, tip))
+    if not reachable:
+        goal.set_target(transform=goal.transform + 0.6 * (np.arange(16) == 3).reshape(4, 4))
+    start = np.clip(q + rng.uniform(-0.3, 0.3, robot.n), robot.lower, robot.upper)
+    return IkProblem(robot, [goal], constraints=constraints), start
+
 
 INF = math.inf
 both = pytest.mark.parametrize('solver', KEEPING)
@@ -415,3 +446,60 @@ def test_a_clone_has_the_same_constraints():
     problem, start = coupled('ur5e', 3, reachable=False)
     results = [ik.solve(one, start, solver='sqp').q for one in (problem, problem.clone())]
     assert results[0].tolist() == results[1].tolist()
+
+
+# --- who does not keep them refuses them ---------------------------------------------------------
+
+NAMES_BOTH = 'bfgs and sqp'
+
+
+@pytest.mark.parametrize('solver', [name for name in ik.SOLVERS if name not in KEEPING])
+def test_every_other_solver_refuses_and_names_those_that_do_not(solver):
+    problem, start = coupled('ur5e', 1, reachable=True)
+    method = make_solver(solver)
+    for attempt in (
+        lambda: method.solve(problem, start),
+        lambda: method.solve(problem, start, Budget(iterations=1)),
+        lambda: method.begin(problem, start),
+        lambda: ik.solve_batch(problem, [problem.goals[0].transform], solver=solver),
+        lambda: ik.batch.solve_best(problem, solver=solver),
+    ):
+        with pytest.raises(ik.UnsupportedProblem, match=NAMES_BOTH):
+            attempt()
+
+
+def test_the_solvers_that_are_named_are_those_that_keep_constraints():
+    keeping = [
+        name for name, kind in ik.SOLVERS.items() if getattr(kind, 'constrained_step', None)
+    ]
+    assert sorted(keeping) == sorted(KEEPING)
+
+
+@pytest.mark.parametrize('method', ['scipy_dogbox', 'scipy_trf'])
+def test_scipys_trust_regions_refuse_too(method):
+    problem, start = coupled('ur5e', 1, reachable=True)
+    with pytest.raises(ik.UnsupportedProblem, match=NAMES_BOTH):
+        make_solver('trust_region', method=method).solve(problem, start)
+
+
+@pytest.mark.parametrize('solver', list(ik.SOLVERS))
+def test_secondary_tasks_are_refused(solver):
+    problem, start = coupled('panda', 1, reachable=True)
+    problem.levels = ((PostureTask(np.zeros(8)),),)
+    with pytest.raises(ik.UnsupportedProblem, match='secondary'):
+        make_solver(solver).solve(problem, start)
+
+
+def test_all_solutions_and_trackers_are_refused():
+    problem, _ = coupled('ur5e', 1, reachable=True)
+    with pytest.raises(ik.UnsupportedProblem, match='solve_all'):
+        ik.solve_all(problem)
+    robot = problem.robot
+    limits = ik.MotionLimits(robot.lower, robot.upper, *np.full((2, robot.n), 1.0))
+    free = IkProblem(robot, problem.goals)
+    for solver in ('bfgs', 'levenberg_marquardt', make_solver('sqp')):
+        with pytest.raises(ik.UnsupportedProblem, match='Tracker'):
+            ik.Tracker(problem, 100.0, limits=limits, solver=solver)
+        tracker = ik.Tracker(free, 100.0, limits=limits, solver=solver)
+        with pytest.raises(ik.UnsupportedProblem, match='Tracker'):
+            tracker.set_problem(problem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damped least squares: its step, its clamps, its damping."""
+"""Damped least squares: its step and its damping. Its clamps are in test_jacobian_methods.py."""
 
 import numpy as np
 import pytest
@@ -45,65 +45,6 @@ def test_the_step_goes_towards_the_goal():
     q0 = np.array([0.3, 0.9])
     q = one_step(problem, q0)
     assert problem.evaluate(q).cost < problem.evaluate(q0).cost
-
-
-def test_each_goals_error_is_clamped_by_itself():
-    """Three slides on three: each goal's error is what its own slides have to do."""
-    robot = slides(*np.eye(3), *np.eye(3))
-    goals = [PositionTask('l2', [3.0, 0.0, 4.0]), PositionTask('tip', [3.1, 0.2, 4.0])]
-    problem = IkProblem(robot, goals)
-
-    def clamped(*q, length):
-        step = step_from(problem, q, damping=0.0, max_error=length, max_step=np.inf)
-        return step[:3], step[:3] + step[3:]  # by how much each goal's frame moves
-
-    np.testing.assert_allclose(clamped(*np.zeros(6), length=0.5)[0], [0.3, 0, 0.4])
-    start = [0.0, 0.0, 0.0, 3.0, 0.0, 4.0]  # the second frame is at (3, 0, 4)
-    first, second = clamped(*start, length=0.5)
-    np.testing.assert_allclose(first, [0.3, 0, 0.4])
-    np.testing.assert_allclose(second, [0.1, 0.2, 0.0], atol=1e-12)  # short enough as it is
-    first, second = clamped(*start, length=0.01)
-    np.testing.assert_allclose(first, [0.006, 0, 0.008], atol=1e-12)
-    expected = 0.01 * np.array([0.1, 0.2, 0.0]) / np.hypot(0.1, 0.2)
-    np.testing.assert_allclose(second, expected, atol=1e-15)
-    first, second = clamped(*start, length=np.inf)
-    np.testing.assert_allclose(first, [3.0, 0, 4.0])
-    there = clamped(3.0, 0.0, 4.0, 0.1, 0.2, 0.0, length=0.5)
-    np.testing.assert_allclose(there, 0.0, atol=1e-15)
-
-
-def test_a_step_is_clamped_as_a_whole():
-    problem = IkProblem(slides(*np.eye(3)), [PositionTask('tip', [0.5, -2.0, 1.0])])
-
-    def clamped(max_step):
-        return step_from(problem, np.zeros(3), damping=0.0, max_error=np.inf, max_step=max_step)
-
-    np.testing.assert_allclose(clamped(0.5), [0.125, -0.5, 0.25])
-    np.testing.assert_allclose(clamped(2.0), [0.5, -2.0, 1.0])
-    np.testing.assert_allclose(clamped(np.inf), [0.5, -2.0, 1.0])
-
-
-def test_the_clamps_are_used_in_the_step():
-    robot = planar(1.0, 1.0, 1.0)
-    far = IkProblem(robot, [PositionTask('tip', [0.0, 50.0, 0.0])])
-    q = np.array([0.2, 0.4, 0.6])
-    at = far.evaluate(q)
-    pulled = -at.residual * 0.3 / np.linalg.norm(at.residual)
-    expected = np.linalg.pinv(at.jacobian, rcond=1e-10) @ pulled
-    step = step_from(far, q, damping=0.0, max_error=0.3, max_step=1e6)
-    np.testing.assert_allclose(step, expected, atol=1e-9)
-    short = step_from(far, q, damping=0.0, max_error=0.3, max_step=0.01)
-    np.testing.assert_allclose(short, expected * 0.01 / np.abs(expected).max(), atol=1e-9)
-
-
-def test_the_step_is_taken_back_into_the_limits():
-    robot = robots.shipped('panda')
-    goal = PoseTask('panda_hand_tcp', [5.0, 5.0, 5.0], [0, 0, 0, 1])
-    problem = IkProblem(robot, [goal])
-    q = robot.middle_configuration
-    for _ in range(30):
-        q = q + np.append(step_from(problem, q), 0.0)
-        assert robots.inside(robot, q, problem.variables)
 
 
 # --- damping ---------------------------------------------------------------------------------

@@ -408,14 +408,6 @@ def test_limits_at_the_end_let_the_method_run_without_them(name):
     assert left
 
 
-@every_method
-def test_limits_at_every_step_never_let_it_out(name):
-    limited, q = behind_limits()
-    for search in each_step(name, limited, q, 30):
-        assert (np.abs(search.x) <= 1.0).all()
-        np.testing.assert_array_equal(search.workspace.own['here'], search.x)
-
-
 def test_projecting_only_the_answer_stops_short_where_every_step_finds_the_goal():
     limited, q = behind_limits()
     inside = make_solver('pseudoinverse').solve(limited, q)

@@ -249,15 +249,6 @@ def test_a_step_moves_no_joint_further_than_max_step():
     assert max(moves) == pytest.approx(0.05)
 
 
-def test_every_iterate_is_inside_the_limits():
-    robot, rng = robots.shipped('panda'), np.random.default_rng(51)
-    problem, goal = pose_problem(robot)
-    goal.set_target(position=[3.0, 1.0, -1.0], quaternion=[1, 0, 0, 0])
-    search = make_solver(SOLVER, restarts=0).begin(problem, robots.random_q(robot, rng))
-    while not search.run(Budget(iterations=1)):
-        assert robots.inside(robot, search.result().q)
-
-
 def test_patience_bounds_how_long_an_attempt_stagnates():
     robot = robots.shipped('panda')
     problem, goal = pose_problem(robot)

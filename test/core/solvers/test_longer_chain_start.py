@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from support import pinocchio_oracle
 from support.first_attempts import (
+    check_out_of_reach_is_left_to_the_search,
     check_ways_agree,
     far_from_goal,
     random_poses,
-    same,
     solved,
 )
 
@@ -108,10 +108,4 @@ def test_starts_outside_the_limits_are_put_inside_first():
 
 
 def test_what_the_arm_reaches_from_nowhere_is_searched_for_from_the_start():
-    problem = problem_of('on a lift')
-    targets, _, starts = random_poses(problem, 4, seed=3)
-    targets[:, :3, 3] += 3.0
-    alone = solved(problem, targets, starts, closed_form=False, restarts=4)
-    for one, other in zip(solved(problem, targets, starts, restarts=4), alone, strict=True):
-        assert not one.success
-        same(one, other)
+    check_out_of_reach_is_left_to_the_search(problem_of('on a lift'))

@@ -8,13 +8,30 @@ test_solver_search_contract.py.
 
 import numpy as np
 import pytest
-from support.named_checks import check_all
 from support.oracles import best_known_cost, independent_cost, independent_errors
 from support.solver_cases import CASES, reachable, solved
 
 import ik_core as ik
 from ik_core import Budget, IkStatus, make_solver
 from ik_core.optim.search import is_stationary
+
+
+def check_all(checks, *subject):
+    """Call every check with the subject; raise one AssertionError that names what failed.
+
+    checks: functions that raise an AssertionError, and whose names say what they check.
+    """
+    failures = {}
+    for check in checks:
+        try:
+            check(*subject)
+        except Exception as failure:
+            name = check.__name__.replace('_', ' ')
+            failures[name] = f'{type(failure).__name__}: {failure}'
+    if failures:
+        reasons = (f'{name}\n  {reason}' for name, reason in failures.items())
+        raise AssertionError(f'{len(failures)} of {len(checks)} failed:\n' + '\n'.join(reasons))
+
 
 # --- the checks: of a solver by its name, a case, and what the solver made of it ----------------
 
@@ -171,3 +188,23 @@ def checks_of(solver, name, case):
 def test_a_solver_keeps_the_contract(solver, name):
     case, result = solved(solver, name)
     check_all(checks_of(solver, name, case), solver, case, result)
+
+
+def test_a_failure_names_every_check_that_failed():
+    def sound(subject):
+        assert subject == 1
+
+    def wrong_sum(subject):
+        assert subject == 2, 'not two'
+
+    def broken(subject):
+        raise KeyError('lost')
+
+    check_all([sound], 1)
+    with pytest.raises(AssertionError) as failure:
+        check_all([wrong_sum, sound, broken], 1)
+    text = str(failure.value)
+    assert text.startswith('2 of 3 failed')
+    assert 'wrong sum\n  AssertionError: not two' in text
+    assert "broken\n  KeyError: 'lost'" in text
+    assert 'sound' not in text

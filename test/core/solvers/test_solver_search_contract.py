@@ -19,39 +19,28 @@ every_solver = pytest.mark.parametrize('solver', list(ik.SOLVERS))
 
 
 @every_solver
-def test_without_iterations_the_start_comes_back_in_its_limits(solver):
-    case = CASES['start outside the limits']()
-    result = make_solver(solver).solve(case.problem, case.q0, Budget(iterations=0))
-    q, x = case.problem.start(case.q0)
-    q[case.problem.variables] = x
-    np.testing.assert_array_equal(result.q, q)
-    assert result.status is IkStatus.ITERATION_LIMIT
-    assert result.iterations == 0
-
-
-@every_solver
-def test_a_result_before_the_first_advance_is_the_start(solver):
-    case = CASES['start outside the limits']()
-    result = make_solver(solver).begin(case.problem, case.q0).result()
-    q, x = case.problem.start(case.q0)
-    q[case.problem.variables] = x
-    np.testing.assert_array_equal(result.q, q)
-    assert result.cost == pytest.approx(independent_cost(case.problem, q))
-
-
-@every_solver
-def test_a_search_stands_where_its_last_iteration_led(solver):
-    case = CASES['start outside the limits']()
-    search = make_solver(solver).begin(case.problem, case.q0)
-    q, x = case.problem.start(case.q0)
-    q[case.problem.variables] = x
-    np.testing.assert_array_equal(search.q, q)
-    for _ in range(4):
+@pytest.mark.parametrize('name', ['start outside the limits', 'behind a limit', 'panda'])
+def test_a_search_stands_inside_the_limits_at_its_start_and_after_every_iteration(solver, name):
+    case = CASES[name]()
+    problem, moved = case.problem, case.problem.variables
+    start, x = problem.start(case.q0)
+    start[moved] = x
+    search = make_solver(solver).begin(problem, case.q0)
+    unmoved = make_solver(solver).solve(problem, case.q0, Budget(iterations=0))
+    assert unmoved.status is IkStatus.ITERATION_LIMIT
+    for result in (search.result(), unmoved):
+        np.testing.assert_array_equal(result.q, start)
+        assert result.iterations == 0
+        assert result.cost == pytest.approx(independent_cost(problem, start))
+    np.testing.assert_array_equal(search.q, start)
+    for _ in range(20):
         search.run(Budget(iterations=1))
-        cost = independent_cost(case.problem, search.q)
-        assert search.cost == pytest.approx(cost, rel=1e-9)
+        assert (search.q[moved] >= problem.limits.lower).all()
+        assert (search.q[moved] <= problem.limits.upper).all()
+        cost = independent_cost(problem, search.q)
+        assert search.cost == pytest.approx(cost, rel=1e-9, abs=1e-12)
     assert search.result().cost <= cost * (1.0 + 1e-9) + ROUNDING
-    assert (search.q != q).any()
+    assert (search.q != start).any()
 
 
 class FakeClock:

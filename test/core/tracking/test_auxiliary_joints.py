@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.places import URDF
-from support.streams import Stream, moved, robot_named, turned
+from support.streams import Stream, moved, robot_named
 
 import ik_core as ik
 from ik_core.tracking import Tracker, TrackerOptions, TrackStatus
@@ -19,22 +19,6 @@ SLOW = 0.01
 """[m/s] Of the finger: it takes three seconds from OPEN to SHUT."""
 
 
-class Jerked(Stream):
-    """A stream whose joints have jerk limits."""
-
-    def check(self, q, dq, command):
-        limits, period, governor = self.limits, self.tracker.period, self.tracker.governor
-        if not limits.has_jerk:
-            super().check(q, dq, command)
-            return
-        before, self.ddq = getattr(self, 'ddq', np.zeros_like(q)), governor.ddq.copy()
-        assert (command.q >= limits.lower).all()
-        assert (command.q <= limits.upper).all()
-        assert (np.abs(command.dq) <= limits.velocity * (1 + 1e-9)).all()
-        assert (np.abs(self.ddq) <= limits.acceleration * (1 + 1e-9)).all()
-        assert (np.abs(self.ddq - before) <= limits.jerk * period * (1 + 1e-6)).all()
-
-
 def finger_of(tracker):
     return float(tracker.q[robot_named('panda').joint_index(FINGER)])
 
@@ -43,7 +27,7 @@ def gripper(jerk=math.inf, **options):
     """The Panda, with an open, slow gripper."""
     robot = robot_named('panda')
     q0 = robot.q({FINGER: OPEN}, default=[0.1, -0.5, 0.2, -2.0, 0.1, 1.8, 0.6, 0.0])
-    stream = Jerked('panda', q0=q0, options=TrackerOptions(**options))
+    stream = Stream('panda', q0=q0, options=TrackerOptions(**options))
     limits = stream.limits
     velocity = np.where(np.arange(robot.n) == robot.joint_index(FINGER), SLOW, limits.velocity)
     jerks = np.full(robot.n, jerk)
@@ -271,37 +255,3 @@ def test_a_copy_and_a_replay_go_on_with_the_gripper(tmp_path):
     recorder.save(tmp_path / 'recording.npz')
     [run] = replay(read_recording(tmp_path / 'recording.npz'))
     assert run.is_same, run.failure
-
-
-@pytest.mark.parametrize('jerk', [math.inf, 300.0])
-@pytest.mark.parametrize('seed', range(6))
-def test_all_limits_hold_whatever_is_asked_of_both(seed, jerk):
-    random = np.random.default_rng(seed)
-    stream = gripper(jerk) if seed % 2 else one_arm()
-    tracker, robot = stream.tracker, stream.robot
-    free = sorted(tracker.auxiliary_joints)
-    for _ in range(40):
-        what = random.choice(
-            ['free', 'free', 'goal', 'turn', 'line', 'twist', 'all', 'stop', 'pause']
-        )
-        tracker.pause(what == 'pause')
-        target = stream.pose(stream.configuration(random))
-        if what == 'free':
-            joint = random.choice(free)
-            i = robot.joint_index(joint)
-            low, high = max(robot.lower[i], -3.0), min(robot.upper[i], 3.0)
-            tracker.move_to({joint: random.uniform(low, high)}, stream.now)
-        if what == 'goal':
-            stream.goal(target)
-        if what == 'turn':
-            stream.goal(turned(moved(stream.tip_pose(), 0.02), 0.1))
-        if what == 'line':
-            tracker.set_goal(0, moved(stream.tip_pose(), 0.1, 0.1), stream.now, move='linear')
-        if what == 'twist':
-            tracker.set_twist(0, 0.2 * random.normal(size=3), np.zeros(3), stream.now)
-        if what == 'all':
-            tracker.move_to(stream.configuration(random), stream.now)
-        if what == 'stop':
-            tracker.stop()
-        for _ in range(random.integers(1, 60)):
-            stream.tick()

@@ -147,12 +147,6 @@ def test_times_are_numbers_of_any_kind():
     assert tracker.received == [2.0]
 
 
-@pytest.mark.parametrize('index', [-1, 1])
-def test_there_must_be_such_a_tip(index):
-    with pytest.raises(ik.InvalidGoal, match='no tip'):
-        Stream('ur5e').goal(np.eye(4), index)
-
-
 def test_tightened_limits_move_the_solution_inside_too():
     stream = Stream('panda')
     stream.goal(stream.pose(stream.configuration(np.random.default_rng(3))))
@@ -212,10 +206,71 @@ def test_limits_for_another_robot_are_refused():
     assert stream.tick().status is TrackStatus.IDLE
 
 
-@pytest.mark.parametrize('rate', [0.0, -1.0, math.nan, math.inf])
+def tracker_of(rate=100.0, **arguments):
+    """A tracker of a Panda, made of these arguments."""
+    robot = robot_named('panda')
+    problem = ik.IkProblem(robot, [ik.PoseTask(robot.default_tip())])
+    limits = MotionLimits.of(robot, acceleration=10.0)
+    return Tracker(problem, rate, **{'limits': limits, **arguments})
+
+
+@pytest.mark.parametrize('rate', ['fast', None, 0.0, -1.0, math.nan, math.inf])
 def test_the_rate_must_be_positive(rate):
-    with pytest.raises(ik.InvalidOption, match='rate'):
-        Stream('ur5e', rate=rate)
+    with pytest.raises(ik.InvalidOption, match=r'rate = .*must be a positive number'):
+        tracker_of(rate)
+
+
+@pytest.mark.parametrize(
+    ('name', 'wrong', 'said'),
+    [
+        ('limits', 5, r'MotionLimits are needed, as MotionLimits\.of'),
+        ('limits', {'velocity': 1.0}, r'MotionLimits are needed, as MotionLimits\.of'),
+        ('options', {'move': 'linear'}, r"options is \{'move'.*: TrackerOptions are needed"),
+        ('solver', 3, 'a name from SOLVERS or a Solver is needed'),
+        ('solver', None, 'a name from SOLVERS or a Solver is needed'),
+        ('solver', np.eye(4), 'a name from SOLVERS or a Solver is needed'),
+        ('governor', 'fast', "governor is 'fast': that of another tracker is"),
+    ],
+)
+def test_other_things_in_the_place_of_a_part_are_refused(name, wrong, said):
+    tracker = tracker_of()
+    with pytest.raises(ik.InvalidOption, match=said):
+        tracker_of(**{name: wrong})
+    if name != 'governor':
+        with pytest.raises(ik.InvalidOption, match=said):
+            getattr(tracker, f'set_{name}')(wrong)
+    assert tracker.tick(0.0).status is TrackStatus.IDLE
+
+
+@pytest.mark.parametrize(
+    ('call', 'said'),
+    [
+        (lambda it: it.set_limits(None), 'MotionLimits are needed'),
+        (
+            lambda it: it.set_solver('levenberg_marquardt', 3),
+            r"options 3: \{'max_step': 0.1\}, say",
+        ),
+        (lambda it: it.observe(3), 'observer is 3'),
+        (lambda it: it.apply(3), 'is not an instruction: a SetGoal'),
+        (lambda it: it.apply(None), 'is not an instruction: a SetGoal'),
+        (lambda it: it.apply(('SetGoal', 0)), 'is not an instruction: a SetGoal'),
+        (lambda it: it.next_frame(3), 'examples are 3: a list with one of each is needed'),
+    ],
+)
+def test_what_a_tracker_can_not_use_is_refused_and_changes_nothing(call, said):
+    tracker = tracker_of()
+    with pytest.raises((ik.InvalidOption, ik.InvalidGoal), match=said):
+        call(tracker)
+    assert tracker.tick(0.0).status is TrackStatus.IDLE
+
+
+@pytest.mark.parametrize('tip', [None, 1, -1])
+def test_a_tip_that_does_not_exist_is_refused(tip):
+    tracker = tracker_of()
+    with pytest.raises(ik.InvalidGoal, match=f'there is no tip {tip!r}, only 0 to 0'):
+        tracker.set_goal(tip, np.eye(4), now=0.0)
+    with pytest.raises(ik.InvalidGoal, match='there is no tip'):
+        tracker.set_twist(tip, np.zeros(3), np.zeros(3), now=0.0)
 
 
 class RecordingSolver(StrangeSolver):

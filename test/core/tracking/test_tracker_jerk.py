@@ -7,7 +7,6 @@ from scipy.spatial.transform import Rotation
 from support.tracked_arms import PERIOD, moved, new_tracker, pose, shipped_of, ticks
 
 from ik_core.tracking import MotionLimits, TrackStatus
-from ik_core.tracking.governor import Governor
 
 
 @pytest.mark.parametrize('jerk', [20.0, 200.0])
@@ -25,19 +24,6 @@ def test_a_linear_move_within_jerk_limits_bends_by_millimetres(name, jerk):
     assert np.linalg.norm(off, axis=1).max() < 2.5e-3
     turned = Rotation.from_matrix(path[:, :3, :3] @ start[:3, :3].T).magnitude()
     assert turned.max() < 0.03
-
-
-def test_joints_with_a_jerk_limit_meet_a_goal_that_moves_on_and_stay_with_it():
-    limits = MotionLimits(
-        -np.ones(2) * 50.0, np.ones(2) * 50.0, [2.0, 3.0], [5.0, 8.0], [40.0, 9.0]
-    )
-    governor, drift = Governor(limits, PERIOD, np.zeros(2)), np.array([1.0, -0.7])
-    goal = np.array([0.3, 0.5])
-    for _ in range(1200):
-        goal += PERIOD * drift
-        governor.follow(goal, drift)
-    np.testing.assert_allclose(governor.q, goal, atol=1e-6)
-    np.testing.assert_allclose(governor.dq, drift, atol=1e-6)
 
 
 def test_moves_keep_the_jerk_and_all_joints_arrive_together():

@@ -73,21 +73,6 @@ def test_every_solver_can_be_chosen_on_the_way():
         check_states(node.states, robot, RATE, acceleration=ACCELERATION)
 
 
-def test_a_velocity_limit_that_is_tightened_on_the_way_is_kept():
-    robot = load('panda')
-    slow = {f'joint_limits__{joint}__velocity': 0.04 for joint in robot.joint_names}
-    with panda_world() as node:
-        node.more_states(1)
-        goal = reachable_goal(robot, TIP, 9)
-        node.send_goal(goal)
-        node.until_moving(0.5)
-        assert node.set_parameters(**slow).successful
-        node.until(lambda: np.abs(node.states[-1].velocity).max() < 0.0401, 'slowing down')
-        slowed = node.more_states()
-        assert max(np.abs(state.velocity).max() for state in slowed) < 0.0401
-        check_states(node.states, robot, RATE, acceleration=ACCELERATION)
-
-
 def test_a_position_limit_that_is_tightened_moves_the_joint_inside():
     robot = load('panda')
     with panda_world() as node:

@@ -22,6 +22,7 @@ from ik_node.tools.interface_page import (
     PUBLISHERS,
     SERVICES,
     SUBSCRIPTIONS,
+    TELEOP,
     TRAJECTORY,
     page,
 )
@@ -108,6 +109,16 @@ def test_topics_and_types_are_those_of_a_running_node(output, when):
     with world(**BY_FILE, output=output) as it:
         until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, *measured, *with_installed(when)))
         until_it_has(it, 'publisher', of(PUBLISHERS, when))
+
+
+@pytest.mark.parametrize('button', [-1, 2])
+def test_topics_of_hands_are_those_of_a_running_node(button):
+    switch = 'no `teleop.button`' if button < 0 else '`teleop.button`'
+    teleop = {'input': 'teleop', 'teleop.button': button}
+    with world(**BY_FILE, **teleop) as it:
+        until_it_has(it, 'subscriber', of(SUBSCRIPTIONS, TELEOP, f'{TELEOP}, {switch}'))
+        found = qos_of(it, it.ik_node.subscriptions)
+        assert {found['hand_pose'], found['<tip>/hand_pose']} == {'best effort, 50'}
 
 
 def qos_of(it, entities):

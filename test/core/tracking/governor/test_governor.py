@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The governor: whatever it is told, no joint ever moves as it may not."""
 
-import json
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +28,6 @@ from support.motion_checks import (
 )  # fmt: skip
 
 from ik_core.exceptions import InvalidConfiguration, InvalidOption
-from ik_core.kernels import jit
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.governor.motion_limits import MotionLimits
 
@@ -385,6 +380,26 @@ def test_a_step_that_is_taken_back_has_not_been(synchronized):
         np.testing.assert_array_equal(governor.state, other.state)
 
 
+def test_all_that_happened_since_a_governor_was_saved_is_taken_back():
+    random, period = np.random.default_rng(9), 0.004
+    limits = random_limits(random, 4, period)
+    lower = replace(limits, velocity=0.5 * limits.velocity, acceleration=0.5 * limits.acceleration)
+    governor, other = (Governor(limits, period, np.zeros(4)) for _ in range(2))
+    for tick in range(200):
+        if tick % 40 == 0:
+            target = random_target(random, governor.q)
+        saved = governor.save()
+        governor.set_limits(lower)
+        governor.begin_tick()
+        governor.follow(-target, target)
+        governor.brake(announced=True)
+        governor.load(saved)
+        assert governor.limits is other.limits
+        for each in (governor, other):
+            each.follow(target)
+        np.testing.assert_array_equal(governor.state, other.state)
+
+
 @pytest.mark.parametrize('synchronized', [False, True])
 def test_a_governor_resumed_from_a_state_goes_on_as_the_other(synchronized):
     random, period = np.random.default_rng(7), 0.01
@@ -448,40 +463,3 @@ def test_a_restart_begins_at_rest_where_the_joints_were_measured():
     assert (governor.q, governor.dq, governor.ddq) == (2.5, 0.0, 0.0)
     run(governor, np.array([2.0]), watch=Watch(governor))
     assert governor.q == 1.0
-
-
-STEPS = """
-import json
-import numpy as np
-from ik_core.tracking.governor import Governor
-from support.motion_checks import random_limits, random_target, random_velocity
-random, states = np.random.default_rng(6), []
-np.seterr(all='ignore')
-for period in (0.001, 0.1):
-    governor = Governor(random_limits(random, 5, period), period, np.zeros(5))
-    for tick in range(150):
-        if tick % 30 == 29:
-            governor.set_limits(random_limits(random, 5, period))
-        if tick % 10 == 0:
-            target = random_target(random, governor.q)
-            velocity = random_velocity(random, 5, period) if tick % 20 == 0 else None
-        governor.brake() if tick % 37 == 0 else governor.follow(target, velocity, tick % 3 == 0)
-        states.append([governor.q.tolist(), governor.dq.tolist(), governor.ddq.tolist()])
-    states.append(governor.stop_point().tolist())
-print(json.dumps(states))
-"""
-
-
-@pytest.mark.skipif(not jit.COMPILED, reason='kernels are not compiled here')
-def test_steps_are_the_same_compiled_or_not():
-    places = [str(ROOT), str(ROOT / 'test')]
-    environment = os.environ | {'PYTHONPATH': os.pathsep.join(places)}
-    states = []
-    for disabled in ('0', '1'):
-        done = subprocess.run(
-            [sys.executable, '-c', STEPS], env=environment | {'NUMBA_DISABLE_JIT': disabled},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        states.append(json.loads(done.stdout))
-    assert states[0] == states[1]

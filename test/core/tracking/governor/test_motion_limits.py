@@ -20,6 +20,9 @@ from ik_core.tracking import MotionLimits
         ({'acceleration': [0.0, 1.0]}, 'acceleration must be positive'),
         ({'acceleration': [1.0]}, 'shape'),
         ({'lower': [math.inf] * 2, 'upper': [math.inf] * 2}, 'no position'),
+        ({'velocity': 'fast'}, 'velocity limits are not made of numbers: '),
+        ({'velocity': [None, 'x']}, 'velocity limits are not made of numbers: '),
+        ({'velocity': [[1.0], [1.0, 2.0]]}, 'velocity limits are not made of numbers: '),
     ],
 )
 def test_limits_are_checked(changes, message):
@@ -38,3 +41,10 @@ def test_the_limits_of_a_robot_are_its_own_and_those_given():
     assert np.isposinf(MotionLimits.of(robot).acceleration).all()
     with pytest.raises(ValueError, match='read-only'):
         limits.lower[0] = 0.0
+    with pytest.raises(ik.InvalidOption, match='robot is 3: a Robot is needed'):
+        MotionLimits.of(3)
+    for name in ('velocity', 'acceleration', 'jerk'):
+        with pytest.raises(ik.InvalidOption, match=f"{name} limits are not made of numbers: 'x'"):
+            MotionLimits.of(robot, **{name: 'x'})
+        with pytest.raises(ik.InvalidOption, match=rf'{name} limits have shape \(3,\); one num'):
+            MotionLimits.of(robot, **{name: [1.0, 2.0, 3.0]})

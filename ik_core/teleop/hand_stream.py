@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of a hand, played with a constant delay.
+
+Samples come late, in bursts, not at all, or wrong. A `HandStream` plays them at the time
+
+    t = now - offset - latency
+
+of the hand's clock, so that the motion of the hand is seen with one constant delay. `offset` is
+the least delay between stamp and arrival in the last 10 s: of all samples these came with the
+least delay of the network. Gaps up to the latency are over before they are played.
+
+The pose at t is a local quadratic fit to the samples around it, weighted by (1 - (s / h)^2)^3
+where s is the distance in time and h at least SMOOTHING. It passes gaps by the samples on both
+sides, reduces the noise of a tracker, and has a velocity. Beyond the newest sample the pose goes
+on with the velocity of that sample, which decays as exp(-s / DECAY), for COASTING seconds. When
+samples come again, the difference to the pose that they show decays with RECOVERY.
+
+A frame (12,) is a rotation matrix row by row and a position [m]; a twist (6,) a velocity [m/s] and
+an angular velocity [rad/s] in the axes that the hand is given in.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from ..maths.rotations import Array, relative_logs
+from ..tracking.goals.cartesian import carried, change_between, twist_between
+
+WINDOW = 10.0  # [s] in which the least delay and the gaps are found
+SLEW = 0.005  # [s/s] at most by which the offset changes while the hand is followed
+LEAST_LATENCY, MOST_LATENCY = 0.03, 0.3  # [s] of latencies that are measured
+UNKNOWN_LATENCY = 0.15  # [s] before ENOUGH_GAPS are measured
+ENOUGH_GAPS = 20
+SMOOTHING = 0.07  # [s] h of a stream without gaps
+DECAY = 0.1  # [s]
+COASTING = 0.1  # [s] after which the hand is held
+RECOVERY = 0.1  # [s]
+LOST = 0.5  # [s] after which a stream without samples is lost
+# A sample is doubted if it is off the prediction by more than 15 mm for each 30 ms since the last
+# one, and by 5 mm; an angle likewise.
+OUTLIER_SPEED, LEAST_OUTLIER = 0.5, 0.005  # [m/s], [m]
+OUTLIER_TURN_SPEED, LEAST_OUTLIER_TURN = 5.0, 0.05  # [rad/s], [rad]
+# [s] A stamp that is older than the newest by more belongs to a clock that was set, not to a
+# sample that was overtaken.
+CLOCK_STEP = 1.0
+# Ridges of the fit's velocity and acceleration: with one or two samples these are 0.
+RIDGES = np.diag([0.0, 1e-6, 1e-4])
+STILL = np.zeros(6)
+
+
+class Sample(NamedTuple):
+    """A sample of a hand: `stamp` [s] of its clock, its frame (12,), and a gripper's position."""
+
+    stamp: float
+    frame: Array
+    gripper: float | None
+
+
+class HandStream:
+    """The samples of one hand, and its pose at any time.
+
+    latency [s] : how much later than it arrives at best a sample is played; None to measure it
+
+    `push` adds samples, `follow_clock` moves the offset, once per period; `pose` is read after
+    both.
+    """
+
+    def __init__(self, latency: float | None) -> None:
+        self._given_latency = latency
+        self.latency = UNKNOWN_LATENCY if latency is None else latency
+        self._gaps: deque[tuple[float, float]] = deque()  # (received, how long one waited) [s]
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all samples, and the hand's clock; the latency stays."""
+        self._stamps: list[float] = []
+        self._samples: list[Sample] = []
+        self._twist = STILL  # between the two newest samples
+        self._doubted: Sample | None = None
+        self._delays: deque[tuple[float, float]] = deque()  # (received, delay), least delay first
+        self._offset = 0.0
+        self.begin()
+
+    # Samples
+
+    def push(self, sample: Sample, received: float) -> bool:
+        """Add a sample that was received at a time [s]; return False if the stream restarted.
+
+        It restarts where the hand's clock was set or nothing came for too long: what came before
+        says nothing about this sample.
+        """
+        begins, restarted = not self._stamps, False
+        if not begins:
+            gap = sample.stamp - self._stamps[-1]
+            if -CLOCK_STEP < gap <= 0.0:
+                return True  # it was overtaken
+            if not 0.0 < gap <= LOST + self.latency:
+                self.restart()
+                begins = restarted = True
+        self._note_delay(sample.stamp, received)
+        if begins:
+            self._offset = received - sample.stamp
+            self._accept(sample)
+            return not restarted
+        self._note_gap(received)
+        doubted, self._doubted = self._doubted, None
+        if _is_likely(self._samples[-1], self._twist, sample):
+            self._accept(sample)
+        elif doubted is not None and self._agree(doubted, sample):
+            self._accept(doubted)
+            self._accept(sample)
+        else:
+            self._doubted = sample
+        return True
+
+    def _agree(self, doubted: Sample, sample: Sample) -> bool:
+        """Return whether two samples show one hand that jumped, or one that was too fast."""
+        if sample.stamp <= doubted.stamp:
+            return False
+        twists = self._twist, _twist(self._samples[-1], doubted)
+        return any(_is_likely(doubted, twist, sample) for twist in twists)
+
+    def _accept(self, sample: Sample) -> None:
+        if self._samples:
+            self._twist = _twist(self._samples[-1], sample)
+        self._stamps.append(sample.stamp)
+        self._samples.append(sample)
+        old = bisect_left(self._stamps, sample.stamp - self.latency - LOST)
+        if old > 64:  # rarely: lists are shortened as a whole
+            del self._stamps[:old], self._samples[:old]
+
+    # The hand's clock
+
+    def _note_delay(self, stamp: float, received: float) -> None:
+        delay, delays = received - stamp, self._delays
+        while delays and delays[-1][1] >= delay:
+            delays.pop()
+        delays.append((received, delay))
+        while delays[0][0] < received - WINDOW:
+            delays.popleft()
+
+    def _note_gap(self, received: float) -> None:
+        """Note how much latency would have been needed until this sample."""
+        gap, gaps = received - self._offset - self._stamps[-1], self._gaps
+        if 0.0 < gap <= LOST:
+            gaps.append((received, gap))
+        while gaps and gaps[0][0] < received - WINDOW:
+            gaps.popleft()
+
+    def follow_clock(self, period: float, *, followed: bool) -> None:
+        """Move the offset towards the least delay; while the hand is followed slowly."""
+        if not self._delays:
+            return
+        change = self._delays[0][1] - self._offset
+        if followed:
+            change = min(max(change, -SLEW * period), SLEW * period)
+        self._offset += change
+
+    def choose_latency(self) -> None:
+        """Choose the latency: the given one, or the 95th percentile of the gaps."""
+        if self._given_latency is not None:
+            return
+        if len(self._gaps) < ENOUGH_GAPS:
+            self.latency = UNKNOWN_LATENCY
+            return
+        needed = float(np.percentile([gap for _, gap in self._gaps], 95))
+        self.latency = min(max(needed, LEAST_LATENCY), MOST_LATENCY)
+
+    # The hand
+
+    def time(self, now: float) -> float:
+        """Return the time [s] of the hand's clock that is played now."""
+        return now - self._offset - self.latency
+
+    def age(self, time: float) -> float:
+        """Return how long [s] the newest sample is over at a time of the hand; inf without one."""
+        return time - self._stamps[-1] if self._stamps else math.inf
+
+    def gripper(self, time: float) -> float | None:
+        """Return the gripper's position of the last sample at or before this time, if it has one.
+
+        Before the first sample that is the first one's.
+        """
+        index = max(bisect_right(self._stamps, time) - 1, 0)
+        return self._samples[index].gripper
+
+    def begin(self) -> None:
+        """Begin to read poses: samples that came until now are not late."""
+        self._read: tuple[float, float] | None = None  # [s] time and newest stamp of the last pose
+        self._correction = STILL  # (6,) from the pose of the samples to that returned
+
+    def pose(self, time: float) -> Array:
+        """Return the frame (12,) of the hand at a time of its clock, for times that rise.
+
+        There must be a sample.
+        """
+        newest = self._stamps[-1]
+        frame = self._pose_by(len(self._stamps), time)
+        if self._read is not None:
+            read_at, known = self._read
+            if known < min(time, newest):  # the last samples were over
+                count = max(bisect_right(self._stamps, known), 1)
+                before = carried(self._pose_by(count, time), self._correction, 1.0)
+                self._correction = twist_between(frame, before)
+            self._correction = self._correction * math.exp(min(read_at - time, 0.0) / RECOVERY)
+        self._read = time, newest
+        return carried(frame, self._correction, 1.0)
+
+    def _pose_by(self, count: int, time: float) -> Array:
+        """Return the frame (12,) at a time by the first samples, so many of them."""
+        newest = self._stamps[count - 1]
+        if time <= newest:
+            return self._fit(count, max(time, self._stamps[0]))[0]
+        frame, twist = self._fit(count, newest)
+        seconds = min(time - newest, COASTING)
+        return carried(frame, twist, DECAY * (1.0 - math.exp(-seconds / DECAY)))
+
+    def _fit(self, count: int, time: float) -> tuple[Array, Array]:
+        """Return the frame (12,) and the twist (6,) at a time between two of the first samples."""
+        stamps = self._stamps if count == len(self._stamps) else self._stamps[:count]
+        after = bisect_left(stamps, time)
+        near = sorted(abs(stamp - time) for stamp in stamps[max(after - 4, 0) : after + 4])[:4]
+        width = max(SMOOTHING, 1.25 * near[-1])
+        first, end = bisect_right(stamps, time - width), bisect_left(stamps, time + width)
+        nearest = min(range(first, end), key=lambda i: abs(stamps[i] - time))
+        frames = np.array([sample.frame for sample in self._samples[first:end]])
+        reference = frames[nearest - first]
+        ways = np.empty((end - first, 6))
+        ways[:, :3] = frames[:, 9:] - reference[9:]
+        rotations = np.ascontiguousarray(frames[:, :9])
+        turns = np.empty((end - first, 3))
+        same = np.empty_like(rotations)
+        same[:] = reference[:9]
+        relative_logs(same, rotations, turns)
+        ways[:, 3:] = turns @ reference[:9].reshape(3, 3).T  # from the reference's axes
+        u = (np.array(stamps[first:end]) - time) / width
+        powers = np.ones((3, end - first))
+        powers[1], powers[2] = u, u * u
+        weights = 1.0 - powers[2]
+        weighted = powers * (weights * weights * weights)
+        normal = weighted @ powers.T
+        value, slope, _ = np.linalg.solve(normal + normal[0, 0] * RIDGES, weighted @ ways)
+        return carried(reference, value, 1.0), slope / width
+
+
+def _twist(first: Sample, second: Sample) -> Array:
+    """Return the mean twist (6,) between two samples."""
+    return twist_between(first.frame, second.frame) / (second.stamp - first.stamp)
+
+
+def _is_likely(last: Sample, twist: Array, sample: Sample) -> bool:
+    """Return whether a sample is where a hand with this twist (6,) can be after the last one."""
+    gap = sample.stamp - last.stamp
+    distance, angle = change_between(carried(last.frame, twist, gap), sample.frame)
+    likely = distance <= max(LEAST_OUTLIER, OUTLIER_SPEED * gap)
+    return likely and angle <= max(LEAST_OUTLIER_TURN, OUTLIER_TURN_SPEED * gap)
