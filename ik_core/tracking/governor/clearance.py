@@ -22,7 +22,6 @@ from ...collision.motions import (
 )
 from ...collision.records import WIDTH
 from ...maths.rotations import Array
-from ...robot.robot import Robot
 from . import joint_table as t
 from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
@@ -69,11 +68,6 @@ class Clearance:
     def floors(self) -> Array:
         """A copy of the distances (P,) [m] that pairs keep, also those outside the limits."""
         return self._floors.copy()
-
-    @property
-    def robot(self) -> Robot:
-        """The robot whose joints move."""
-        return self.collisions.robot
 
     def forget(self) -> None:
         """Forget which pairs were near, as a copy does."""
