@@ -27,7 +27,7 @@ BENCHMARKS = {
     'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
     'closed_form_proof': 'solutions in closed form that others find not, and the other way',
     'few_joints': 'poses of four and five joints, position first and weighed alike, in turns',
-    'path': 'paths of 200 poses that have a solution: how many are done, how well, in what time',
+    'path': 'paths of 200 poses that can be done: how many are, how well, how fast',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
     'avoiding': 'motion that keeps clear of the robot and of obstacles, and what that costs',
     'startup': 'time from the start of a process to its first answer of each kind',

@@ -29,8 +29,7 @@ robot, world = ik.load_urdf('panda'), ik.World()
 goal = ik.PoseTask('panda_hand_tcp', [0.4, 0.2, 0.5], [1, 0, 0, 0])
 free = ik.solve(ik.IkProblem(robot, [goal]))
 elbow = robot.forward_kinematics(free.q, 'panda_link4')[:3, 3]
-beside = elbow + np.array([0.0, 0.2, 0.0])
-world.add('ball', Sphere(0.05), ik.transform(position=beside))
+world.add('ball', Sphere(0.05), ik.transform(position=elbow + np.array([0.0, 0.2, 0.0])))
 world.allow('panda_link5', 'panda_link7')  # always near each other
 
 # To `avoid` the ball only keeps the links out of it; this task pushes them away in the null space.

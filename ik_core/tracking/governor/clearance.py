@@ -27,7 +27,7 @@ from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
 ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
 # Intervals of a motion that are checked: a step that is not shown by then is not taken.
-MOST_CHECKS = 60
+MOST_CHECKS = 120
 MANY_CHECKS = 300  # where it is a stop that is taken in any case
 
 

@@ -27,6 +27,8 @@ JOINTS_AND_TIPS = {
     'panda': (8, ['panda_hand_tcp']),
     'pr2_like': (8, ['r_gripper_tool_frame']),
     'scara': (4, ['tool']),
+    'so101_like': (6, ['gripper_frame_link']),
+    'two_so101_like': (12, ['right_gripper_frame_link', 'left_gripper_frame_link']),
     'ur5e': (6, ['tool0']),
 }
 each_robot = pytest.mark.parametrize('path', PATHS, ids=lambda path: path.stem)

@@ -35,7 +35,7 @@ def click(page, name, role='button'):
 
 def test_a_pose_that_is_dragged_is_kept_and_the_motion_is_saved(page, tmp_path):
     click(page, 'Key frames', 'tab')
-    panel, robot = page.page.part(KeyFramesPanel), page.page.part(KeyFramesPanel)._stage.robot
+    panel, robot = page.page.part(KeyFramesPanel), page.page.part(KeyFramesPanel)._context.robot
     click(page, 'Keep this pose')
     page.until(lambda: len(panel.poses) == 1, 'the first pose')
     place = page.moment.q.copy()

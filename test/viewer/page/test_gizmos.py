@@ -28,7 +28,7 @@ def test_a_gizmo_begins_at_its_tip(made):
 
 def test_a_gizmo_is_hidden_while_a_part_hides_all_of_them(made):
     page, _ = made(panda())
-    selection = part(page, Goals)._stage.selection
+    selection = part(page, Goals)._context.selection
     for shown in (True, False, True):
         selection.gizmos = shown
         page.frame()

@@ -389,8 +389,8 @@ def test_a_tip_that_is_there_is_not_marked_for_another_that_cannot_be(made):
     arm = FakeArm(robots.shipped('dual_arm'), settings=tolerances)
     page, _ = made(arm)
     arm.goals, arm.code = [some_pose(1), some_pose(2)], 'closest'
-    look = arm.look
-    arm.look = lambda: there(look(), 1)
+    read = arm.read
+    arm.read = lambda: there(read(), 1)
     page.frame()
     assert [mark._label.text for mark in part(page, Scene).marks] == ['closest', 'reached']
 
@@ -491,10 +491,10 @@ def test_an_error_in_a_callback_becomes_a_notice(made):
 def test_an_error_in_a_frame_becomes_a_notice_and_the_next_one_is_shown(made):
     arm = panda()
     page, _ = made(arm)
-    look, arm.look = arm.look, lambda: 1 / 0
+    read, arm.read = arm.read, lambda: 1 / 0
     page.frame()
     assert 'ZeroDivisionError' in page.notices.last[0][1]
-    arm.look, arm.q = look, arm.q + 0.1
+    arm.read, arm.q = read, arm.q + 0.1
     page.frame()
     drawn = part(page, Scene).figure._drawn
     np.testing.assert_allclose(drawn[:7], arm.q[:7])
@@ -503,7 +503,7 @@ def test_an_error_in_a_frame_becomes_a_notice_and_the_next_one_is_shown(made):
 def test_the_same_error_in_every_frame_is_said_once(made):
     arm = panda()
     page, _ = made(arm)
-    arm.look = lambda: 1 / 0
+    arm.read = lambda: 1 / 0
     for _ in range(20):
         page.frame()
     assert len(page.notices.last) == 1
