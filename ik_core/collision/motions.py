@@ -17,9 +17,9 @@ is the sum of the rotations |s_j| and G the sum of R_j |s_j|. Four bounds of the
               shows that pieces move apart, however near they are
 
 First all pairs at once, at `SAMPLES` ticks in lanes, by spheres and capsules and the second bound.
-What that leaves is halved until it is shown, at ticks only: commands at the ticks between half
-ticks lie in the hull of the control points, too. A pair that is not shown by a limited number of
-checks counts as not shown.
+The intervals of the pairs that remain are halved until they are shown, at ticks only: the commands
+between half ticks lie in the hull of the control points, too. A pair that is not shown by a
+limited number of checks counts as not shown.
 
 Pairs that are nearer than their margin, since an obstacle appeared or a link was there at the
 start, have to keep the largest distance that they had so far: their `floor`. Where pieces overlap,
@@ -49,7 +49,14 @@ from .records import (
     state_lanes,
     state_numbers,
 )
-from .rows import add_slopes, distance_of, frame_of_lane, put_distance, set_over_plane
+from .rows import (
+    add_slopes,
+    distance_of,
+    fill_lanes,
+    frame_of_lane,
+    put_distance,
+    set_over_plane,
+)
 
 PLACES = 32  # ticks at which a motion is measured, a multiple of WIDTH
 SAMPLES = 8  # ticks of the first check, a multiple of WIDTH
@@ -145,20 +152,14 @@ def measure_pairs(
 
     again : keep smaller ones that are there already
     """
-    model, corners = model_numbers(model_address), model_lanes(model_address)
+    model = model_numbers(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     motion = motion_numbers(motion_address)
-    for j in range(q.shape[0]):
-        for lane in range(WIDTH):
-            state.q[j, lane] = q[j]
+    fill_lanes(state, q)
     if not again:
         for k in range(motion.level.shape[0]):
             motion.level[k] = model.margin[k]
-    place_pieces(model, lanes)
-    for c in range(bound_pairs(model, lanes, -FAR)):
-        k = state.near[c]
-        distance = distance_of(model, corners, state, lanes, k, 0, motion.level[k])
-        motion.level[k] = min(motion.level[k], distance)
+    _lower_levels(model, model_lanes(model_address), state, lanes, motion, 1)
 
 
 @kernel(entry='ik_collision_measure_motion')
@@ -167,7 +168,7 @@ def measure_motion(model_address: int, state_address: int, motion_address: int) 
 
     It is the margin of a pair that is farther apart.
     """
-    model, corners = model_numbers(model_address), model_lanes(model_address)
+    model = model_numbers(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     motion = motion_numbers(motion_address)
     for k in range(motion.level.shape[0]):
@@ -179,14 +180,21 @@ def measure_motion(model_address: int, state_address: int, motion_address: int) 
             knot = _knot_before(motion, tick)
             for j in range(motion.q.shape[1]):
                 state.q[j, lane] = _position(motion, knot, tick, j)[0]
-        place_pieces(model, lanes)
-        for c in range(bound_pairs(model, lanes, -FAR)):
-            k = state.near[c]
-            for lane in range(WIDTH):
-                if state.lanes[c] >> lane & 1 == 1:
-                    level = motion.level[k]
-                    distance = distance_of(model, corners, state, lanes, k, lane, level)
-                    motion.level[k] = min(level, distance)
+        _lower_levels(model, model_lanes(model_address), state, lanes, motion, WIDTH)
+
+
+@kernel
+def _lower_levels(
+    model: Record, corners: Record, state: Record, lanes: Record, motion: Record, used: int
+) -> None:
+    """Lower `level` to the distances in the first `used` lanes of `state.q`."""
+    place_pieces(model, lanes)
+    for c in range(bound_pairs(model, lanes, -FAR)):
+        k = state.near[c]
+        for lane in range(used):
+            if state.lanes[c] >> lane & 1 == 1:
+                distance = distance_of(model, corners, state, lanes, k, lane, motion.level[k])
+                motion.level[k] = min(motion.level[k], distance)
 
 
 # --- the motion ----------------------------------------------------------------------------------
@@ -634,9 +642,7 @@ def _nearest_pairs(
     corners, lanes, last = model_lanes(model_address), state_lanes(state_address), 0
     if motion.count > 0:
         last = motion.count - 1
-    for j in range(q.shape[0]):
-        for lane in range(WIDTH):
-            state.q[j, lane] = q[j]
+    fill_lanes(state, q)
     place_pieces(model, lanes)
     for p in range(motion.reach.shape[0]):
         motion.way[p] = NEAR_ROOM + SPARE

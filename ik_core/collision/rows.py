@@ -56,12 +56,18 @@ def is_any_outside(rows: Array2, lower: Array1, upper: Array1) -> bool:
 
 
 @kernel
-def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
-    """Return whether all pairs are farther apart than their margins at q (n,)."""
-    state = state_numbers(state_address)
+def fill_lanes(state: Record, q: Array) -> None:
+    """Write q (n,) to all lanes."""
     for j in range(q.shape[0]):
         for lane in range(WIDTH):
             state.q[j, lane] = q[j]
+
+
+@kernel
+def is_collision_free(model_address: int, state_address: int, q: Array) -> bool:
+    """Return whether all pairs are farther apart than their margins at q (n,)."""
+    state = state_numbers(state_address)
+    fill_lanes(state, q)
     return _free_lanes(model_address, state_address, 1) == 1
 
 
@@ -179,9 +185,7 @@ def distances_at(
     """
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
-    for j in range(q.shape[0]):
-        for lane in range(WIDTH):
-            state.q[j, lane] = q[j]
+    fill_lanes(state, q)
     place_pieces(model, lanes)
     return _nearest_pairs(model, corners, state, lanes, within, only_nearest)
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a motion of the joints is free of collisions everywhere, shown by distances.
 
-While joint j moves by up to d_j, no point of the robot moves by more than the sum of d_j l_j,
-where l_j is the largest distance of anything that the joint moves from its axis; nor does the
-distance of two bodies change by more. So an interval is free if all distances in its middle are
-above their margins by that; else it is halved.
+While joint j moves by up to d_j, no pair of pieces comes nearer by more than the sum of d_j l_j,
+where l_j is the largest reach of a pair (`collision.reaches`). So an interval is free if all
+distances in its middle are above their margins by that; else it is halved.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from scipy.interpolate import PPoly
 from ..collision.collisions import Collisions
 from ..maths.rotations import Array
 from ..problem import IkProblem
-from ..robot.kinematics import KIND, MULTIPLIER, PARENT, PRISMATIC, VARIABLE
 
 SMALLEST = 1e-5  # [m] a motion by less is not halved: it counts as a hit
 
@@ -29,10 +27,9 @@ def first_hit(problem: IkProblem, spline: PPoly, start: Array) -> float | None:
     The problem's `valid` and reach cones are checked in the middles of the intervals only.
     """
     avoidance, collisions = problem.avoidance, problem.avoid
-    levers = (
-        np.zeros(len(problem.variables)) if collisions is None else _levers(problem, collisions)
-    )
-    reach = 0.0 if collisions is None else collisions.reach
+    levers, reach = np.zeros(len(problem.variables)), 0.0
+    if collisions is not None:
+        levers, reach = _levers(problem, collisions, start), collisions.reach
     first = spline.derivative(1)
     low, high = spline.x[:-1], spline.x[1:]
     while len(low):
@@ -60,25 +57,9 @@ def first_hit(problem: IkProblem, spline: PPoly, start: Array) -> float | None:
     return None
 
 
-def _levers(problem: IkProblem, collisions: Collisions) -> Array:
-    """The largest motion of a point of the robot per motion of each variable (v,) [m/rad, m/m]."""
-    robot, model = problem.robot, collisions.model
-    extent = np.zeros(len(robot.tree))  # of a body and those behind it, from its joint's origin
-    for body, sphere in zip(model['body'].tolist(), model['sphere'], strict=True):
-        if body > 0:
-            away = float(np.linalg.norm(sphere[:3])) + float(sphere[3])
-            extent[body - 1] = max(extent[body - 1], away)
-    column = {int(joint): j for j, joint in enumerate(problem.variables)}
-    levers = np.zeros(len(problem.variables))
-    for k in range(len(robot.tree) - 1, -1, -1):  # children first
-        joint, parent = int(robot.tree[k, VARIABLE]), int(robot.tree[k, PARENT])
-        scale, slides = abs(float(robot.geometry[k, MULTIPLIER])), robot.tree[k, KIND] == PRISMATIC
-        if joint in column:
-            levers[column[joint]] += scale * (1.0 if slides else extent[k])
-        if parent >= 0:
-            slide = 0.0
-            if slides:
-                slide = scale * float(max(abs(robot.lower[joint]), abs(robot.upper[joint])))
-            away = float(np.linalg.norm(robot.geometry[k, 9:12])) + slide + extent[k]
-            extent[parent] = max(extent[parent], away)
+def _levers(problem: IkProblem, collisions: Collisions, start: Array) -> Array:
+    """Return the largest approach of a pair per motion of each variable (v,) [m/rad, m/m]."""
+    is_outside = problem.avoidance.is_outside(start[np.newaxis])
+    reach = collisions.approaches(is_outside)[1].reach
+    levers: Array = reach.max(axis=0, initial=0.0)[problem.variables]
     return levers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a path: poses, limits, configurations at both ends."""
+"""The request for a path: poses, limits, configurations at both ends."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def _uses(rows: Rows, y: Array, slope: Array, bend: Array) -> Array:
 
 
 def _excess(uses: Array, powers: Array) -> float:
-    """What y has to be lowered by, everywhere, for all uses of limits to be 1 or less."""
+    """Return the amount to subtract from all of y so that no use of a limit exceeds 1."""
     worst = np.abs(uses).max(axis=0)
     return float((np.log(np.maximum(worst, 1e-300)) / powers).max())
 

@@ -296,17 +296,18 @@ class IkProblem:
 
     def without_collisions(self) -> IkProblem:
         """Copy with the same goals and `valid`, whose answers may collide."""
+        return self._replaced(avoid=None)
+
+    def _replaced(self, **avoided: None) -> IkProblem:
+        """Copy with the same goals that avoids something else."""
         other = self.clone()
-        vars(other).update(avoid=None)
+        vars(other).update(avoided)
         other._set_avoidance()
         return other
 
     def without_avoid(self) -> IkProblem:
         """Copy with the same goals, that may collide."""
-        other = self.clone()
-        vars(other).update(avoid=None, valid=None)
-        other._set_avoidance()
-        return other
+        return self._replaced(avoid=None, valid=None)
 
     def cone_violations(self, q: Array) -> tuple[float, ...]:
         """The angles outside each reach cone at q (n,) [rad]; 0 inside."""

@@ -28,7 +28,7 @@ from .hand_stream import LOST, HandStream, Sample
 
 
 class HandState(Enum):
-    """What a tip does with its hand; `text` is a sentence for users."""
+    """The state of a tip and its hand; `text` is a sentence for users."""
 
     RELEASED = 'released'
     ENGAGING = 'engaging'

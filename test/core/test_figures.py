@@ -57,7 +57,7 @@ def faults(figure):
 
 
 def axis_labels(figure):
-    """What stands at the axes."""
+    """The labels of all axes."""
     return [
         label
         for axes in figure.axes

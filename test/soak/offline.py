@@ -258,7 +258,7 @@ class Tracked:
                 self._tick()
 
     def acts(self) -> list[Callable[[], None]]:
-        """What the seed draws from."""
+        """The actions that a life draws from."""
         return [
             self.goal, self.goal, self.goal, self.drag, self.twist, self.line, self.set_limits,
             self.set_options, self.set_problem, self.set_solver, self.renew, self.pause, self.stop,
