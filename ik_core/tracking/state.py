@@ -397,7 +397,7 @@ class TrackerState:
 
     def avoid(self, collisions: Collisions) -> None:
         """Keep the motion clear of these from now on."""
-        self.governor.clearance = Clearance(collisions, self.governor.q)
+        self.governor.clearance = Clearance(collisions)
 
     def read_problem(self) -> None:
         """Adapt monitor and rest posture to the present problem, limits and posture."""

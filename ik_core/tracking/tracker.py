@@ -174,7 +174,7 @@ class Tracker:
         if avoid is not None or problem.avoid is not None:
             avoided = _collisions_of(problem, avoid)
             problem = problem.without_collisions()
-            governor.clearance = Clearance(avoided.with_world(avoided.world), governor.q)
+            governor.clearance = Clearance(avoided.with_world(avoided.world))
         posture = governor.q.copy() if rest is None else robot.checked(rest, 'rest')
         self._state = TrackerState(problem, rate, governor, posture, self._clock)
         self.set_options(options or TrackerOptions())

@@ -35,23 +35,21 @@ class Clearance:
     """The distances that the joints' motion keeps, from one step and its stop to the next.
 
     collisions : the pairs to check, and the world, which no longer changes
-    q (n,) : where the joints rest
 
-    Each pair keeps its margin. One that is nearer than its margin keeps the largest distance that
-    it had so far, so that it can only move apart.
+    Each pair keeps its margin. One that is nearer than its margin at `restart` or `begin` keeps
+    the largest distance that it had so far, so that it can only move apart.
     """
 
-    def __init__(self, collisions: Collisions, q: Array) -> None:
+    def __init__(self, collisions: Collisions) -> None:
         self.collisions = collisions
         n = collisions.robot.n
         knots = 2 + MAX_KNOTS * n
         self._ticks, self._q, self._dq = np.zeros(knots, np.int64), *np.zeros((2, knots, n))
-        self._floors = np.zeros(len(collisions.approaches(True)[0]['pairs']))
+        self._floors = collisions.approaches(True)[0]['margin'].copy()
         self._checks: dict[bool, _Check] = {}
         self._blocking = -1, False
         self._count, self._rest = 0, np.zeros(n)
         self._near = self._check(False)
-        self.restart(q)
 
     def copy(self) -> Clearance:
         """Return another one in the same state."""
@@ -60,7 +58,7 @@ class Clearance:
     @classmethod
     def resume(cls, collisions: Collisions, floors: Array) -> Clearance:
         """Return a clearance that continues from the `floors` of another one."""
-        other = cls(collisions, collisions.robot.middle_configuration)
+        other = cls(collisions)
         other._floors[:] = floors
         return other
 

@@ -30,7 +30,7 @@ class Drive:
         limits = MotionLimits.of(robot, acceleration=10.0, jerk=jerk)
         self.rng, self.limits = np.random.default_rng(seed), limits
         self.governor = Governor(limits, 1.0 / RATE, robot.middle_configuration)
-        self.clearance = Clearance(self.collisions, robot.middle_configuration)
+        self.clearance = Clearance(self.collisions)
 
     def stops(self, count):
         """Yield whether each stop is shown, and positions (m, n) along it."""
@@ -86,6 +86,6 @@ def test_a_motion_that_turns_round_in_an_obstacle_is_not_shown(speed, is_free):
     )
     world = ik.World()
     world.add('post', Box((0.1, 0.1, 0.1)), ik.transform(position=(0.8, 0.3, 0.0)))
-    clearance = Clearance(Collisions(robot, world), np.zeros(1))
+    clearance = Clearance(Collisions(robot, world))
     clearance._ticks[:2], clearance._q[:2], clearance._dq[:2, 0] = (0, 100), 0.0, (speed, -speed)
     assert (clearance._check(False).find(2, 1.0 / RATE) < 0) is is_free
