@@ -115,8 +115,8 @@ class Judge:
     """Measures how a peer moved: distances by coal, poses by this package's kinematics."""
 
     EMPTY = dict.fromkeys(
-        ('goals', 'ticks', 'breaches', 'deepest_mm', 'no_answer', 'reached', 'flips', 'p50_ms', 'p99_ms',
-         'rate_hz', 'note'), ''
+        ('goals', 'ticks', 'breaches', 'deepest_mm', 'no_answer', 'reached', 'flips', 'p50_ms',
+         'p99_ms', 'rate_hz', 'note'), ''
     )  # fmt: skip
 
     def __init__(self, scene: Scene) -> None:
