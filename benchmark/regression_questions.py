@@ -2,7 +2,7 @@
 """The questions of `regression.py`, asked in a process that imports one checkout, older or newer.
 
     python benchmark/regression_questions.py answer CHECKOUT FOLDER SHARE PART...
-    python benchmark/regression_questions.py time CHECKOUT      # answers lines of JSON with seconds
+    python benchmark/regression_questions.py time CHECKOUT    # answers lines of JSON with seconds
 
 Only names that every user needs are taken from the top of ik_core; `look_up` finds all others in
 whichever module a checkout has them. Robots come from `urdf/` beside this file and from the table

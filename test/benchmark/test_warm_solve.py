@@ -24,10 +24,7 @@ def test_every_goal_is_reached_and_a_checkout_beside_itself_is_as_fast(monkeypat
         for megabytes in (0, 1)
     ]
     for row in rows:
-        assert (
-            row['reached']
-            == row['goals']
-            == (warm_solve.BLOCK * (2 if row['touched_mb'] == 0 else 1))
-        )
+        goals = warm_solve.BLOCK * (2 if row['touched_mb'] == 0 else 1)
+        assert row['reached'] == row['goals'] == goals
         assert 0.0 < row['median_us'] < 1e6
         assert 0.1 < row['ratio'] < 10.0
