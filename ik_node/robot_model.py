@@ -257,7 +257,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
+        """Return q (n,) with the m mimic joints appended; a q (n + m,) is only copied."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))

@@ -353,8 +353,9 @@ class Collisions:
             return list(self._names)
 
     def moved_model(self, groups: IntArray, is_outside: bool) -> Record:
-        """The record with the pairs of bodies of different groups.
+        """Return the record for kernels that check only pairs of bodies in different groups.
 
+        groups (1 + bodies,) : group of each body, the root link first
         is_outside : True if a joint is outside its limits: then pairs that provably never meet
             inside the limits are checked, too
         """
@@ -364,7 +365,7 @@ class Collisions:
     def settled_model(
         self, groups: IntArray, bodies: NDArray[np.bool_], is_outside: bool
     ) -> Record | None:
-        """The record with those pairs of `moved_model` whose pieces are both on marked bodies.
+        """Return the record with the pairs of `moved_model` between two marked bodies.
 
         bodies (1 + bodies,) : marks bodies, the root link first
 
@@ -377,7 +378,7 @@ class Collisions:
     def _records(
         self, kind: PairKind, groups: IntArray | None, is_outside: bool
     ) -> tuple[Record, Record]:
-        """The record with the pairs of a kind and its workspace; all pairs if `groups` is None."""
+        """Return the record with the pairs of a kind (`groups` None: all), and its workspace."""
         self._update()
         base = self._model
         if groups is None and not is_outside:

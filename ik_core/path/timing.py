@@ -13,7 +13,7 @@ the path is then y(tau) = log(d tau / dt), any smooth function, and
     jerk          e^3y (q''' + 3 q'' y' + q' (y'' + 2 y'^2))        ' = d / d tau
 
 An interior point method finds the y of least duration. Between its points y is a spline; where
-that exceeds limits, they are tightened and y is found anew. Any y keeps all limits if it is
+that exceeds limits, they are tightened and y is computed again. Any y keeps all limits if it is
 lowered enough: the last step is to lower it by what still exceeds them.
 """
 
@@ -49,7 +49,7 @@ KEPT = 0.95  # part of the way to the boundary
 
 @dataclass(frozen=True, eq=False)
 class TimeLaw:
-    """How a path is passed: `place(t)` is its parameter, with derivatives, at times t (M,) [s]."""
+    """The timing of a path: `place(t)` is its parameter, with derivatives, at times t (M,) [s]."""
 
     duration: float
     place: Callable[[Array], Array]

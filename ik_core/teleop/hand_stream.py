@@ -145,7 +145,7 @@ class HandStream:
             delays.popleft()
 
     def _note_gap(self, received: float) -> None:
-        """Note how much latency would have been needed until this sample."""
+        """Record the latency that would have bridged the gap before this sample."""
         gap, gaps = received - self._offset - self._stamps[-1], self._gaps
         if 0.0 < gap <= LOST:
             gaps.append((received, gap))

@@ -17,7 +17,7 @@ HOLD = 1.0
 class Panel:
     """A `Part` with a tab, to which panels add their widgets.
 
-    title : of the tab, by which `Stage.open_tabs` knows it
+    title : of the tab, by which `PageContext.open_tabs` knows it
     """
 
     title: ClassVar[str]
