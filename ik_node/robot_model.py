@@ -269,7 +269,7 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """True if mimic joints move into line; goals wait for that."""
+        """True while mimic joints move to the positions of their drivers; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:

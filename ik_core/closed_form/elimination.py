@@ -597,7 +597,7 @@ class EliminationWorkspace(Workspace):
 
         stands : value of the redundant joint [rad, m]
 
-        The target of the six joints is the given one, with this transform applied.
+        The target of the six joints is the given one times this transform.
         """
         rows, k = self.strategy.rows, self.strategy.redundant + 1
         slides, back = self.strategy.slides[self._order], np.eye(4)

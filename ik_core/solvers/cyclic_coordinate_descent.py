@@ -72,7 +72,7 @@ class CyclicCoordinateDescentOptions(SearchOptions):
 
 @kernel
 def step(search: Record) -> bool:
-    """Turn each joint once, from the tip to the root, and evaluate; return True."""
+    """Sweep once over the joints, and evaluate; return True."""
     sweep(search)
     search.evaluations += 1
     evaluate_here(search)
