@@ -34,11 +34,10 @@ from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray, transform_of
 from ..robot.limits import FULL_TURN, JointLimits
-from . import records
+from . import records as rec
 from .chain import Chain, motion_of
 from .families import Strategy
 from .kernel import BY_START, SAME, check_candidates
-from .records import MOST_FOUND
 from .workspace import Workspace
 
 # Ways to cut the loop: whether it is read backwards, and how many of its joints are behind E. The
@@ -509,7 +508,7 @@ class EliminationWorkspace(Workspace):
     is none.
     """
 
-    rows = MOST_FOUND
+    rows = rec.MOST_FOUND
 
     def __init__(
         self, chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, n: int,
@@ -517,7 +516,7 @@ class EliminationWorkspace(Workspace):
     ) -> None:  # fmt: skip
         super().__init__(chain, strategy, limits, columns, n, margin)
         self._order = np.array(strategy.order)
-        self._home = transform_of(self.numbers[records.HOME])
+        self._home = transform_of(self.numbers[rec.HOME])
         self._cuts = self._good_cuts()
         self._stood, self._parts_there = (
             np.nan,
@@ -531,7 +530,7 @@ class EliminationWorkspace(Workspace):
         stands, redundant = 0.0, self.strategy.redundant
         if redundant >= 0:
             row = self.numbers[redundant + 1]
-            stands = float(row[records.MULTIPLIER] * value + row[records.OFFSET])
+            stands = float(row[rec.MULTIPLIER] * value + row[rec.OFFSET])
         if stands != self._stood:
             self._stood, self._parts_there, self._eliminations = stands, self._at(stands), []
         found = self._found(transform_of(targets[0]) @ self._home @ self._parts_there[1])
@@ -550,7 +549,7 @@ class EliminationWorkspace(Workspace):
         found = np.empty((0, 6))
         for i in range(len(self._cuts)):
             values, errors, self.is_sure = self._by_cut(i, target)
-            values = values[errors <= max(self.numbers[records.SETTINGS, records.MARGIN], SOLVED)]
+            values = values[errors <= max(self.numbers[rec.SETTINGS, rec.MARGIN], SOLVED)]
             found = np.vstack([found, _new_ones(values, found)])
             if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_SHARE).all():
                 return found
@@ -570,10 +569,10 @@ class EliminationWorkspace(Workspace):
     def _at_start(self) -> Array:
         """Return the values (1, 6) of the six joints at the start."""
         own = np.zeros(len(self.strategy.rows))
-        joints = self.numbers[1 : self.plan[records.JOINTS] + 1]
-        columns = self.plan[records.COLUMN : records.COLUMN + len(joints)]
+        joints = self.numbers[1 : self.plan[rec.JOINTS] + 1]
+        columns = self.plan[rec.COLUMN : rec.COLUMN + len(joints)]
         own[1 : len(joints) + 1] = (
-            joints[:, records.MULTIPLIER] * self._start[0, columns] + joints[:, records.OFFSET]
+            joints[:, rec.MULTIPLIER] * self._start[0, columns] + joints[:, rec.OFFSET]
         )
         return np.asarray(own[self._order], float)[None]
 

@@ -25,6 +25,7 @@ from ..problem import IkProblem
 from ..robot.kinematics import PARENT
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
+from . import records as rec
 from .chain import (
     Chain,
     asks_for_a_point,
@@ -36,22 +37,6 @@ from .families import Strategy
 from .idealised_chain import idealised_chains
 from .kernel import EXACT
 from .nearest import SCRATCH_ROWS, nearest_solutions
-from .records import (
-    BEFORE,
-    BEHIND,
-    LOWER,
-    MARGIN,
-    MULTIPLIER,
-    OFFSET,
-    OTHER,
-    OTHERS,
-    REACH,
-    SETTINGS,
-    SLIDES,
-    STAYS,
-    UPPER,
-    WIDTH,
-)
 from .workspace import FOLLOWED, arrays_of
 
 # For chains with a redundancy parameter or another joint that keeps its value, attempt 0 begins at
@@ -86,9 +71,9 @@ class InitialGuess:
         self._whole, self.numbers = plan.whole, plan.numbers.copy()
         lower, upper = problem.limits.lower, problem.limits.upper
         joints, others = plan.variables, plan.others
-        for row, of in ((1, joints), (OTHER, others)):
-            self.numbers[row : row + len(of), LOWER] = lower[of]
-            self.numbers[row : row + len(of), UPPER] = upper[of]
+        for row, of in ((1, joints), (rec.OTHER, others)):
+            self.numbers[row : row + len(of), rec.LOWER] = lower[of]
+            self.numbers[row : row + len(of), rec.UPPER] = upper[of]
         self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
         self._restart_numbers = self.numbers.copy()
         self.set_tolerances(problem)
@@ -98,8 +83,9 @@ class InitialGuess:
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
         margin = max(FOLLOWED * tolerance, EXACT)
-        self.numbers[SETTINGS, MARGIN] = self._restart_numbers[SETTINGS, MARGIN] = margin
-        self.numbers[SETTINGS, STAYS], self._restart_numbers[SETTINGS, STAYS] = near, -near
+        for numbers, stays in (self.numbers, near), (self._restart_numbers, -near):
+            numbers[rec.SETTINGS, rec.MARGIN] = margin
+            numbers[rec.SETTINGS, rec.STAYS] = stays
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] with guesses for targets (N, 1, 12) and starts (N,
@@ -118,7 +104,7 @@ class InitialGuess:
 
 
 def _scratch() -> Array:
-    return np.zeros((SCRATCH_ROWS, WIDTH))
+    return np.zeros((SCRATCH_ROWS, rec.WIDTH))
 
 
 class _Plan(NamedTuple):
@@ -267,17 +253,17 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
     plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
-    numbers[SETTINGS, REACH] = _reach(window)
+    numbers[rec.SETTINGS, rec.REACH] = _reach(window)
     behind = first + len(window.rows)
     others = [*range(first), *range(behind, len(chain.rows))]
-    for row, i in enumerate(others, OTHER):
+    for row, i in enumerate(others, rec.OTHER):
         own = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
-        numbers[row, :6], numbers[row, MULTIPLIER] = own, chain.signs[i]
-        numbers[row, OFFSET], numbers[row, SLIDES] = chain.offsets[i], chain.slides[i]
-        numbers[row, LOWER], numbers[row, UPPER] = -np.inf, np.inf
-    plan[BEFORE], plan[BEHIND] = first, len(chain.rows) - behind
+        numbers[row, :6], numbers[row, rec.MULTIPLIER] = own, chain.signs[i]
+        numbers[row, rec.OFFSET], numbers[row, rec.SLIDES] = chain.offsets[i], chain.slides[i]
+        numbers[row, rec.LOWER], numbers[row, rec.UPPER] = -np.inf, np.inf
+    plan[rec.BEFORE], plan[rec.BEHIND] = first, len(chain.rows) - behind
     columns = chain.variables[others]
-    plan[OTHERS : OTHERS + len(others)] = columns
+    plan[rec.OTHERS : rec.OTHERS + len(others)] = columns
     return _Plan(plan, numbers, window.variables, columns, strategy.redundant)
 
 

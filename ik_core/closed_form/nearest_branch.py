@@ -19,6 +19,7 @@ from ..kernels.jit import kernel
 from ..kernels.signatures import Array1, Array2, Array3, IntArray1
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
+from . import records as rec
 from .branch_search import (
     AT,
     BRACKET,
@@ -53,20 +54,7 @@ from .kernel import (
     set_signs,
     solve_lanes,
 )
-from .records import (
-    BOUND,
-    COLUMN,
-    DISTANCE,
-    ERROR,
-    JOINTS,
-    LIMIT_MARGIN,
-    NONE,
-    REDUNDANT_JOINT,
-    SLOTS,
-    SPARE,
-    WIDTH,
-    result_at,
-)
+from .records import result_at
 
 # [rad] A branch that violates limits by more than this at a value, or is further from the start
 # than the best by more, is assumed to be so next to it, too.
@@ -86,7 +74,7 @@ AROUND = 3.1415  # Values further than this [rad] from that of the start may be 
 CLOSE, FURTHER = 0.1, 10.0
 UNKNOWN = math.inf
 
-_in_lanes = in_lanes[WIDTH]
+_in_lanes = in_lanes[rec.WIDTH]
 
 
 @kernel(entry='ik_nearest_branch')
@@ -115,10 +103,10 @@ def nearest_branch(
     NUMBERS, WIDTH), memory (ROWS, WIDTH).
     """
     best = trial[BRACKET:]
-    best[HERE, COST], best[HERE, AT] = NONE, np.nan
+    best[HERE, COST], best[HERE, AT] = rec.NONE, np.nan
     load(plan, target, start, memory)
     set_free(plan, numbers, memory, math.nan)
-    middle, step = start[0, plan[COLUMN + plan[REDUNDANT_JOINT]]], values[1] - values[0]
+    middle, step = start[0, plan[rec.COLUMN + plan[rec.REDUNDANT_JOINT]]], values[1] - values[0]
     low, high = values[0], values[values.shape[0] - 1]
     error = _error_at_start(plan, numbers, memory)
     in_doubt = _evaluate_start(plan, numbers, middle, trial, memory)
@@ -127,12 +115,12 @@ def nearest_branch(
         return UNKNOWN, in_doubt
     set_signs(plan, memory, BRANCHES)
     followed = best[HERE, COST]
-    if followed < NONE:
+    if followed < rec.NONE:
         follow(plan, wide, step, low, high, trial, memory)
         followed = best[HERE, COST]
     count = _list_parts(plan, wide, paths, values, parts, first, last, trial, memory)
     _divide(plan, wide, trial, parts, count, memory, step, ends)
-    if best[HERE, COST] >= NONE:
+    if best[HERE, COST] >= rec.NONE:
         return np.nan, in_doubt or error <= CLOSE
     if best[HERE, COST] < followed:
         follow(plan, wide, step / PARTS, low, high, trial, memory)
@@ -144,8 +132,8 @@ def nearest_branch(
 @kernel
 def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
     lanes = _in_lanes(memory)
-    lanes[SPARE] = error_at_start(plan, numbers, lanes)
-    return memory[SPARE, 0]
+    lanes[rec.SPARE] = error_at_start(plan, numbers, lanes)
+    return memory[rec.SPARE, 0]
 
 
 @kernel
@@ -156,19 +144,19 @@ def _evaluate_start(
     near-solutions."""
     _solve_all(plan, numbers, middle, trial, memory)
     nothing, near, at = True, False, result_at(0)
-    for lane in range(WIDTH):
-        cost = memory[at + DISTANCE, lane]
-        if cost < NONE and memory[at + ERROR, lane] <= EXACT:
-            value, nothing = memory[at + plan[REDUNDANT_JOINT], lane], False
-            take(cost, max(memory[at + LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
-        near |= cost < NONE
+    for lane in range(rec.WIDTH):
+        cost = memory[at + rec.DISTANCE, lane]
+        if cost < rec.NONE and memory[at + rec.ERROR, lane] <= EXACT:
+            value, nothing = memory[at + plan[rec.REDUNDANT_JOINT], lane], False
+            take(cost, max(memory[at + rec.LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
+        near |= cost < rec.NONE
     return nothing and near
 
 
 @kernel
 def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
     """Solve all branches at a value of the redundancy parameter, one in each lane."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         trial[0, lane] = value
     set_signs(plan, memory, BRANCHES)
     set_values(trial[0], memory)
@@ -197,14 +185,15 @@ def _scan_outwards(
     left, is_left = right - 1, False
     while True:
         picked, least = 0, trial[BRACKET + HERE, COST]
-        if least < NONE:
+        if least < rec.NONE:
             _set_bound(memory, (math.sqrt(least) + WIDER) ** 2)
-        while picked < WIDTH:
-            below = middle - values[left] - step if left >= 0 else NONE
-            above = values[right] - middle - step if right < count else NONE
+        while picked < rec.WIDTH:
+            below = middle - values[left] - step if left >= 0 else rec.NONE
+            above = values[right] - middle - step if right < count else rec.NONE
             if not _may_cost(min(below, above), least):
                 break
-            if picked == 0 or least >= NONE or not _may_cost(below if is_left else above, least):
+            same_side = below if is_left else above
+            if picked == 0 or least >= rec.NONE or not _may_cost(same_side, least):
                 is_left = below < above  # else it stays on a side: neighbours are alike
             if is_left:
                 trial[PICKED, picked], left = left, left - 1
@@ -220,7 +209,7 @@ def _scan_outwards(
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
     """Return whether a value this far from the start's may have a nearer solution."""
-    return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
+    return gap < rec.NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
 
 
 @kernel
@@ -234,7 +223,7 @@ def _evaluate_branches(
     memory: Array,
 ) -> bool:
     """Keep the branches at the picked values; return False if joints are undetermined there."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         trial[0, lane] = values[int(trial[PICKED, min(lane, picked - 1)])]
     set_values(trial[0], memory)
     if measure(plan, wide, memory, POSES):
@@ -243,7 +232,7 @@ def _evaluate_branches(
         keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
         for slot in range(passes_of(plan, POSES)):
             at = result_at(slot)
-            cost, margin = memory[at + DISTANCE, lane], memory[at + LIMIT_MARGIN, lane]
+            cost, margin = memory[at + rec.DISTANCE, lane], memory[at + rec.LIMIT_MARGIN, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
 
@@ -268,11 +257,11 @@ def _list_parts(
         useful = bits(near * near < trial[BRACKET + HERE, COST])
         if useful == 0:
             continue
-        lanes[SPARE] = near
-        for slot in range(SLOTS):
+        lanes[rec.SPARE] = near
+        for slot in range(rec.SLOTS):
             if (useful >> slot) & 1:
                 ends = paths[k], paths[k + 1]
-                promise = memory[SPARE, slot]
+                promise = memory[rec.SPARE, slot]
                 count = _list_part(promise, values[k], width, slot, ends, slot, parts, count)
     return count
 
@@ -316,7 +305,7 @@ def _divide(
 
     step: the distance of two values, of which the first parts are.
     """
-    _set_bound(memory, NONE)
+    _set_bound(memory, rec.NONE)
     while True:
         picked = _pick_parts(plan, trial, parts, count, memory)
         if picked == 0:
@@ -333,7 +322,7 @@ def _divide(
 def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
     """Fill lanes with the values that divide the most promising parts; return their number."""
     picked = 0
-    while (picked + 1) * (PARTS - 1) <= WIDTH:
+    while (picked + 1) * (PARTS - 1) <= rec.WIDTH:
         i = _most_promising(parts, count, trial[BRACKET + HERE, COST])
         if i < 0:
             break
@@ -342,7 +331,7 @@ def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: 
             trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / PARTS
             trial[PICKED, lane] = i
             choose(plan, int(parts[i, WHICH]), lane, memory)
-        parts[i, PROMISE] = NONE
+        parts[i, PROMISE] = rec.NONE
         picked += 1
     return picked
 
@@ -388,7 +377,7 @@ def _list_again(
     for k in range(PARTS):
         near, way = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
         useful = bits(near * near < trial[BRACKET + HERE, COST])
-        lanes[SPARE] = near
+        lanes[rec.SPARE] = near
         slow = bits(way <= FAST)
         for i in range(picked):
             if (useful >> i) & 1:
@@ -399,7 +388,7 @@ def _list_again(
                 if width > (SMOOTH if is_smooth else ENDED) * step:
                     value, slot = part[VALUE] + k * width, int(part[WHICH])
                     sides = ends[k], ends[k + 1]
-                    promise = memory[SPARE, i]
+                    promise = memory[rec.SPARE, i]
                     count = _list_part(promise, value, width, slot, sides, i, parts, count)
     return count
 
@@ -411,17 +400,17 @@ def _write_nearest(
     """Set q to the nearest solution at a value; q[0] is NaN if there is only a near-solution."""
     _solve_all(plan, numbers, value, trial, memory)
     at, best = result_at(0), 0
-    for lane in range(WIDTH):
-        if memory[at + DISTANCE, lane] < memory[at + DISTANCE, best]:
+    for lane in range(rec.WIDTH):
+        if memory[at + rec.DISTANCE, lane] < memory[at + rec.DISTANCE, best]:
             best = lane
-    for j in range(plan[JOINTS]):
-        q[plan[COLUMN + j]] = memory[at + j, best]
-    if not (memory[at + DISTANCE, best] < NONE and memory[at + ERROR, best] <= EXACT):
+    for j in range(plan[rec.JOINTS]):
+        q[plan[rec.COLUMN + j]] = memory[at + j, best]
+    if not (memory[at + rec.DISTANCE, best] < rec.NONE and memory[at + rec.ERROR, best] <= EXACT):
         q[0] = np.nan
 
 
 @kernel
 def _set_bound(memory: Array, bound: float) -> None:
     """Set the squared distance beyond which solutions are of no use."""
-    for lane in range(WIDTH):
-        memory[BOUND, lane] = bound
+    for lane in range(rec.WIDTH):
+        memory[rec.BOUND, lane] = bound

@@ -20,16 +20,12 @@ from ..tasks.immobile import Immobile, immobile, named_directions, random_config
 from ..tasks.packing import PackedGoals
 from ..tasks.reach import reach_of_goals
 
-SLACK = 1e-9
-"""Fraction of a reach that is added to it, against rounding."""
-CERTAIN = 'for certain'
-"""Words of notes that stand for a proof."""
-FAR = 1e9
-"""[m] Stands for an infinite reach."""
-STILL = 1e-9
-"""[rad or m] A joint whose limits are no further apart does not move."""
+SLACK = 1e-9  # Fraction of a reach that is added to it, against rounding
+CERTAIN = 'for certain'  # Words of notes that stand for a proof
+FAR = 1e9  # [m] Stands for an infinite reach
+STILL = 1e-9  # [rad or m] A joint whose limits are no further apart does not move
+# A unit vector that a projection changes by more than this does not lie in the subspace
 ALONG = 1e-3
-"""A unit vector that a projection changes by more than this does not lie in the subspace."""
 
 
 class MissedGoals:

@@ -23,12 +23,9 @@ from ..page.panel import Panel
 from .drawn import NAME, Colliding, Lines, Obstacle
 from .loading import Loading
 
-REACH = 0.15
-"""[of the robot's size] Pairs that are nearer are drawn."""
-LISTED = 5
-"""Pairs that the tab lists."""
-STILL = 1e-6
-"""[rad or m] A robot that moved less is not checked again."""
+REACH = 0.15  # [of the robot's size] Pairs that are nearer are drawn
+LISTED = 5  # Pairs that the tab lists
+STILL = 1e-6  # [rad or m] A robot that moved less is not checked again
 KINDS = 'box', 'ball', 'cylinder', 'floor'
 
 

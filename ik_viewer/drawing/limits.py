@@ -18,8 +18,7 @@ from ik_core.robot.outline import LimitArcs
 from .colours import BLUE, ORANGE, RED, SKY
 from .drawn_robot import linear, wxyz_of
 
-ARC, CONE = 0.1, 0.16
-"""Radii, relative to the robot's size."""
+ARC, CONE = 0.1, 0.16  # Radii, relative to the robot's size
 
 
 class Arcs:

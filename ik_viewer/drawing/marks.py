@@ -14,10 +14,8 @@ from .colours import SKY, colour_of
 from .drawn_robot import wxyz_of
 from .shapes import Colour
 
-TRACE_POINTS = 400
-"""The oldest points of a trace are forgotten."""
-JUMP = 100
-"""[steps] A tip that is farther away than this has not moved there."""
+TRACE_POINTS = 400  # The oldest points of a trace are forgotten
+JUMP = 100  # [steps] A tip that is farther away than this has not moved there
 TRACE_COLOUR: Colour = (0, 114, 178)
 # [s] The ellipsoid shows the motion of the tip in this time at unit joint velocities.
 ELLIPSOID_TIME = 0.25

@@ -23,8 +23,7 @@ from ..page.panel import Panel
 from ..play.playhead import Playhead
 
 NAME = '/key_frames'
-RATE = 60.0
-"""Frame rate [Hz] of played and saved motions."""
+RATE = 60.0  # Frame rate [Hz] of played and saved motions
 OPACITY = 0.6
 
 

@@ -19,10 +19,8 @@ from .fields import Fields
 from .page_context import PageContext
 from .panel import HOLD, Panel
 
-PERIOD = 0.2
-"""[s] Between two looks at the numbers."""
-NEAR = 0.02
-"""Share of its range: nearer to a limit a joint's bar is orange."""
+PERIOD = 0.2  # [s] Between two looks at the numbers
+NEAR = 0.02  # Share of its range: nearer to a limit a joint's bar is orange
 
 
 DEGREE = '\u00b0'

@@ -10,8 +10,7 @@ from ..arm import Moment
 from .browser import mark_of
 from .page_context import PageContext
 
-HOLD = 1.0
-"""[s] Time after a slider was moved until the arm knows of it."""
+HOLD = 1.0  # [s] Time after a slider was moved until the arm knows of it
 
 
 class Panel:

@@ -17,15 +17,11 @@ from ..drawing.colours import BLUE, LOST, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
 from .page_context import Notices
 
-PERIOD = 0.1
-"""[s] Numbers that change more often can't be read."""
-CURVE_PERIOD = 0.2
-"""[s] Curves are much to draw for a browser."""
-SPAN = 10.0
-"""[s] Time span of the curves."""
+PERIOD = 0.1  # [s] Numbers that change more often can't be read
+CURVE_PERIOD = 0.2  # [s] Curves are much to draw for a browser
+SPAN = 10.0  # [s] Time span of the curves
 NO_CONNECTION = 'the program behind this page has ended or is out of reach'
-SHOWN = (1e-3, 3e3)
-"""[mm], [ms] What the logarithmic scales of the curves show."""
+SHOWN = (1e-3, 3e3)  # [mm], [ms] What the logarithmic scales of the curves show
 
 
 class Status:

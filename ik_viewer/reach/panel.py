@@ -17,10 +17,9 @@ from ..page.panel import Panel
 from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
 NAME = '/reach'
+# Points from the middle of what may be in reach to its end
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
-"""Points from the middle of what may be in reach to its end."""
-SIZE = 0.18
-"""Size of a point, relative to the distance of points."""
+SIZE = 0.18  # Size of a point, relative to the distance of points
 
 
 class ReachMap(Panel):

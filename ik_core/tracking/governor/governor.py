@@ -59,9 +59,9 @@ from .stop_spline import MAX_KNOTS, announced_accelerations, stop_knots, stop_po
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
 
+# For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
+# M in which a point near it is the nearest one, by sqrt(x M x)
 Detour = Callable[[Array, Array], tuple[Array, Array]]
-"""For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
-M in which a point near it is the nearest one, by sqrt(x M x)."""
 
 
 @kernel(entry='ik_governor_advance')

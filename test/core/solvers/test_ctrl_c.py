@@ -17,8 +17,7 @@ from ik_core import SOLVERS
 from ik_core.optim import search
 from ik_core.solvers.damped_search import workspace
 
-DEADLINE = 300.0
-"""[s] For all endless solves of all solvers, on any machine."""
+DEADLINE = 300.0  # [s] For all endless solves of all solvers, on any machine
 
 CHILD = """
 import os, signal, sys, threading

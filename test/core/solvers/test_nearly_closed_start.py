@@ -20,8 +20,7 @@ from ik_core.maths.rotations import frames_of
 
 pytestmark = pytest.mark.skipif(not HAS_LANES, reason='there are no lanes')
 
-MISS = 0.02
-"""Solutions of what they nearly are miss the goal by less [m, rad]."""
+MISS = 0.02  # Solutions of what they nearly are miss the goal by less [m, rad]
 MEASURED = [('ur5e', 3), ('ur5e', 4), ('panda', 5)]
 
 
