@@ -29,7 +29,7 @@ from scipy.spatial import ConvexHull, QhullError
 from ik_core import IkError, Robot
 from ik_core.collision import Box, Convex, Cylinder, Sphere, World
 from ik_core.collision.shapes import Shape, checked_shape
-from ik_core.collision.world import MOST
+from ik_core.collision.world import MAX_SHAPES
 from ik_core.display import listed
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
@@ -278,8 +278,8 @@ class PlanningScene:
 
     def _holding(self, name: str, objects: dict[str, SceneObject]) -> PlanningScene:
         """Return the scene with these objects; drop the shapes of `name` if there are too many."""
-        if name in objects and sum(len(item.shapes) for item in objects.values()) > MOST:
-            flaw = Flaw('count', f'there would be more than {MOST} shapes')
+        if name in objects and sum(len(item.shapes) for item in objects.values()) > MAX_SHAPES:
+            flaw = Flaw('count', f'there would be more than {MAX_SHAPES} shapes')
             objects[name] = replace(objects[name], shapes=(), flaws=(flaw,))
         return replace(self, objects=objects)
 

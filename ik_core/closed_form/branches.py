@@ -16,7 +16,7 @@ from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, sele
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import FULL_TURN
 from . import records as rec
-from .kernel import MEASURED, SNAP, load_goal, load_start, passes_of, prepare, solve_branches
+from .kernel import LIMIT_SNAP, MEASURED, load_goal, load_start, passes_of, prepare, solve_branches
 from .records import result_at
 
 # Columns of a branch at a value: its squared distance to the start, its distance from its end
@@ -25,14 +25,15 @@ COST, END, EDGES = 0, 1, 2
 STAND = EDGES + rec.SIGNS  # First column of a branch's joint values
 NUMBERS = STAND + rec.MOST_JOINTS
 # The radius of the tube, as a fraction of the path. One of a hundred paths of the Panda leaves it.
-BENT = 0.2
-FOLDED = 0.5  # The radius if a value lies beyond the reach: the path turns back before it
+TUBE_RADIUS = 0.2
+# The radius if a value lies beyond the reach: the path turns back before it
+FOLDED_TUBE_RADIUS = 0.5
 # Gaps deviate from an even change by at most this fraction of the path and of their own change.
-HOPE = 0.25
+GAP_DEVIATION = 0.25
 # A joint that turns further than this [rad] near a singularity may do so in either direction.
 WILD = 2.0
 HALF_TURN = 0.5 * FULL_TURN
-FAR = 1e9
+ENDLESS = 1e9
 TINY = 1e-12
 
 Clip = tuple[Number, Number]  # An interval of fractions of the path
@@ -147,9 +148,9 @@ def nearest_between(
     clip, folds = (0.0 * way, 0.0 * way + 1.0), 0.0 * way
     for k in range(EDGES, EDGES + rec.SIGNS):
         rise = two[k] - one[k]
-        clip = _clipped(clip, one[k], rise, -HOPE * (way + abs(rise)), FAR)
+        clip = _clipped(clip, one[k], rise, -GAP_DEVIATION * (way + abs(rise)), ENDLESS)
         folds = least(folds, least(one[k], two[k]))
-    bend = way * select(folds < 0.0, FOLDED, BENT)
+    bend = way * select(folds < 0.0, FOLDED_TUBE_RADIUS, TUBE_RADIUS)
     beside = along = square = 0.0 * way
     for j in range(plan[rec.JOINTS]):
         a, b, start, k = one[STAND + j], two[STAND + j], lanes[rec.START + j], j + 1
@@ -166,7 +167,7 @@ def nearest_between(
     near = root(most(beside + at * (at * square - 2.0 * along), 0.0))
     near = select(clip[0] <= clip[1], most(near - bend, 0.0), rec.NONE)
     known = least(one[COST], two[COST])
-    is_inside = most(one[END], two[END]) >= -SNAP
+    is_inside = most(one[END], two[END]) >= -LIMIT_SNAP
     else_ = select(is_inside, root(known), rec.NONE)
     return select(most(one[COST], two[COST]) < rec.NONE, near, else_), way
 
@@ -175,9 +176,9 @@ def nearest_between(
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
     """Estimate a lower bound of a branch's distance to its ends between two values, or below 0."""
     way = way_between(plan, one, two)
-    low = least(one[END], two[END]) - BENT * way
+    low = least(one[END], two[END]) - TUBE_RADIUS * way
     for j in range(STAND, STAND + plan[rec.JOINTS]):
         low = select(abs(two[j] - one[j]) > HALF_TURN, -rec.NONE, low)
     for k in range(EDGES, EDGES + rec.SIGNS):
-        low = least(low, least(one[k], two[k]) - HOPE * (way + abs(two[k] - one[k])))
+        low = least(low, least(one[k], two[k]) - GAP_DEVIATION * (way + abs(two[k] - one[k])))
     return select(most(one[COST], two[COST]) < rec.NONE, low, -rec.NONE)

@@ -45,10 +45,11 @@ from .workspace import Workspace
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
 # Imaginary parts of angles [rad] up to this may be rounding, or come from nearly double solutions.
 REAL = 0.05
-SINGULAR = 1e-11  # The eigenvalues of matrices with a smaller reciprocal condition are useless
+# The eigenvalues of matrices with a smaller reciprocal condition are useless
+WORST_CONDITION = 1e-11
 # Solutions whose eigenvalues are angles no further apart than this [rad] share one angle, or are
 # double.
-TOGETHER = 1e-5
+SAME_EIGENVALUE = 1e-5
 NULL = 1e-6  # Singular values below this, relative to the largest, count as zero
 MIXED = 0.6180339887  # Weight of x5 relative to x4: separates solutions that share one of the two
 HOPELESS = 1e-16  # Matrices with a smaller reciprocal condition are not inverted
@@ -125,7 +126,7 @@ class Elimination:
         placed = self._first_two(right, found)
         q = np.empty((len(found), 6))
         q[:, self._order] = np.column_stack([placed, found, np.zeros(len(found))])
-        return Candidates(q, imaginary, condition > SINGULAR)
+        return Candidates(q, imaginary, condition > WORST_CONDITION)
 
     def _right(self, target: Array) -> Array:
         """The right hand side (14, 9): coefficients of the products of joints 1 and 2."""
@@ -232,7 +233,7 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
 def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
     """Group the candidates that are kept by (nearly) equal angles [rad]."""
     kept = kept[np.argsort(angles[kept])]
-    ends = np.flatnonzero(np.diff(angles[kept]) > TOGETHER) + 1
+    ends = np.flatnonzero(np.diff(angles[kept]) > SAME_EIGENVALUE) + 1
     for group in np.split(kept, ends):
         if len(group):
             yield group
@@ -354,8 +355,8 @@ def _cross_matrix(v: Array) -> Array:
 
 NEWTON_STEPS = 6
 EXACT_ENOUGH = 1e-13  # Errors [m, rad] below this are not reduced further
-TINY = 1e-300
-FARTHEST = 0.3  # Largest move of a joint in a step [rad, m]
+SMALLEST_SCALE = 1e-300
+LONGEST_NEWTON_MOVE = 0.3  # Largest move of a joint in a step [rad, m]
 
 
 class Six:
@@ -407,7 +408,9 @@ class Six:
                 break
             moves = _solved(jacobians[kept], twists[kept])
             sizes = np.abs(moves).max(axis=1, keepdims=True)
-            values[going] += moves * np.minimum(1.0, FARTHEST / np.maximum(sizes, FARTHEST))
+            values[going] += moves * np.minimum(
+                1.0, LONGEST_NEWTON_MOVE / np.maximum(sizes, LONGEST_NEWTON_MOVE)
+            )
         values[:] = best
         return errors
 
@@ -415,7 +418,7 @@ class Six:
         """Return the least singular values of the Jacobians at values (k, 6), relative (k,) to the
         largest."""
         sizes = np.linalg.svd(self._linearised(values, np.eye(4))[0], compute_uv=False)
-        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], TINY), float)
+        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], SMALLEST_SCALE), float)
 
     def _linearised(self, values: Array, target: Array) -> tuple[Array, Array]:
         """Return the Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) to
@@ -476,14 +479,14 @@ def _solved(matrices: Array, sides: Array) -> Array:
 
 # --- ready for use -------------------------------------------------------------------------------
 
-TRIALS = 4  # Random configurations on which a cut of the loop is tried
+CUT_TRIALS = 4  # Random configurations on which a cut of the loop is tried
 LEAST_ACCURATE = 1e-4  # A cut whose median error at these exceeds this [rad, m] is not used
 SOLVED = 1e-10  # A candidate with a smaller error [m, rad] is a solution
 # Solutions whose Jacobian has a singular value below this, relative to the largest, may be some of
 # infinitely many.
 SINGULAR_SHARE = 1e-6
 # If an imaginary part [rad] is below this, a candidate should have become a solution.
-DOUBTFUL = 1e-4
+DOUBTFUL_IMAGINARY = 1e-4
 # Small motions (4, 4) in directions that are special to no arm. They lead from singular matrices
 # to regular ones, at which there still are solutions near those wanted.
 NUDGES = [
@@ -491,7 +494,7 @@ NUDGES = [
     for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
 ]
 # A candidate that moves further [rad, m] while it is refined may have become another solution.
-MOVED = 1e-2
+LONGEST_REFINEMENT = 1e-2
 
 
 class NoCut(Exception):
@@ -587,8 +590,8 @@ class EliminationWorkspace(Workspace):
         six.complete(values, self._eliminations[i].last, target)
         before = values.copy()
         errors = six.polish(values, target)
-        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > MOVED)
-        doubtful &= candidates.imaginary < DOUBTFUL
+        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > LONGEST_REFINEMENT)
+        doubtful &= candidates.imaginary < DOUBTFUL_IMAGINARY
         return values, errors, candidates.is_regular and not bool(doubtful.any())
 
     def _at(self, stands: float) -> tuple[Six, Array]:
@@ -610,7 +613,7 @@ class EliminationWorkspace(Workspace):
     def _good_cuts(self) -> list[tuple[bool, int]]:
         """Return the accurate ways to cut the loop, the most accurate first."""
         rng = np.random.default_rng(0)
-        values = rng.uniform(-3.0, 3.0, (TRIALS, 7))
+        values = rng.uniform(-3.0, 3.0, (CUT_TRIALS, 7))
         values[:, self.strategy.slides[self._order].nonzero()[0]] /= 3.0
         errors = np.array([[self._error(one, cut) for one in values] for cut in CUTS])
         order = errors.max(axis=1).argsort(kind='stable')

@@ -35,11 +35,11 @@ from .kernel import EXACT
 
 # Axes that miss each other by less [m], or lean by less [rad], may be treated as if they met or
 # were parallel.
-NEARLY = 5e-3
-ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
+NEARLY_SPECIAL = 5e-3
+PARALLEL_ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
 ASIDE = 0.02  # Neighbouring axes that meet at an angle of at least this sine are not parallel
 # [m] Axes whose distance times the sine of their angle exceeds this neither meet nor are parallel.
-SQUARED_DISTANCE = 1e-5
+SKEW = 1e-5
 # Order in which the joints of a 7R chain are tried as the redundancy parameter.
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
 # Directions and points [m] that are special to no robot.
@@ -266,7 +266,7 @@ class _Chain:
             last = cycle.index(letters[letter])
         loop = _Loop(self, family, cycle, letters, virtual, mirrored)
         deviation = loop.deviation()
-        if not deviation <= NEARLY:
+        if not deviation <= NEARLY_SPECIAL:
             return None
         plan = loop.compiled()
         _note_redundant(plan, redundant)
@@ -323,7 +323,7 @@ class _Loop:
             missed.append(self._make_parallel([letters[x] for x in family.parallel]))
         if family.planar:
             missed.append(self._make_planar(*(letters[x] for x in family.planar)))
-        if max(missed) <= NEARLY:
+        if max(missed) <= NEARLY_SPECIAL:
             missed += [self._make_meet(group) for group in family.meet]
         return max(missed)
 
@@ -332,7 +332,7 @@ class _Loop:
         if self.slides[[one, two]].any():
             return True
         a, b = self.rows[one], self.rows[two]
-        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > SQUARED_DISTANCE)
+        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > SKEW)
 
     def _make_parallel(self, these: list[int]) -> float:
         axes = self.rows[these, :3]
@@ -340,7 +340,7 @@ class _Loop:
         mean = (signs * axes).sum(0)
         mean /= np.linalg.norm(mean)
         lean = float(np.linalg.norm(np.cross(axes, mean), axis=1).max())
-        if lean <= NEARLY:
+        if lean <= NEARLY_SPECIAL:
             self.rows[these, :3] = signs * mean
         return lean
 
@@ -370,7 +370,7 @@ class _Loop:
             point, missed = self._chain.point, 0.0
         else:
             point, missed = meeting_point(self.rows[real])
-        if missed <= NEARLY:
+        if missed <= NEARLY_SPECIAL:
             self.rows[these, 3:] = point
             self._turn_virtual(these, real)
         return missed
@@ -435,7 +435,9 @@ class _Loop:
     def _is_along(self, axis: Array, k: int) -> bool:
         """Return whether an element only turns about this direction."""
         is_turning = k != rec.TARGET and not self.slides[k]
-        return bool(is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= ROUNDING)
+        return bool(
+            is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= PARALLEL_ROUNDING
+        )
 
     def _record(self, line: list[str], base: int, path: list[int]) -> tuple[IntArray, int]:
         """Return a record, and the number of signs that select its solution; append its elements

@@ -15,8 +15,8 @@ no configuration inside the limits reaches the goal within the tolerances withou
 Where two branches meet, the root that distinguishes them is between 0 and a bound, and so large
 that halving the parameter helps little: there the root's range is halved.
 
-Formulas are computed without directed rounding. Instead goals may be off by `SPARE` more than the
-tolerances, which moves a formula by more than rounding does.
+Formulas are computed without directed rounding. Instead goals may be off by `PROOF_SPARE` more
+than the tolerances, which moves a formula by more than rounding does.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from .closed_form import ClosedForm
 
 # Unknowns of the forms: the redundancy parameter, and the rotation and translation of the goal.
 SYMBOLS = 7
-SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
+PROOF_SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
 TINY = 1e-12  # Squared lengths and gaps [m^2] below this may be rounding
 PIECES = 32  # Initial number of pieces
-MOST = 8000  # Maximum number of pieces of branches: they take about a second
-NARROWEST = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
+MAX_PIECES = 8000  # Maximum number of pieces of branches: they take about a second
+NARROWEST_PIECE = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
 
 # If a joint's spread [rad] where two branches meet is more than this many times the width of the
 # piece, the spread is halved instead of the piece.
-FOLDED = 10.0
+WIDE_SPREAD = 10.0
 
 Turn = tuple[Affine, Affine]  # Cosine and sine of an element, (1, N) each
 
@@ -72,12 +72,12 @@ class Piece(NamedTuple):
         """Return both halves of each piece.
 
         spread (SIGNS, N) : spread of the joints [rad] that each root causes; if the largest is
-            more than FOLDED times as wide as the interval, the range of that root is halved,
+            more than WIDE_SPREAD times as wide as the interval, the range of that root is halved,
             else the interval
         """
         halves = [Piece(*(one.copy() for one in self)) for _ in range(2)]
         sign, every = spread.argmax(axis=0), np.arange(len(self.low))
-        by_root = spread.max(axis=0) > FOLDED * (self.high - self.low)
+        by_root = spread.max(axis=0) > WIDE_SPREAD * (self.high - self.low)
         middle = 0.5 * (self.low + self.high)
         inner = self.roots[sign, :, every].mean(axis=1)
         for end, half in enumerate(halves):
@@ -117,7 +117,7 @@ class Loop:
         """The columns (3, 1) of the motion E0; its translation is the last."""
         turn, shift = _rigid(target)
         by, along = _rigid(self.numbers[rec.HOME])
-        position, orientation = position + SPARE, orientation + SPARE
+        position, orientation = position + PROOF_SPARE, orientation + PROOF_SPARE
         columns = []
         for arm in (*(turn @ by).T, turn @ along):
             terms = np.zeros((SYMBOLS, 3, 1))
@@ -237,7 +237,7 @@ class Loop:
         limits [rad], and whether any of the range is inside."""
         numbers, (c, s) = self.numbers, self.turns[k]
         ratio = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
-        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + SPARE
+        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + PROOF_SPARE
         x = np.arctan2(s.centre, c.centre)[0] - numbers[k, rec.OFFSET]
         x, lower, upper = (
             numbers[k, rec.MULTIPLIER] * x,
@@ -313,7 +313,7 @@ class InfeasibilityProof:
         model, slack = self._collisions.model, dict[str, float]()
         radii = np.where(model['kind'] == CYLINDER, model['radius'], 0.0).tolist()
         for name, radius in zip(self._collisions.piece_names, radii, strict=True):
-            slack[name] = max(slack.get(name, SPARE), DEPTH * radius)
+            slack[name] = max(slack.get(name, PROOF_SPARE), DEPTH * radius)
         return slack
 
     def _spheres_of(self, q: Array) -> dict[str, Array]:
@@ -347,7 +347,7 @@ class InfeasibilityProof:
         low, high = self._left.low, self._left.high
         if not len(low) or self.found is not None:
             return True
-        return self.judged + len(low) > MOST or float((high - low).min()) < NARROWEST
+        return self.judged + len(low) > MAX_PIECES or float((high - low).min()) < NARROWEST_PIECE
 
     def refine(self) -> None:
         """Check all pieces that remain, and halve those without a proof."""

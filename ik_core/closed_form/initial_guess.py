@@ -37,15 +37,15 @@ from .families import Strategy
 from .idealised_chain import idealised_chains
 from .kernel import EXACT
 from .nearest import SCRATCH_ROWS, nearest_solutions
-from .workspace import FOLLOWED, arrays_of
+from .workspace import REFINED_WITHIN, arrays_of
 
 # For chains with a redundancy parameter or another joint that keeps its value, attempt 0 begins at
 # q0 itself if q0 misses the target by less than this [m, rad]: with one joint fixed, the others
 # have to move further than all together.
-NEAR = 1.0
+NEAR_FOR_SEVEN = 1.0
 # The same for six joints. A search from there takes no longer, and near a singularity it finds a
 # configuration nearby within the tolerances, while exact solutions may be half a turn away.
-CLOSE = 0.3
+NEAR_FOR_SIX = 0.3
 # Least and largest number of joints that are solved for. Longer chains may have up to OTHERS_MOST
 # joints more, which keep their start values: with one (a rail, a torso lift) most random goals
 # have a solution; with two (Talos' waist) only a third have.
@@ -56,8 +56,8 @@ TRIALS, ENOUGH = 8, 6
 # joint value of these configurations [rad].
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
 # Largest error of an idealised chain [m, rad], so that its solutions miss the target by less than
-# CLOSE.
-SQUARED_DISTANCE = 0.1
+# NEAR_FOR_SIX.
+IDEALISED_ERROR = 0.1
 PLANS_KEPT = 64
 
 
@@ -74,7 +74,7 @@ class InitialGuess:
         for row, of in ((1, joints), (rec.OTHER, others)):
             self.numbers[row : row + len(of), rec.LOWER] = lower[of]
             self.numbers[row : row + len(of), rec.UPPER] = upper[of]
-        self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
+        self._near = NEAR_FOR_SEVEN if plan.redundant >= 0 or len(others) else NEAR_FOR_SIX
         self._restart_numbers = self.numbers.copy()
         self.set_tolerances(problem)
 
@@ -82,7 +82,7 @@ class InitialGuess:
         """Read the problem's tolerances again."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
-        margin = max(FOLLOWED * tolerance, EXACT)
+        margin = max(REFINED_WITHIN * tolerance, EXACT)
         for numbers, stays in (self.numbers, near), (self._restart_numbers, -near):
             numbers[rec.SETTINGS, rec.MARGIN] = margin
             numbers[rec.SETTINGS, rec.STAYS] = stays
@@ -231,7 +231,7 @@ def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan 
     if found:
         return found
     ideals = (
-        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= SQUARED_DISTANCE
+        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= IDEALISED_ERROR
     )
     plans = (_plan_among(one, chain, first, packed) for one in ideals)
     return next((plan for plan in plans if plan), None)

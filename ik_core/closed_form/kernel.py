@@ -40,7 +40,7 @@ from . import records as rec
 from .formulas import (
     COARSE,
     FINE,
-    FLAT,
+    ZERO_COEFFICIENT,
     Affine,
     across,
     add,
@@ -61,12 +61,12 @@ from .records import axis_at, frame_in, point_at, put_frame_in, result_at
 EXACT = 1e-9  # Largest error [m, rad] of a solution
 SAME = 1e-4  # Solutions that differ by no more in any joint are the same [rad or m]
 # A joint that violates a limit by no more is moved onto it [rad or m]; EXACT allows for this.
-SNAP = 1e-9
+LIMIT_SNAP = 1e-9
 # An exact solution that violates a limit by at most this, or by MISSES, may be next to one inside
 # the limits and within the tolerances.
-TOUCHING = 1e-4
+TOUCHING_LIMIT = 1e-4
 # Solutions whose subproblems are further from their ends than this differ from all others.
-CLOSE = 1e-7
+CLEARLY_DIFFERENT = 1e-7
 # A subproblem has no solution, not even nearby, if its gap is below minus this, or below minus the
 # margin if that is larger.
 LENIENT = 0.025
@@ -341,7 +341,7 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     lanes[rec.GAP + sign] = lanes[rec.GAP + sign + 1] = gap
     lanes[rec.CAREFUL] = 1.0  # as the gap does not tell how far two lines are apart
     if slides:
-        c = s / most(1.0 + c, FLAT)
+        c = s / most(1.0 + c, ZERO_COEFFICIENT)
         s = c * c
     lanes[rec.COS + i], lanes[rec.SIN + i] = c, s
     v = add(v0, blend(c, v1, s, v2))
@@ -441,14 +441,14 @@ def _set_joint(
     if numbers[k, rec.SLIDES] == 0.0:
         in_turns = x * (1.0 / FULL_TURN)
         turns = floor((start * (1.0 / FULL_TURN) + HALF) - in_turns)
-        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - in_turns))
-        turns = most(turns, -floor(in_turns - (lower - SNAP) * (1.0 / FULL_TURN)))
+        turns = least(turns, floor((upper + LIMIT_SNAP) * (1.0 / FULL_TURN) - in_turns))
+        turns = most(turns, -floor(in_turns - (lower - LIMIT_SNAP) * (1.0 / FULL_TURN)))
         x = x + FULL_TURN * turns
         if upper - lower < FULL_TURN:
             above, below = x - upper, lower - x + FULL_TURN
-            x = select((above > SNAP) & (below < above), x - FULL_TURN, x)
+            x = select((above > LIMIT_SNAP) & (below < above), x - FULL_TURN, x)
     beyond = most(lower - x, x - upper)
-    x = select(beyond > SNAP, x, most(least(x, upper), lower))
+    x = select(beyond > LIMIT_SNAP, x, most(least(x, upper), lower))
     lanes[rec.POINT + i] = x
     return beyond, x - start
 
@@ -638,10 +638,10 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
             lanes[at + rec.GAPS + sign] = lanes[rec.GAP + sign]
     else:
         error = error_of(plan, numbers, lanes)
-        touching = max(TOUCHING, numbers[rec.SETTINGS, rec.MISSES])
+        touching = max(TOUCHING_LIMIT, numbers[rec.SETTINGS, rec.MISSES])
         kept = kept & (error <= margin)
-        kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= touching))
-        error = most(error, select(beyond > SNAP, beyond, 0.0))
+        kept = kept & ((beyond <= LIMIT_SNAP) | (error > EXACT) | (beyond <= touching))
+        error = most(error, select(beyond > LIMIT_SNAP, beyond, 0.0))
         if task == ADDED:
             before = lanes[at + rec.ERROR]
             there = lanes[at + rec.DISTANCE] < rec.NONE
@@ -651,7 +651,7 @@ def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: i
             lanes[rec.CAREFUL] = select(kept | there, 1.0, lanes[rec.CAREFUL])
             return
         lanes[at + rec.ERROR] = error
-        careful = kept & ((end_margin < CLOSE) | (error > EXACT))
+        careful = kept & ((end_margin < CLEARLY_DIFFERENT) | (error > EXACT))
         lanes[rec.CAREFUL] = select(careful, 1.0, lanes[rec.CAREFUL])
     lanes[at + rec.LIMIT_MARGIN] = select(kept, end_margin, -rec.NONE)
     lanes[at + rec.DISTANCE] = select(kept, apart, rec.NONE)

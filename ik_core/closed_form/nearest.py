@@ -36,7 +36,7 @@ from .records import axis_at, point_at, result_at
 
 # Values over the range of the redundancy parameter, or over a turn if that is less: one in each
 # lane. If none of them has a solution, those in between are tried.
-VALUES = 8
+LANE_VALUES = 8
 # Rows of the workspace: the problem of a lane (-1: none), and the number of values tried for it.
 PROBLEM, TRIED = rec.ROWS, rec.ROWS + 1
 SCRATCH_ROWS = rec.ROWS + 2
@@ -301,13 +301,13 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
         return False
     here = memory[rec.START + joint, lane]
     lower, upper = numbers[joint + 1, rec.LOWER], numbers[joint + 1, rec.UPPER]
-    step, turns = min(upper - lower, FULL_TURN) / VALUES, upper - lower >= FULL_TURN
-    last = 2 * VALUES if plan[rec.BEFORE] + plan[rec.BEHIND] > 0 else 4 * VALUES
+    step, turns = min(upper - lower, FULL_TURN) / LANE_VALUES, upper - lower >= FULL_TURN
+    last = 2 * LANE_VALUES if plan[rec.BEFORE] + plan[rec.BEHIND] > 0 else 4 * LANE_VALUES
     while value < last:
         value += 1
         gap = step * ((value + 1) // 2)
-        if value > 2 * VALUES:
-            gap = step * ((value + 1) // 2 - VALUES - 0.5)
+        if value > 2 * LANE_VALUES:
+            gap = step * ((value + 1) // 2 - LANE_VALUES - 0.5)
         x = here - gap if value % 2 == 1 else here + gap
         if gap <= 0.5 * FULL_TURN if turns else lower <= x <= upper:  # further on they come again
             memory[rec.VALUE, lane], memory[TRIED, lane] = x, value

@@ -46,8 +46,8 @@ from .branches import (
 from .kernel import (
     BRANCHES,
     EXACT,
+    LIMIT_SNAP,
     POSES,
-    SNAP,
     error_at_start,
     passes_of,
     set_free,
@@ -58,17 +58,18 @@ from .records import result_at
 
 # [rad] A branch that violates limits by more than this at a value, or is further from the start
 # than the best by more, is assumed to be so next to it, too.
-WIDER = 0.5
-PARTS = 3  # Number of parts into which a promising interval is divided
+ASSUMED_BEYOND = 0.5
+INTERVAL_PARTS = 3  # Number of parts into which a promising interval is divided
 # Least size of such a part, as a fraction of the distance of two values; the second is for parts
 # in which a branch ends.
 SMOOTH, ENDED = 0.3, 0.03
 # A branch is followed at most this far [rad] into a part that is divided as if the branch ended
 # there.
-FAST = 1.0
+LONGEST_FOLLOWED = 1.0
 # Columns of an interval: distance bound, start, length, branch number, and data of its ends.
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
-AROUND = 3.1415  # Values further than this [rad] from that of the start may be nearer by a turn
+# Values further than this [rad] from that of the start may be nearer by a turn
+ALMOST_HALF_TURN = 3.1415
 # A start that misses the target by less than CLOSE [m, rad] probably has a solution nearby. The
 # search has missed it if the best solution is FURTHER times as far away.
 CLOSE, FURTHER = 0.1, 10.0
@@ -98,9 +99,9 @@ def nearest_branch(
     The value is NaN without a solution, and UNKNOWN if joints are undetermined at a value, so that
     each value has to be solved by itself. q[0] is NaN if the value has to be solved with care.
 
-    wide: as `numbers`, with WIDER as its MARGIN. target (1, 12), start (1, n), rising values (N,).
-    Workspace: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends (PARTS + 1,
-    NUMBERS, WIDTH), memory (ROWS, WIDTH).
+    wide: as `numbers`, with ASSUMED_BEYOND as its MARGIN. target (1, 12), start (1, n), rising
+    values (N,). Workspace: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends
+    (INTERVAL_PARTS + 1, NUMBERS, WIDTH), memory (ROWS, WIDTH).
     """
     best = trial[BRACKET:]
     best[HERE, COST], best[HERE, AT] = rec.NONE, np.nan
@@ -123,7 +124,7 @@ def nearest_branch(
     if best[HERE, COST] >= rec.NONE:
         return np.nan, in_doubt or error <= CLOSE
     if best[HERE, COST] < followed:
-        follow(plan, wide, step / PARTS, low, high, trial, memory)
+        follow(plan, wide, step / INTERVAL_PARTS, low, high, trial, memory)
     _write_nearest(plan, numbers, best[HERE, AT], trial, memory, q)
     in_doubt |= error <= CLOSE and best[HERE, COST] > (FURTHER * error) ** 2
     return best[HERE, AT], in_doubt
@@ -148,7 +149,7 @@ def _evaluate_start(
         cost = memory[at + rec.DISTANCE, lane]
         if cost < rec.NONE and memory[at + rec.ERROR, lane] <= EXACT:
             value, nothing = memory[at + plan[rec.REDUNDANT_JOINT], lane], False
-            take(cost, max(memory[at + rec.LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
+            take(cost, max(memory[at + rec.LIMIT_MARGIN, lane], -LIMIT_SNAP), value, lane, trial)
         near |= cost < rec.NONE
     return nothing and near
 
@@ -186,7 +187,7 @@ def _scan_outwards(
     while True:
         picked, least = 0, trial[BRACKET + HERE, COST]
         if least < rec.NONE:
-            _set_bound(memory, (math.sqrt(least) + WIDER) ** 2)
+            _set_bound(memory, (math.sqrt(least) + ASSUMED_BEYOND) ** 2)
         while picked < rec.WIDTH:
             below = middle - values[left] - step if left >= 0 else rec.NONE
             above = values[right] - middle - step if right < count else rec.NONE
@@ -209,7 +210,7 @@ def _scan_outwards(
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
     """Return whether a value this far from the start's may have a nearer solution."""
-    return gap < rec.NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
+    return gap < rec.NONE and (gap > ALMOST_HALF_TURN or gap <= 0.0 or gap * gap < least)
 
 
 @kernel
@@ -311,7 +312,7 @@ def _divide(
         if picked == 0:
             return
         evaluate_one_each(plan, wide, trial, memory)
-        for lane in range(picked * (PARTS - 1)):
+        for lane in range(picked * (INTERVAL_PARTS - 1)):
             slot = int(parts[int(trial[PICKED, lane]), WHICH])
             take(trial[COSTS, lane], trial[MARGINS, lane], trial[0, lane], slot, trial)
         _note_ends(plan, parts, picked, trial, memory, ends)
@@ -322,13 +323,13 @@ def _divide(
 def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
     """Fill lanes with the values that divide the most promising parts; return their number."""
     picked = 0
-    while (picked + 1) * (PARTS - 1) <= rec.WIDTH:
+    while (picked + 1) * (INTERVAL_PARTS - 1) <= rec.WIDTH:
         i = _most_promising(parts, count, trial[BRACKET + HERE, COST])
         if i < 0:
             break
-        for k in range(1, PARTS):
-            lane = picked * (PARTS - 1) + k - 1
-            trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / PARTS
+        for k in range(1, INTERVAL_PARTS):
+            lane = picked * (INTERVAL_PARTS - 1) + k - 1
+            trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / INTERVAL_PARTS
             trial[PICKED, lane] = i
             choose(plan, int(parts[i, WHICH]), lane, memory)
         parts[i, PROMISE] = rec.NONE
@@ -352,11 +353,11 @@ def _note_ends(
 ) -> None:
     """Fill ends with the data of the picked parts at their ends and in between, a column each."""
     for i in range(picked):
-        lane = i * (PARTS - 1)
+        lane = i * (INTERVAL_PARTS - 1)
         part = parts[int(trial[PICKED, lane])]
         for c in range(NUMBERS):
-            ends[0, c, i], ends[PARTS, c, i] = part[ENDS + c], part[ENDS + NUMBERS + c]
-        for k in range(1, PARTS):
+            ends[0, c, i], ends[INTERVAL_PARTS, c, i] = part[ENDS + c], part[ENDS + NUMBERS + c]
+        for k in range(1, INTERVAL_PARTS):
             keep(plan, memory, 0, lane + k - 1, ends[k], i)
 
 
@@ -374,16 +375,16 @@ def _list_again(
 ) -> int:
     """Append the pieces of divided parts; return the number of parts."""
     lanes, seen = _in_lanes(memory), _in_lanes(ends)
-    for k in range(PARTS):
+    for k in range(INTERVAL_PARTS):
         near, way = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
         useful = bits(near * near < trial[BRACKET + HERE, COST])
         lanes[rec.SPARE] = near
-        slow = bits(way <= FAST)
+        slow = bits(way <= LONGEST_FOLLOWED)
         for i in range(picked):
             if (useful >> i) & 1:
-                part = parts[int(trial[PICKED, i * (PARTS - 1)])]
-                width = part[SIZE] / PARTS
-                inside = min(ends[k, END, i], ends[k + 1, END, i]) >= -SNAP
+                part = parts[int(trial[PICKED, i * (INTERVAL_PARTS - 1)])]
+                width = part[SIZE] / INTERVAL_PARTS
+                inside = min(ends[k, END, i], ends[k + 1, END, i]) >= -LIMIT_SNAP
                 is_smooth = inside and (slow >> i) & 1
                 if width > (SMOOTH if is_smooth else ENDED) * step:
                     value, slot = part[VALUE] + k * width, int(part[WHICH])

@@ -16,20 +16,20 @@ from .branches import NUMBERS
 from .chain import Chain
 from .families import Strategy
 from .kernel import BY_START, solve_poses
-from .nearest_branch import PART, PARTS, WIDER, nearest_branch
+from .nearest_branch import ASSUMED_BEYOND, INTERVAL_PARTS, PART, nearest_branch
 from .redundancy_scan import hidden_values, sweep
 
 CACHE_LINE = 64  # Length of a cache line in bytes
-FOLLOWED = 10.0  # Candidates within this many tolerances of the goal are refined
-# FOLLOWED for callers that need all candidates that may be refined to the tolerances, and for
+REFINED_WITHIN = 10.0  # Candidates within this many tolerances of the goal are refined
+# The same for callers that need all candidates that may be refined to the tolerances, and for
 # chains with virtual joints, which magnify errors.
-FAR_FOLLOWED = 100.0
+FAR_REFINED_WITHIN = 100.0
 # If there are solutions, candidates with a larger error [m, rad] are not. With virtual joints they
 # may be: only candidates of exact goals leave these at zero.
 CLEARLY = 1e-5
 # Largest error [m, rad] of candidates that are refined, if the chain fits the strategy only
 # nearly.
-NEARLY_FOLLOWED = 0.1
+NEARLY_REFINED_WITHIN = 0.1
 
 
 def memory() -> Array:
@@ -110,7 +110,7 @@ class Workspace:
         self._wide: Array | None = None
         self._trial = np.empty((TRIAL, rec.WIDTH))
         self._paths, self._parts = np.zeros((0, NUMBERS, rec.SLOTS)), np.empty((0, PART))
-        self._ends = np.zeros((PARTS + 1, NUMBERS, rec.WIDTH))
+        self._ends = np.zeros((INTERVAL_PARTS + 1, NUMBERS, rec.WIDTH))
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != '_arrays'}
@@ -202,7 +202,7 @@ class Workspace:
         """Return the numbers with wider limits; allocate memory for `count` values."""
         if self._wide is None:
             self._wide = self.numbers.copy()
-            self._wide[rec.SETTINGS, rec.MARGIN] = WIDER
+            self._wide[rec.SETTINGS, rec.MARGIN] = ASSUMED_BEYOND
         if count != len(self._paths):
             self._paths = np.zeros((count, NUMBERS, rec.SLOTS))
             self._parts = np.empty((2 * count * rec.SLOTS, PART))

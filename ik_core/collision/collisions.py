@@ -41,7 +41,7 @@ from .rows import distances_at, free_rows, gradients_of_rows, is_any_outside
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
-CHUNK = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
+CHECKED_PER_CALL = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
 # pairs of bodies in different groups; in the same group; in different groups, on given bodies
 PairKind = Literal['moved', 'unmoved', 'settled']
 
@@ -217,8 +217,8 @@ class Collisions:
         free = np.empty(len(rows), bool)
         with self._lock:
             addresses = _addresses(self._records(kind, groups, is_outside))
-            for first in range(0, len(rows), CHUNK):
-                last = first + CHUNK
+            for first in range(0, len(rows), CHECKED_PER_CALL):
+                last = first + CHECKED_PER_CALL
                 free_rows(*addresses, rows[first:last], free[first:last])
         return free
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import Evaluation, IkProblem
 
-MAX_ITERATIONS = 50
+MAX_LINE_ITERATIONS = 50
 
 LEAST_MOVE = 1e-7  # The search ends at an iterate that moves no joint by more [rad or m]
 
@@ -54,7 +54,7 @@ class GoalEqualities(ABC):
         self.current = self.next_iterate()
         self._keep()
         moved = np.max(np.abs(self.current.x - before.x))
-        self.done = moved <= LEAST_MOVE or self.iterations >= MAX_ITERATIONS
+        self.done = moved <= LEAST_MOVE or self.iterations >= MAX_LINE_ITERATIONS
 
     @abstractmethod
     def next_iterate(self) -> Evaluation:

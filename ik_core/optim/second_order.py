@@ -44,7 +44,7 @@ from .layouts import Record
 
 LONGEST_STEP = 0.3  # [rad or m] Longest step towards a minimum
 
-HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
+SADDLE_HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
 
 # The Newton step to a minimum is taken if it gains more than this fraction of the cost.
 WORTHWHILE = 1e-9
@@ -165,7 +165,7 @@ def expand(search: Record, size: int, direction: Array) -> None:
 def descend(search: Record) -> bool:
     """Move x to a lower point along +-`descent`, by ever shorter steps; False without one."""
     length = SADDLE_STEP
-    for _ in range(HALVINGS):
+    for _ in range(SADDLE_HALVINGS):
         if _try(search, length) or _try(search, -length):
             return True
         length *= 0.5

@@ -197,7 +197,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         """Number of rows beside the limits; those of cones, then of pairs of links, come last."""
         pairs = 1 if self._state is None else len(self._state['result_index'])
         cones = INWARD * len(self.problem.moved_cones)
-        return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
+        return super().constraint_rows + cones + min(pairs, avoiding.MAX_PAIR_ROWS)
 
     def load(self, q0: VectorLike | None) -> Array:
         problem = self.problem

@@ -12,10 +12,11 @@ from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import Task
 
-STEP = 1e-6  # [rad or m] step of the central differences, in either direction
-TOLERANCE = 1e-5  # largest error of an entry, relative to the largest entry, or to 1 if it is less
+DIFFERENCE_STEP = 1e-6  # [rad or m] step of the central differences, in either direction
+# largest error of an entry, relative to the largest entry, or to 1 if it is less
+ENTRY_TOLERANCE = 1e-5
 TRIALS = 3
-FAR = 3.0  # [rad or m] range of joints without limits, in either direction
+UNLIMITED_RANGE = 3.0  # [rad or m] range of joints without limits, in either direction
 
 
 def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
@@ -82,7 +83,7 @@ def _numbers(task: Task, what: str, given: object) -> Array:
 
 
 def check_task(
-    task: Task, robot: Robot, q: VectorLike | None = None, *, tolerance: float = TOLERANCE
+    task: Task, robot: Robot, q: VectorLike | None = None, *, tolerance: float = ENTRY_TOLERANCE
 ) -> None:
     """Compare a task's Jacobian with central differences of its residual.
 
@@ -103,7 +104,10 @@ def check_task(
 def _inside(robot: Robot) -> list[Array]:
     """Random configurations inside the limits, always the same ones."""
     rng = np.random.default_rng(0)
-    lower, upper = np.maximum(robot.lower, -FAR), np.minimum(robot.upper, FAR)
+    lower, upper = (
+        np.maximum(robot.lower, -UNLIMITED_RANGE),
+        np.minimum(robot.upper, UNLIMITED_RANGE),
+    )
     return [rng.uniform(np.minimum(lower, upper), upper) for _ in range(TRIALS)]
 
 
@@ -112,13 +116,13 @@ def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
     ends = []
     for sign in (1.0, -1.0):
         moved = q.copy()
-        moved[j] += sign * STEP
+        moved[j] += sign * DIFFERENCE_STEP
         ends.append(residual_of_task(task, robot, moved))
         if ends[-1].shape != (rows,):
             raise UnsupportedProblem(
                 f'{task!r}: its residual has {rows} rows at one q and {ends[-1].shape} at another'
             )
-    column: Array = (ends[0] - ends[1]) / (2.0 * STEP)
+    column: Array = (ends[0] - ends[1]) / (2.0 * DIFFERENCE_STEP)
     return column
 
 

@@ -424,9 +424,9 @@ def _rows_of(limits: MotionLimits) -> Array:
     jerk = np.where(limits.jerk < t.SUDDEN, limits.jerk, np.inf)
     return np.array(
         [
-            np.maximum(limits.lower, -t.FAR),
-            np.minimum(limits.upper, t.FAR),
-            np.minimum(limits.velocity, t.FAR),
+            np.maximum(limits.lower, -t.NO_LIMIT),
+            np.minimum(limits.upper, t.NO_LIMIT),
+            np.minimum(limits.velocity, t.NO_LIMIT),
             limits.acceleration,
             jerk,
         ]

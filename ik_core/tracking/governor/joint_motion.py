@@ -21,7 +21,7 @@ from .slow_in_out import SlowInOut
 from .speed_scale import CREEP, SpeedScale
 
 # [rad or m] Joints this close to a solution that moves on no longer wait for each other.
-NEAR = 0.1
+NEARLY_THERE = 0.1
 # [rad or m] Lines and jogs wait where a joint is this far behind. To wait is a jerk, too: joints
 # with jerk limits would swing about a tip that waits sooner.
 MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
@@ -81,11 +81,11 @@ class JointMotion:
 
     def drag(self) -> None:
         """End a synchronization when the joints are near the solution, since the goals move."""
-        self.near = NEAR
+        self.near = NEARLY_THERE
 
     def follow_steps(self) -> None:
         """End the synchronization, since a tip moves along a line or by a twist."""
-        self.synchronized, self.near = False, NEAR
+        self.synchronized, self.near = False, NEARLY_THERE
 
     # What it does in a tick
 
