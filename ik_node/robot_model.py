@@ -24,6 +24,7 @@ from ik_core import (
     Robot,
     load_urdf,
 )
+from ik_core.collision import PairDistance
 from ik_core.display import listed
 from ik_core.exceptions import InvalidGoal, InvalidOption, UnsupportedProblem, UrdfError
 from ik_core.jobs import Job
@@ -319,6 +320,23 @@ class Model:
             f'checked for collisions; list in command_joints what is published, without '
             f'{listed(mimics)}'
         )
+
+    def nearest_pair(self) -> PairDistance | None:
+        """Return the pair that is nearest to its margin, as commanded; None without `avoid`.
+
+        Links that are never far apart have smaller margins, so they seldom count as nearest.
+        """
+        clearance = self.governor.clearance
+        if clearance is None:
+            return None
+        collisions, q = clearance.collisions, self.q
+        try:
+            first = collisions.distance(q)
+        except UnsupportedProblem:  # no pair may meet
+            return None
+        within = max(first.distance - first.margin + collisions.reach, 0.0)
+        pairs = [first, *collisions.distances(q, within)]
+        return min(pairs, key=lambda pair: pair.distance - pair.margin)
 
     @property
     def longest_stop(self) -> float:

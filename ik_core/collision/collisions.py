@@ -149,6 +149,7 @@ class Collisions:
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
         self._known_approaches: dict[Any, Approach] = {}
         self._approaches: dict[bool, tuple[IntArray, list[str], Approaches]] = {}
+        self._prepared: dict[str, Collisions] = {}  # shared with those of `with_world`
         self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
@@ -170,6 +171,27 @@ class Collisions:
 
         Raises InvalidOption and FrameNotFound if the world has names that do not fit the robot.
         """
+        ready = self._prepared.pop('next', None)  # atomic: two threads never take the same one
+        if ready is not None and ready.world.is_same(world):
+            return ready
+        if ready is not None:
+            self._prepared.setdefault('next', ready)
+        return self._with_world(world)
+
+    def prepare(self, world: World) -> Collisions:
+        """Do the slow part of `with_world` in advance, as another thread can for a tracker.
+
+        The next `with_world` of a copy of this world is quick, also that of collisions which came
+        from this one's `with_world`. Returns the collisions in that world, which must not change.
+        Raises the errors of `with_world`.
+        """
+        ready = self._with_world(world)
+        for is_outside in (False, True):
+            ready.approaches(is_outside)
+        self._prepared['next'] = ready
+        return ready
+
+    def _with_world(self, world: World) -> Collisions:
         other = Collisions.__new__(Collisions)
         with self._lock:
             vars(other).update(vars(self), _lock=Lock(), _parts={}, world=world.copy())
@@ -450,7 +472,7 @@ class Collisions:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the lock and the records, which `__setstate__` makes again."""
-        own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}}
+        own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}, '_prepared': {}}
         for name in ('_lock', '_model', '_state'):
             del own[name]
         return own
