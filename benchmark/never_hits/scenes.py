@@ -7,7 +7,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +104,7 @@ def _scene(
     count: int,
 ) -> Scene:
     """Write the files of a scene."""
-    name, pairs = root.get('name', ''), list(product(*sides))
+    name, pairs = root.get('name', ''), [(one, other) for one in sides[0] for other in sides[1]]
     urdf, srdf = folder / f'{name}.urdf', folder / f'{name}.srdf'
     ElementTree.ElementTree(root).write(urdf, encoding='unicode')
     robot = load_urdf(urdf)
