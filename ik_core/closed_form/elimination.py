@@ -112,7 +112,7 @@ class Elimination:
 
     @property
     def last(self) -> int:
-        """The joint whose value candidates leave at 0; it follows from all others."""
+        """The joint that candidates leave unsolved, at 0: its value follows from the others."""
         return int(self._order[5])
 
     def candidates(self, target: Array) -> Candidates:
@@ -316,12 +316,12 @@ def joint_matrices(row: Array, slides: bool) -> Array:
 
 
 def inverse_joint(matrices: Array) -> Array:
-    """Matrices of the inverse of a joint, by the same variable."""
+    """Return the matrices of the inverse of a revolute joint, by the same variable."""
     return matrices * np.array([1.0, 1.0, -1.0])[:, None, None]
 
 
 def inverse_shift(matrices: Array) -> Array:
-    """Matrices of the inverse of a prismatic joint."""
+    """Return the matrices of the inverse of a prismatic joint, by the same variable."""
     return matrices * np.array([1.0, -1.0, 1.0])[:, None, None]
 
 
@@ -595,7 +595,12 @@ class EliminationWorkspace(Workspace):
         return values, errors, candidates.is_regular and not bool(doubtful.any())
 
     def _at(self, stands: float) -> tuple[Six, Array]:
-        """Return the six joints for a value of the redundant one, and their target's factor."""
+        """Return the six joints with the redundant one fixed, and a transform (4, 4).
+
+        stands : value of the redundant joint [rad, m]
+
+        The target of the six joints is the given one times this transform.
+        """
         rows, k = self.strategy.rows, self.strategy.redundant + 1
         slides, back = self.strategy.slides[self._order], np.eye(4)
         if k > 0:

@@ -250,7 +250,7 @@ class _Chain:
     def _strategy(
         self, family: Family, virtual: str, redundant: int, mirrored: bool, first: int
     ) -> Strategy | None:
-        """Return the strategy of a table for one cut of the loop; None if a condition fails."""
+        """Return the strategy of a family for one cut of the loop; None if it does not fit."""
         cycle = np.roll(np.arange(self.n + 1), -first)[:: -1 if mirrored else 1].tolist()
         known = rec.TARGET, redundant + 1 if redundant >= 0 else rec.TARGET
         free = [k for k in cycle if k not in known]

@@ -112,7 +112,10 @@ def line(
 
 @kernel
 def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number, Number]:
-    """Return the shift d with |u + d h| = |w| that a sign selects, and the gap, as in `line`."""
+    """Return the shift d with |u + d h| = |w| that a sign selects, and the gap of the two shifts.
+
+    The gap is (half their difference / |w|)^2, negative if there is no real shift.
+    """
     rise, flat, square = dot(h, u), across(h, u), dot(w, w)
     gap = square - dot(flat, flat)
     return sign * root(most(gap, 0.0)) - rise, gap / most(square, SMALLEST)

@@ -69,8 +69,12 @@ class Piece(NamedTuple):
         return Piece(*(one[..., mask] for one in self))
 
     def halves(self, spread: Array) -> Piece:
-        """Halve each piece: its interval, or, if `spread` (SIGNS, N) [rad] is more than
-        WIDE_SPREAD times as wide, the range of the root with the largest spread."""
+        """Return both halves of each piece.
+
+        spread (SIGNS, N) : spread of the joints [rad] that each root causes; if the largest is
+            more than WIDE_SPREAD times as wide as the interval, the range of that root is halved,
+            else the interval
+        """
         halves = [Piece(*(one.copy() for one in self)) for _ in range(2)]
         sign, every = spread.argmax(axis=0), np.arange(len(self.low))
         by_root = spread.max(axis=0) > WIDE_SPREAD * (self.high - self.low)
@@ -302,8 +306,10 @@ class InfeasibilityProof:
         self._spheres = self._spheres_of(start)
 
     def _slack_by_name(self) -> dict[str, float]:
-        """Return by how much [m] depths of links and obstacles may be too large because of their
-        cylinders, by name."""
+        """Return the largest error [m] of penetration depths, by names of links and obstacles.
+
+        Depths of cylinders may be too large (`epa`).
+        """
         model, slack = self._collisions.model, dict[str, float]()
         radii = np.where(model['kind'] == CYLINDER, model['radius'], 0.0).tolist()
         for name, radius in zip(self._collisions.piece_names, radii, strict=True):

@@ -238,7 +238,7 @@ def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan 
 
 
 def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) -> _Plan | None:
-    """Return the plan of a window's first known strategy that passes `_finds_again`, or None."""
+    """Return the plan of the first strategy that solves a window reliably in trials, or None."""
     for strategy in _known(window, packed):
         plan = _plan_of(window, strategy, chain, first)
         rows = chain.rows.copy()
@@ -285,7 +285,7 @@ def _configurations(chain: Chain) -> Array:
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
-    """Return whether most random configurations are found again from starts beside them."""
+    """Return whether a plan finds most random configurations again, from starts near them."""
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()

@@ -167,7 +167,7 @@ def _spun(c: Number, s: Number, v: Vector) -> Vector:
 
 @inline_kernel
 def _free(lanes: Array, k: int) -> tuple[Number, Number]:
-    """Return cosine and sine of an undetermined element."""
+    """Return the cosine and sine that element k gets if it is undetermined (`set_free`)."""
     return lanes[rec.FREE + 2 * k], lanes[rec.FREE + 2 * k + 1]
 
 
@@ -889,7 +889,10 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
 
 @kernel(entry='ik_check_candidates')
 def check_candidates(address: int, candidates: Array2) -> bool:
-    """Check candidates (k, elements) of one pose, the angles or shifts of all elements."""
+    """Write the candidates (k, elements) that close the loop of one pose as its solutions.
+
+    A candidate has the angle or shift of each element. Returns whether some are only near.
+    """
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
     starts, values, q = arrays.starts, arrays.values, arrays.q

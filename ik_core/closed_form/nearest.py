@@ -124,7 +124,7 @@ def _mark(
 def _begin_one(
     plan: IntArray, numbers: Array, memory: Array, spread: int, points: Array, i: int
 ) -> int:
-    """Load the next values to try for the only problem into the lanes; return their number."""
+    """Load the next values to try into the lanes, for a single problem; return their number."""
     if spread == BRANCHES:
         return 1 if math.isnan(points[i, plan[rec.COLUMN]]) else 0
     count, value = 0, int(memory[TRIED, rec.WIDTH - 1])
@@ -141,7 +141,7 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Write the solution of the only problem, if there is one; return whether there is."""
+    """Write the solution of a single problem; return whether there is one."""
     if spread == BRANCHES:
         best, there = 0, -1
         for lane in range(rec.WIDTH):

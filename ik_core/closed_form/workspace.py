@@ -86,11 +86,12 @@ def _frames_of(chain: Chain) -> list[Array]:
 
 
 class Workspace:
-    """The arrays of a strategy for one pose; `q` (rows, n) has the last solutions.
+    """The arrays with which a strategy is solved for one pose; `q` (rows, n): the last solutions.
 
-    `errors` (rows,) exceed EXACT in rows with near-solutions. `is_near`: True if there are such
-    rows. `is_sure`: True if, apart from that, all solutions were found. `is_exact`: True if trials
-    needed no refinement.
+    `errors` (rows,) : closing error of each solution; above EXACT it is only near a solution
+    `is_near` : True if some rows are only near a solution
+    `is_sure` : True if all other solutions were found
+    `is_exact` : True if no solution of the trials needed refinement
     """
 
     rows = rec.SLOTS

@@ -193,8 +193,11 @@ def _flat_directions(
 def _edge(
     model: Record, i: int, frame: Frame, point: Vector, separation: Vector, flat: Vector
 ) -> Vector:
-    """The vector from a point of a hull to the corner farthest from the line along `flat`, among
-    corners in the plane across the separation; zero if there is none."""
+    """Return the vector from a point of a hull to a corner of the face it is on; zero without one.
+
+    The face is perpendicular to the separation. The corner is the one farthest from the line
+    through the point along `flat`.
+    """
     found, farthest, straight = NONE, SHORTEST_EDGE, dot(separation, separation)
     start = model.span[i, 0]
     for k in range(WIDTH * (model.span[i, 1] - start)):

@@ -398,8 +398,8 @@ def _check_box(
     wide: Record,
     margin: float,
 ) -> int:
-    """Return NEVER if the links are farther apart than a margin [m] in all of a box, NEAR if they
-    are nearer in its middle, else OPEN."""
+    """Return NEVER if the links are farther apart than a margin [m] in the whole box, NEAR if
+    they are within the margin at its centre, else OPEN."""
     if path.hull[0] >= 0:
         verdict = _check_pieces(
             model, corners, state, lanes, path, wide, path.hull[0], path.hull[1], margin
@@ -454,8 +454,11 @@ def _check_pieces(
 
 @kernel
 def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: int, j: int) -> None:
-    """Write `far`, the largest distance of corners from each axis anywhere in the box, and
-    `beyond`, how far the joints farther from the cut move them."""
+    """Bound how far the joints of a path move the corners of two pieces, anywhere in the box.
+
+    `far` : largest distance of the corners from the axis of each joint
+    `beyond` : largest motion of the corners by the joints between them and that joint
+    """
     joints = path.body.shape[0]
     for side in range(2):
         piece = j if side == 1 else i

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -61,6 +62,12 @@ class World:
         other = World()
         other._obstacles, other._allowed = dict(self._obstacles), set(self._allowed)
         return other
+
+    def is_same(self, other: World) -> bool:
+        """Return whether a copy of the same world has not been changed since, nor this one."""
+        mine, others = self._obstacles.values(), other._obstacles.values()
+        is_same = len(mine) == len(others) and all(map(operator.is_, mine, others))
+        return is_same and self._allowed == other._allowed
 
     @property
     def version(self) -> int:

@@ -319,8 +319,10 @@ def _primal_step(
     normal: Array,
     rhs: Array,
 ) -> None:
-    """Solve for the free dx = -(J'J + mu I)^-1 (g + J'J dx of the clamped), an n x n system
-    ([Buss2009] Eq. 10)."""
+    """Compute the damped step of the free variables, by an n x n system ([Buss2009] Eq. 10).
+
+    (J'J + mu I) dx = -(g + J'J c) in the rows of free variables, for given steps c of clamped ones
+    """
     n, m = columns.shape
     for i in range(m):  # J dx of the clamped variables
         normal[0, i] = 0.0

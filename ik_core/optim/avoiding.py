@@ -276,7 +276,10 @@ def minimum_free(search: Record) -> None:
 
 @kernel
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
-    """Do Armijo's line search over free points; trials that can't be made free are too long."""
+    """Move x to the first collision-free point along a direction that fulfils Armijo's rule.
+
+    Trials that `bring_free` can't make free are shortened, too. Returns whether x moved.
+    """
     x, trial, gradient = search.x, search.trial, search.gradient
     own, largest = line_search_at(search.own), 0.0
     for j in range(x.shape[0]):
@@ -342,7 +345,7 @@ def escape_step(search: Record) -> bool:
 
 @kernel
 def step_free(search: Record) -> bool:
-    """Take one step out of a collision, or one line search that enters none."""
+    """Step out of a collision, or line-search along free points; return whether x moved."""
     if is_free(search, search.x):
         return descend_free(search)
     quasi_newton_at(search.own).moved = 0  # the model learns nothing from it
@@ -354,7 +357,10 @@ def step_free(search: Record) -> bool:
 
 @kernel
 def steepest_step_free(search: Record, program: Any) -> bool:
-    """Find the steepest descent step that linear constraints, near pairs and cones at x allow."""
+    """Fill `dx` with the steepest descent step inside constraints, near pairs and cones.
+
+    Returns whether there is one.
+    """
     set_rows(search, search.x, False)
     return steepest_step(search, program)
 
@@ -372,7 +378,7 @@ def is_stationary_free(search: Record) -> bool:
 
 @kernel
 def go_lower(search: Record) -> bool:
-    """Go to the minimum; if rows press on x, else try to descend along what the rows leave free.
+    """Move x to a lower point, by a Newton step or along active rows; return whether it moved.
 
     The rows leave out the curvature of distances: round a ball the cost may fall.
     """

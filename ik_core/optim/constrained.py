@@ -105,7 +105,10 @@ def put_inside_constraints(search: Record, x: Array) -> None:
 
 @kernel
 def steepest_step(search: Record, program: ProgramArrays) -> bool:
-    """dx = argmin J'r.p + |D p|^2 / 2 inside the constraints; fills their multipliers, too."""
+    """Set dx = argmin J'r.p + |D p|^2 / 2 inside the constraints; return whether that is solved.
+
+    Fills the multipliers of the constraints, too.
+    """
     n = search.joints
     for j in range(n):
         for k in range(j):

@@ -64,7 +64,7 @@ def begin_descent(address: int) -> None:
 
 @kernel(entry='ik_descend')
 def descend(address: int) -> bool:
-    """Move x once; return whether there is nothing left to gain."""
+    """Take one descent step; return whether it lowered the cost too little to continue."""
     search = search_at(address)
     own, x = own_at(search.own), search.x
     step, before = own.step, own.cost
@@ -188,7 +188,10 @@ def _null_space_step(search: Record, step: Array) -> None:
 
 @kernel
 def _accept(search: Record, size: float) -> bool:
-    """Accept x + size step, brought back to the goals, if they allow it and the cost falls."""
+    """Move x by `size` of the step, corrected to keep the goals; return whether the cost falls.
+
+    If it does not, or the goals do not allow it, x stays.
+    """
     own, trial = own_at(search.own), search.trial
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + size * own.step[j]

@@ -101,7 +101,7 @@ class NullSpaceDescent:
         return self._records.search['evaluations'].item()
 
     def iterate(self) -> None:
-        """Move once; be done if that gains nothing."""
+        """Do one iteration; set `done` if it lowers no cost, or was the last one allowed."""
         self.iterations += 1
         ended = descend(self._records.search.address)
         self._records.check()

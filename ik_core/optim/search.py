@@ -229,7 +229,7 @@ class Workspace(ABC):
 
     @abstractmethod
     def load(self, q0: VectorLike | None) -> Array:
-        """Begin anew: read the targets and the start; return the whole start (n,)."""
+        """Restart the search: read the targets and the start; return the whole start (n,)."""
 
     def stay_on_branch(self) -> None:  # noqa: B027 (as a Search's)
         """Search the branch of the start only; before the first `run`."""

@@ -149,7 +149,7 @@ class ConstrainedWorkspace(MethodWorkspace):
     _conclude = staticmethod(constrained.conclude)
 
     def load(self, q0: VectorLike | None) -> Array:
-        """Begin anew, with the start moved inside.
+        """Restart the search, with the start moved inside the limits and constraints.
 
         Raises InvalidConfiguration if the constraints contradict each other.
         """
@@ -182,7 +182,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         super()._make_records(other_rows)
 
     def _load_world(self, is_outside: bool) -> bool:
-        """Read the obstacles again; return whether there may be more rows than before."""
+        """Read the obstacles if they changed; return whether the number of constraint rows did."""
         avoid, rows = self.problem.avoid, self.constraint_rows
         known = self._version, self._is_outside
         if avoid is None or known == (avoid.world.version, is_outside):

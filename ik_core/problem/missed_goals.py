@@ -85,7 +85,7 @@ class MissedGoals:
         points: Array,
         words: Words = IN_PYTHON,
     ) -> str:
-        """Say what to ask for instead if too few joints move for the goals; '' else.
+        """Return which goals would be possible if too few joints move for these; '' else.
 
         q (n,) : an answer that misses goals
         position_errors [m], orientation_errors [rad] (G,) : its errors
@@ -106,7 +106,7 @@ class MissedGoals:
         return joined(*dict.fromkeys(notes))
 
     def _smaller_goal(self, i: int, goal: GoalTask, words: Words) -> str:
-        """Say how few joints move a goal's link, and which goals ask for less."""
+        """Return how few joints move a goal's link, and which goals need fewer."""
         moving, names = self._moving(i), self.robot.joint_names
         count, frozen = len(moving), [names[j] for j in self._chains[i] if j not in moving]
         held = f', with {listed(frozen)} frozen' if frozen else ''
@@ -194,7 +194,7 @@ class MissedGoals:
         return sorted(set(self._chains[goal]) & set(self.variables.tolist()))
 
     def why_unmoved(self, goal: int, q: VectorLike, point: Array, tolerance: float) -> str:
-        """Say that no joint moves a goal's link in a direction to its point (3,) [m]; '' else.
+        """Return why no joint moves a goal's link towards its point (3,) [m]; '' if one does.
 
         goal : index of the goal
         q (n,) : values of the joints that the problem does not move
@@ -233,7 +233,7 @@ class MissedGoals:
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
 
     def why_out_of_reach(self, points: Array, tolerance: float) -> str:
-        """Say that the links of a goal are too short for its point; '' if they may do.
+        """Return the reason that a goal's links are too short for its point; '' if none is known.
 
         tolerance : for positions [m]
         """

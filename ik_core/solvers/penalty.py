@@ -48,7 +48,7 @@ class PenaltyOptions(QuasiNewtonOptions):
 
 @kernel
 def next_weight(search: Record) -> None:
-    """Let mu grow; there are no multipliers."""
+    """Increase mu by its growth factor; there are no multipliers."""
     own = limit_terms_at(search.own)
     own.mu = min(own.mu * own.growth, LARGEST_PENALTY)
 

@@ -28,7 +28,7 @@ goals',
     | n' (grad^2 H - sum l J') | dq  =  | -n' grad H  |
 
 with the multipliers l of J'l = grad H, by which n turns as q moves. So a minimum is tracked while
-the targets move, where `projected` finds it anew from wherever J+ e has led. Near a maximum these
+the targets move, where `projected` finds it again from wherever J+ e has led. Near a maximum these
 rows would lead up to it: for each principal axis of n' (grad^2 H - sum l J') n along which H
 curves down, the step of the null space is the opposite one, so it always descends.
 

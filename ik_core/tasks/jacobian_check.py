@@ -20,7 +20,7 @@ UNLIMITED_RANGE = 3.0  # [rad or m] range of joints without limits, in either di
 
 
 def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's residual (rows,) at q (n,). Raises UnsupportedProblem if it is not one."""
+    """Return a task's residual (rows,) at q (n,). Raises UnsupportedProblem for other shapes."""
     residual = _numbers(task, 'residual', task.residual(robot, q))
     if residual.ndim != 1:
         raise UnsupportedProblem(
@@ -30,12 +30,12 @@ def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
 
 
 def jacobian_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem if it is not one."""
+    """Return a task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem for non-numbers."""
     return _numbers(task, 'Jacobian', task.jacobian(robot, q))
 
 
 def rows_of_task(task: Task, robot: Robot, q: Array) -> tuple[Array, Array]:
-    """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
+    """Return a task's residual (rows,) and Jacobian (rows, n) at q (n,).
 
     Raises UnsupportedProblem if they are not made of numbers, or their shapes do not match.
     """

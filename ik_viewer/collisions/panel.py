@@ -66,7 +66,7 @@ class CollisionsPanel(Panel):
         self._draw(moment.q, pairs, reach)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._context.server.scene.remove_by_name(NAME)
         super().remove()
 

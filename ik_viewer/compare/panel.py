@@ -90,7 +90,7 @@ class Compare(Panel):
         self._show_numbers(comparison)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._animation.close()
         self._clear_scene()
         self._context.selection.robot = True

@@ -32,7 +32,7 @@ class Trace:
         self._grown = False
 
     def add(self, point: Array) -> None:
-        """Add a point (3,); after a jump the trace begins anew."""
+        """Add a point (3,); after a jump the trace begins again."""
         moved = np.linalg.norm(point - self._points[-1]) if self._points else np.inf
         if moved < self._step:
             return

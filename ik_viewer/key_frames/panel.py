@@ -57,7 +57,7 @@ class KeyFramesPanel(Panel):
         return self._player[1].frame if self._player is not None else 0
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._stop()
         super().remove()
 

@@ -39,7 +39,7 @@ class Jog(Panel):
             self._add_steps(gui)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         for key in self._keys:
             key.remove()
         super().remove()

@@ -180,8 +180,8 @@ class Joints(Panel):
         self._context.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
 
     def _show_range(self) -> None:
-        """Display the settings, which others may have changed, and whose changes may have been
-        refused."""
+        """Display the present settings: other clients may have changed them, and changes of
+        this page may have been refused."""
         shown, settings = self._range, self._context.arm.settings
         if shown is None or not settings.keys() >= set(shown.names):
             return

@@ -33,7 +33,7 @@ PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
 
 
 class Page:
-    """A page of an arm, on a server; the caller closes both.
+    """A page that shows and moves an arm, on a server; the caller closes arm and server.
 
     parts : functions that make its parts, called again for each robot
     """

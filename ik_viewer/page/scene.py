@@ -75,7 +75,7 @@ class Scene(Panel):
             self._show_limits(moment)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         scene = self._context.server.scene
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)

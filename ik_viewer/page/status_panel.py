@@ -72,7 +72,7 @@ class Curves:
         self._is_flat = False
 
     def add(self, moment: Moment, now: float) -> None:
-        """Add a moment, at most 30 a second."""
+        """Add the errors and the solve time of a moment; keep at most 30 samples a second."""
         if now - self._last < 1.0 / 30.0:
             return
         self._last = now

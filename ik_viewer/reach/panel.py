@@ -55,7 +55,7 @@ class ReachMap(Panel):
                 self._draw(mapper.reach)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._give_up()
         self._context.server.scene.remove_by_name(NAME)
         super().remove()

@@ -56,7 +56,7 @@ class ResultPanel(Panel):
             self._play.label, self._play.icon = label, icon
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._context.server.scene.remove_by_name(NAME)
         super().remove()
 

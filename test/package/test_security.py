@@ -167,6 +167,10 @@ def test_what_simulated_time_needs_stands_in_a_comment():
     check('use_sim_time', {**BY_FILE, 'use_sim_time': True})
 
 
+def test_what_obstacles_by_topics_need_stands_in_a_comment():
+    check('avoid: world', {**BY_FILE, 'avoid': 'world'})
+
+
 def test_what_hands_need_stands_in_comments():
     check('input: teleop', {**BY_FILE, 'input': 'teleop'})
     unused = [('subscribe', name) for name in ('hand_engaged', '*/hand_engaged')]

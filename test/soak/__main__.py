@@ -55,6 +55,8 @@ def _offline(options: argparse.Namespace) -> int:
         for seed, text in tally.failures:
             print(f'{live.__name__}({seed}): {text}')
         failed |= bool(tally.failures)
+        if live is avoid:  # an arm that stays, or stays away, shows nothing
+            failed |= min(tally.told['near'], tally.told['moved']) < 0.2 * tally.ticks
     return int(failed)
 
 

@@ -210,7 +210,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
 
 @kernel
 def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
-    """Find a descent direction away from limits that the slope does not press against."""
+    """Return whether there is a direction of negative curvature away from a limit; store it."""
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)

@@ -145,7 +145,7 @@ class Governor:
 
     @property
     def state(self) -> Array:
-        """A copy of all that the next step depends on, except the limits asked for."""
+        """A copy of all that the next step depends on, except the requested limits."""
         return self._joints.copy()
 
     def save(self) -> tuple[Any, ...]:
@@ -193,7 +193,7 @@ class Governor:
 
     @property
     def limits(self) -> MotionLimits:
-        """The limits that were asked for; lowered ones may wait until the joints are slower."""
+        """The requested limits; lowered ones may wait until the joints are slower."""
         return self._limits
 
     @property
@@ -307,7 +307,7 @@ class Governor:
         """Brake for one period as hard as the limits allow; at rest, stay.
 
         announced : follow the stop of `stop_knots`, within the limits of the moment when it was
-            announced; limits that were asked for since then wait
+            announced; limits requested since then wait
         """
         kept = None if announced else self._kept()
         accelerations = self._announced_accelerations() if announced else None

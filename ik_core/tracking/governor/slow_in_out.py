@@ -66,7 +66,11 @@ class SlowInOut:
 
 
 def top_speed(direction: Array, ramp: float, limits: MotionLimits) -> float:
-    """Return V for a direction (n,), whose largest component is 1, and b, the length of a ramp."""
+    """Return V, the highest speed of the leading joint on a path.
+
+    direction (n,) : of the path; its largest component is 1 or -1
+    ramp : b, the distance over which the speed rises
+    """
     with np.errstate(divide='ignore'):
         usable = FULL / np.abs(direction)
     velocity = float(np.min(limits.velocity * usable))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synchronized joints: on one straight line, or each so slow that all arrive at the same time.
+"""Synchronized joints: they move along one straight line, or at least arrive at the same time.
 
-Joints that rest, or move in the direction of what is left to go, are one joint with the limits
-that the first of them meets. Others are planned on their own: the one that needs longest is not
-held up, and each other one gets the top speed with which it needs as long (the time
-synchronization of [Kroeger2011]). That is planned once for a target, and then only followed.
+Joints that rest, or already move along the straight line to the target, are planned as one joint;
+its limits are those that any of them reaches first. Otherwise each joint is planned on its own:
+the slowest one moves as fast as it can, and the top speeds of the others are reduced until they
+take as long (the time synchronization of [Kroeger2011]). A target is planned for once, in the
+first period; later periods follow the plan.
 """
 
 from __future__ import annotations
