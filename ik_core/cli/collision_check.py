@@ -25,7 +25,7 @@ from ..meshes.mesh_folders import read_bytes
 from ..robot.robot import Robot
 from ..robot.urdf_shapes import MeshName, read_shapes
 
-POSES = 2000  # random poses for the fraction that collides
+RANDOM_POSES = 2000  # random poses for the fraction that collides
 CLOSED = 1e-6  # a mesh is closed if its area vectors sum to less, relative to its area
 NO_SHAPES = (
     'no <collision> elements, so it collides with nothing; '
@@ -70,7 +70,7 @@ class CollisionReport:
 
 
 def check_collisions(
-    robot: Robot, folders: Sequence[Path] = (), poses: int = POSES
+    robot: Robot, folders: Sequence[Path] = (), poses: int = RANDOM_POSES
 ) -> CollisionReport:
     """Report on a robot's <collision> elements; errors in them are part of the report."""
     try:

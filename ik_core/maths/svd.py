@@ -17,7 +17,7 @@ from .rotations import Array
 LARGEST_SQUARABLE = 1e150  # of cotangents of twice an angle, whose square must not overflow
 ORTHOGONAL = 1e-14  # largest cosine between rows that count as orthogonal
 
-SWEEPS = 30
+JACOBI_SWEEPS = 30
 
 
 @kernel
@@ -44,7 +44,7 @@ def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None
             for k in range(m):
                 total += basis[i, k] * columns[j, k]
             work[i, j] = total
-    for _ in range(SWEEPS):
+    for _ in range(JACOBI_SWEEPS):
         for i in range(m):
             squares[i] = product(work[i], work[i])
         if not _round(basis, work, squares):

@@ -20,10 +20,10 @@ from ..tasks.immobile import Immobile, immobile, named_directions, random_config
 from ..tasks.packing import PackedGoals
 from ..tasks.reach import reach_of_goals
 
-SLACK = 1e-9  # Fraction of a reach that is added to it, against rounding
+REACH_SLACK = 1e-9  # Fraction of a reach that is added to it, against rounding
 CERTAIN = 'for certain'  # Words of notes that stand for a proof
-FAR = 1e9  # [m] Stands for an infinite reach
-STILL = 1e-9  # [rad or m] A joint whose limits are no further apart does not move
+ENDLESS_REACH = 1e9  # [m] Stands for an infinite reach
+IMMOVABLE = 1e-9  # [rad or m] A joint whose limits are no further apart does not move
 # A unit vector that a projection changes by more than this does not lie in the subspace
 ALONG = 1e-3
 
@@ -142,7 +142,8 @@ class MissedGoals:
         centres, radii = self.reach
         beyond = np.linalg.norm(points - centres, axis=-1) > radii + position
         first = np.array([goal.puts_position_first for goal in self.goals], bool)
-        mostly_turned = turned & (position_errors <= np.minimum(radii, FAR) * orientation_errors)
+        finite = np.minimum(radii, ENDLESS_REACH)
+        mostly_turned = turned & (position_errors <= finite * orientation_errors)
         explained = self.short_goals & mostly_turned & ~beyond & ~(first & far)
         explained |= off & ~far & ~turned
         return (explained | ~(off | far | turned)).all(axis=-1)
@@ -201,7 +202,7 @@ class MissedGoals:
         tolerance : for positions [m]
         """
         moving, chain = self._moving(goal), self._chains[goal]
-        stuck = self.variables[self.limits.upper - self.limits.lower <= STILL].tolist()
+        stuck = self.variables[self.limits.upper - self.limits.lower <= IMMOVABLE].tolist()
         able = [i for i in moving if i not in stuck]
         held = [i for i in chain if i not in able]
         start = self.robot.checked(q)
@@ -240,7 +241,7 @@ class MissedGoals:
         centres, radii = self.reach
         distances = np.linalg.norm(points - centres, axis=1)
         for goal, distance, radius in zip(self.goals, distances, radii.tolist(), strict=True):
-            if distance > radius * (1.0 + SLACK) + tolerance:
+            if distance > radius * (1.0 + REACH_SLACK) + tolerance:
                 beyond = length(float(distance) - radius)
                 return f'out of reach {CERTAIN}: the links of {goal.link} are {beyond} too short'
         return ''
