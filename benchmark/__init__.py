@@ -30,6 +30,7 @@ BENCHMARKS = {
     'path': 'paths of 200 poses that can be done: how many are, how well, how fast',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
     'avoiding': 'motion that keeps clear of the robot and of obstacles, and what that costs',
+    'never_hits': 'arms sent into each other and into a table, beside other solvers',
     'startup': 'time from the start of a process to its first answer of each kind',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',
@@ -42,7 +43,7 @@ BENCHMARKS = {
     'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
 
-PEERS = 'peers'  # runs only by name: it installs what it compares with
+INSTALLING = ('peers', 'never_hits')  # run only by name: they install what they compare with
 
 # The figures and tables of papers that are reproduced; each name is a module of `papers`.
 PAPERS = {

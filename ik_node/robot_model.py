@@ -258,7 +258,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
+        """Return q (n,) with the m mimic joints appended; a q (n + m,) is only copied."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
@@ -270,7 +270,7 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """True if mimic joints move into line; goals wait for that."""
+        """True while mimic joints move to the positions of their drivers; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:

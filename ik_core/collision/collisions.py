@@ -41,7 +41,7 @@ from .rows import distances_at, free_rows, gradients_of_rows, is_any_outside
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
-CHUNK = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
+CHECKED_PER_CALL = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
 # pairs of bodies in different groups; in the same group; in different groups, on given bodies
 PairKind = Literal['moved', 'unmoved', 'settled']
 
@@ -239,8 +239,8 @@ class Collisions:
         free = np.empty(len(rows), bool)
         with self._lock:
             addresses = _addresses(self._records(kind, groups, is_outside))
-            for first in range(0, len(rows), CHUNK):
-                last = first + CHUNK
+            for first in range(0, len(rows), CHECKED_PER_CALL):
+                last = first + CHECKED_PER_CALL
                 free_rows(*addresses, rows[first:last], free[first:last])
         return free
 
@@ -375,8 +375,9 @@ class Collisions:
             return list(self._names)
 
     def moved_model(self, groups: IntArray, is_outside: bool) -> Record:
-        """The record with the pairs of bodies of different groups.
+        """Return the record for kernels that check only pairs of bodies in different groups.
 
+        groups (1 + bodies,) : group of each body, the root link first
         is_outside : True if a joint is outside its limits: then pairs that provably never meet
             inside the limits are checked, too
         """
@@ -386,7 +387,7 @@ class Collisions:
     def settled_model(
         self, groups: IntArray, bodies: NDArray[np.bool_], is_outside: bool
     ) -> Record | None:
-        """The record with those pairs of `moved_model` whose pieces are both on marked bodies.
+        """Return the record with the pairs of `moved_model` between two marked bodies.
 
         bodies (1 + bodies,) : marks bodies, the root link first
 
@@ -399,7 +400,7 @@ class Collisions:
     def _records(
         self, kind: PairKind, groups: IntArray | None, is_outside: bool
     ) -> tuple[Record, Record]:
-        """The record with the pairs of a kind and its workspace; all pairs if `groups` is None."""
+        """Return the record with the pairs of a kind (`groups` None: all), and its workspace."""
         self._update()
         base = self._model
         if groups is None and not is_outside:

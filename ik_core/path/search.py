@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy.interpolate import CubicSpline, PPoly
 
 from ..display import angle, length
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
+from ..robot.limits import FULL_TURN
 from ..robot.motion import Motion
 from . import timing
 from .candidates import (
@@ -34,6 +36,7 @@ from .task import Task
 
 GRIDS = 48, 192  # values of a redundant joint; the finer ones if the path can't be done by others
 MOST_REPAIRS = 12  # pairs of candidates that turn out not to be joined
+MOST_STARTS = 24  # configurations from which a closed path is tried
 REFINEMENTS = 24  # times that intervals are halved
 NARROWEST = 1e-9  # fraction of the path: shorter intervals are not halved
 # [rad or m] beyond limits: what is cut off at last, of paths that touch them
@@ -46,6 +49,11 @@ SHARP = 3e-3  # [m] radius of an arc: where it would be smaller, the motion stop
 CHECKED = 4000  # least number of moments at which limits are checked
 UNCHECKED = 1.001  # a motion takes so much longer, for what is between them
 ROUNDING = 1e-6
+
+
+# of the place on the time, both from 0 to 1: with no acceleration at both ends
+REST_TO_SPEED = Polynomial([0.0, 0.0, 0.0, 6.0, -8.0, 3.0])
+REST_TO_REST = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +86,11 @@ def motion_along(task: Task, period: float) -> PathResult:
             failure = _none_failure(task, candidates, usable, reach)
             continue
         sequence, shape = _joined(task, usable, reach)
+        if task.is_closed and shape is not None:
+            shape = _closed(task, usable, reach, sequence)
+            if shape is None:
+                failure = _open_failure(task, sequence)
+                continue
         if shape is not None:
             return _moved(task, shape, period)
         failure = _broken_failure(task, sequence)
@@ -142,6 +155,32 @@ def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence,
         if not isinstance(shape, int):
             return sequence, shape
         apart.append((int(sequence.nodes[shape]), int(sequence.nodes[shape + 1])))
+
+
+def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) -> _Shape | None:
+    """The joints' path through the best sequence found that ends in the configuration in which it
+    begins; None without one.
+
+    best : the best sequence that may end anywhere; those that begin near it are tried first
+    """
+    starts = best.x[:1]
+    if task.first is None:
+        turning = task.problem.limits.turns
+        others = candidates.x[: candidates.first[1]]
+        turns = np.round((starts - others) / FULL_TURN) * turning
+        others = np.concatenate([others + FULL_TURN * turns, others])
+        inside = ((others >= task.lower) & (others <= task.upper)).all(axis=1)
+        others = others[inside]
+        nearest = np.argsort(np.linalg.norm(others - starts, axis=1), kind='stable')
+        starts = np.concatenate([starts, others[nearest]])[:MOST_STARTS]
+    last = len(task.places) - 1
+    for x in starts:
+        own = replace(task, first=x, last=x)
+        ends = candidates.replaced(0, x).replaced(last, x)
+        shape = _joined(own, ends, reach)[1]
+        if shape is not None:
+            return shape
+    return None
 
 
 def _smoothed(task: Task, x: Array) -> Array:
@@ -213,7 +252,7 @@ def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
     """The motion along the joints' path; or, with times, perhaps that they are too short."""
     if task.path.timed:
         start = task.path.places[0]
-        law = timing.TimeLaw(task.path.length, lambda t: _at_given_times(t + start))
+        law = timing.TimeLaw(task.path.length, lambda t: _at_given_times(task, t + start))
         places, use = _uses(task, shape.pieces[0], law)
         if float(use.max(initial=0.0)) > 1.0 + ROUNDING:
             return _too_fast(task, shape, use, places)
@@ -230,7 +269,7 @@ def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
     times: Array = np.linspace(0.0, frames * period, frames + 1, dtype=float)
     given, moments = task.path.given_places, _moments(law)
     pose_times = np.interp(given, law.place(moments)[0], moments)
-    pose_times[given == given[-1]] = law.duration  # it gets there slowly
+    pose_times[given == task.places[-1]] = law.duration  # it gets there slowly
     motion = task.q(shape.at(law.place(times)[0], task))
     return PathResult(
         motion=Motion(task.problem.robot.joint_names, motion, period),
@@ -248,7 +287,7 @@ def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
 
 def _fastest(task: Task, piece: PPoly) -> timing.TimeLaw:
     """The fastest motion along a piece, from rest to rest, slowed where its checks ask for it."""
-    law = timing.fastest(piece, lambda u: task.path.rates(u)[0], task.rates)
+    law = timing.fastest(piece, task.tip_use, task.rates)
     _, use = _uses(task, piece, law)
     slower = max(float(use[k].max()) ** (1.0 / (k + 1)) for k in range(3))
     return law.slowed(UNCHECKED * max(slower, 1.0))
@@ -261,7 +300,7 @@ def _uses(task: Task, piece: PPoly, law: timing.TimeLaw) -> tuple[Array, Array]:
     beside = 1e-9 * law.duration
     both = np.clip(np.concatenate([knots - beside, knots + beside]), 0.0, law.duration)
     motion = law.place(np.sort(np.concatenate([moments, both])))
-    use = timing.use_of_limits(piece, lambda u: task.path.rates(u)[0], task.rates, motion)
+    use = timing.use_of_limits(piece, task.tip_use, task.rates, motion)
     return motion[0], use
 
 
@@ -272,10 +311,25 @@ def _moments(law: timing.TimeLaw) -> Array:
     return moments
 
 
-def _at_given_times(t: Array) -> Array:
-    """The parameter, which is the time, and its derivatives (4, M)."""
+def _at_given_times(task: Task, t: Array) -> Array:
+    """The parameter, which is the time but next to rest, and its derivatives (4, M)."""
     motion = np.zeros((4, len(t)))
     motion[0], motion[1] = t, 1.0
+    if not task.rests:
+        return motion
+    places = task.path.places
+    if len(places) == 2:
+        ramps = [(t >= places[0], places[0], places[1] - places[0], REST_TO_REST)]
+    else:  # the last interval is passed as the first one, backwards
+        ramps = [
+            (t < places[1], places[0], places[1] - places[0], REST_TO_SPEED),
+            (t > places[-2], places[-1], places[-2] - places[-1], REST_TO_SPEED),
+        ]
+    for own, start, span, ramp in ramps:
+        part = (t[own] - start) / span
+        motion[0, own] = start + span * ramp(part)
+        for k in (1, 2, 3):
+            motion[k, own] = span ** (1 - k) * ramp.deriv(k)(part)
     return motion
 
 
@@ -386,6 +440,25 @@ def _broken_failure(task: Task, sequence: Sequence) -> PathResult:
         interval,
         _done(task, sequence) if breaks else 0.0,
         tuple(places[k] for k in breaks),
+        task.q(sequence.x[index]),
+    )
+
+
+def _open_failure(task: Task, sequence: Sequence) -> PathResult:
+    """The result for a closed path that can be done, but ends in another configuration."""
+    gaps = sequence.x[-1] - sequence.x[0]
+    j = int(np.argmax(np.abs(gaps)))
+    name = task.problem.robot.joint_names[task.problem.variables[j]]
+    index = np.searchsorted(task.places, task.path.given_places)
+    last = task.path.pose_at(float(task.places[-1]))
+    return _failure(
+        task,
+        PathReason.RECONFIGURATION,
+        f'{_poses(last, last)}: no motion was found that ends in the configuration in which it '
+        f'begins; the best one is off by {float(gaps[j]):.3g} in {name}',
+        (last, last),
+        1.0,
+        (last,),
         task.q(sequence.x[index]),
     )
 

@@ -33,8 +33,7 @@ before them; `~` is the node's name, `/ik_node` by default; `<tip>` is the name 
 """
 
 
-NEWEST = 'reliable, 1'
-"""QoS of most topics: only the newest message counts."""
+NEWEST = 'reliable, 1'  # QoS of most topics: only the newest message counts
 
 
 class Endpoint(NamedTuple):

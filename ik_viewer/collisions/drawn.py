@@ -33,7 +33,7 @@ GIZMO = 0.12  # size of gizmos, relative to the robot's size
 
 
 class Obstacle:
-    """An obstacle of a world, drawn with a gizmo that moves it; on a link it moves with that."""
+    """A drawn obstacle: a fixed one has a gizmo to move it, an attached one follows its link."""
 
     def __init__(self, context: PageContext, world: World, name: str) -> None:
         self._world, self._name, self._link = world, name, world[name].link
@@ -55,7 +55,7 @@ class Obstacle:
             self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
 
     def remove(self) -> None:
-        """Remove it from the scene."""
+        """Remove the obstacle from the scene."""
         self._node.remove()
 
     def _move(self) -> None:

@@ -11,8 +11,7 @@ from .page_context import PageContext
 from .panel import Panel
 from .solver import UPDATES
 
-ELSEWHERE = ('solver', UPDATES, 'move')
-"""Shown in other tabs."""
+ELSEWHERE = ('solver', UPDATES, 'move')  # Shown in other tabs
 
 
 class Settings(Panel):

@@ -16,8 +16,8 @@ POLICY = ROOT / 'config' / 'sros2_policy.xml'
 TIP = 'panda_hand_tcp'
 PANDA = URDF / 'panda.urdf'
 BY_FILE = {'urdf_path': str(PANDA), 'tip_links': TIP, 'interactive_markers': False}
+# Services that not every rclpy has
 NOT_EVERYWHERE = {'get_type_description', 'get_transition_graph'}
-"""Services that not every rclpy has."""
 
 
 class Right(NamedTuple):
