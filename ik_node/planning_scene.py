@@ -32,7 +32,7 @@ from scipy.spatial import ConvexHull, QhullError
 from ik_core import IkError, Robot
 from ik_core.collision import Box, Convex, Cylinder, Sphere, World
 from ik_core.collision.shapes import Shape, checked_shape
-from ik_core.collision.world import MAX_SHAPES
+from ik_core.collision.world import MAX_OBSTACLES
 from ik_core.display import listed
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
@@ -161,7 +161,7 @@ class PlanningScene:
     objects: Mapping[str, SceneObject] = field(default_factory=dict)
     allowed: Allowed = field(default_factory=Allowed)
     flaws: Mapping[str, Flaw] = field(default_factory=dict)
-    room: int = MAX_SHAPES
+    room: int = MAX_OBSTACLES
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.allowed)
@@ -320,7 +320,7 @@ class PlanningScene:
     def _holding(self, name: str, objects: dict[str, SceneObject]) -> PlanningScene:
         """Return the scene with these objects; drop the shapes of `name` if there are too many."""
         if name in objects and sum(len(item.shapes) for item in objects.values()) > self.room:
-            flaw = Flaw('count', f'there would be more than {MAX_SHAPES} shapes')
+            flaw = Flaw('count', f'there would be more than {MAX_OBSTACLES} shapes')
             objects[name] = replace(objects[name], shapes=(), flaws=(flaw,))
         return replace(self, objects=objects)
 

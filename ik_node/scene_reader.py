@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ik_core import Collisions
 from ik_core.collision import World
-from ik_core.collision.world import MAX_SHAPES
+from ik_core.collision.world import MAX_OBSTACLES
 from ik_core.locks import Lock
 
 from .known_collisions import MOST_MARGINS, KnownCollisions
@@ -74,7 +74,7 @@ class SceneReader:
 
     def leave_room_for(self, world: World) -> None:
         """Accept so many shapes only that they fit into a world with the obstacles it has."""
-        room = MAX_SHAPES - len(world)
+        room = MAX_OBSTACLES - len(world)
         with self._lock:
             if room != self._scene.room:
                 self._scene = replace(self._scene, room=room)

@@ -16,7 +16,7 @@ from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
 from .shapes import Plane, Shape, checked_shape
 
-MAX_SHAPES = 100  # shapes in a world
+MAX_OBSTACLES = 100  # of a world
 
 
 class Obstacle(NamedTuple):
@@ -158,7 +158,7 @@ class World:
             raise InvalidOption(f'{name!r} is no name of an obstacle: text is needed')
         if name in self._obstacles:
             raise InvalidOption(f'the world has an obstacle {name!r} already: move or remove it')
-        if len(self) == MAX_SHAPES:
+        if len(self) == MAX_OBSTACLES:
             raise InvalidOption(f'{name!r}: the world has {len(self)} obstacles already, the most')
         shape = checked_shape(shape, name)
         self._set(Obstacle(name, shape, _pose(pose, name), link, touching))

@@ -18,7 +18,7 @@ from .page_context import Notices, PageContext, Part, Requests
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings_panel import Settings
-from .solver import Solver
+from .solver_panel import Solver
 from .status_panel import Status
 
 FRAME_RATE = 60.0  # [Hz] At most

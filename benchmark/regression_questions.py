@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions of `frozen.py`, asked in a process that imports one checkout, older or newer.
+"""The questions of `regression.py`, asked in a process that imports one checkout, older or newer.
 
-    python benchmark/frozen_questions.py answer CHECKOUT FOLDER SHARE PART...
-    python benchmark/frozen_questions.py time CHECKOUT      # answers lines of JSON with seconds
+    python benchmark/regression_questions.py answer CHECKOUT FOLDER SHARE PART...
+    python benchmark/regression_questions.py time CHECKOUT    # answers lines of JSON with seconds
 
 Only names that every user needs are taken from the top of ik_core; `look_up` finds all others in
 whichever module a checkout has them. Robots come from `urdf/` beside this file and from the table
@@ -582,11 +582,11 @@ class _Stream:
         self.tips = self.robot.tips()[: 2 if name == 'dual_arm' else 1]
         self.q = self.robot.middle_configuration
         self.now, self.commands = 10 * SECOND, list[np.ndarray]()
-        self.space = f'/frozen_{os.getpid()}_{name}_{output}'
+        self.space = f'/regression_{os.getpid()}_{name}_{output}'
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self.context = rclpy.Context()
         rclpy.init(context=self.context)
-        self.node = rclpy.create_node('frozen', namespace=self.space, context=self.context)
+        self.node = rclpy.create_node('regression', namespace=self.space, context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         kind, topic = {
