@@ -44,6 +44,7 @@ def solve_path(
     retreat: float = 0.0,
     closed: bool = False,
     length: float | None = None,
+    starts: int = 4,
     period: float = 0.01,
 ) -> PathResult:
     """Move the tip of a problem's goal through poses, joined by straight lines and slerp.
@@ -72,6 +73,8 @@ def solve_path(
     closed : return to the first pose, and to the configuration there; a last pose that differs
         from the first is followed by it
     length : range of the argument of `poses`, if that is a function [m]
+    starts : the number of first configurations that are tried with a redundant problem, without
+        q0 and times; the fastest motion counts. Each takes as long as the first
     period : time between the frames of the motion [s]
 
     The sequence of solutions has the fewest reconfigurations; of those it is the one that can be
@@ -85,6 +88,9 @@ def solve_path(
     own = _checked(problem)
     within = _checked_within(keep_within)
     step = _positive(period, 'period', 's')
+    count = exact_number(starts, int)
+    if count is None or count < 1:
+        raise InvalidOption(f'starts = {starts!r}: a whole number, 1 or more, is needed')
     _check_ends(times, rest, end, closed, approach, retreat)
     rates, note = _rates(own, limits, times is not None)
     names, chords = None, np.zeros(2)
@@ -102,7 +108,7 @@ def solve_path(
     close = within[0] - float(chords[0]), within[1] - float(chords[1])
     task = _task(own, path, rates, q0, end, limits, close)
     speeds = _tip_speeds(tip_speed, path)
-    task = replace(task, tip_speeds=speeds, is_closed=closed, rests=rest)
+    task = replace(task, tip_speeds=speeds, is_closed=closed, rests=rest, starts=count)
     from .search import motion_along  # with scipy, which takes a while to import
 
     result = motion_along(task, step)

@@ -92,7 +92,8 @@ def motion_along(task: Task, period: float) -> PathResult:
                 failure = _open_failure(task, sequence)
                 continue
         if shape is not None:
-            return _moved(task, shape, period)
+            found = _fastest_of_starts(task, usable, reach, sequence, shape)
+            return _moved(task, *found, period)
         failure = _broken_failure(task, sequence)
     assert failure is not None
     return failure
@@ -128,7 +129,9 @@ def _usable(task: Task, candidates: Candidates) -> Candidates:
     return candidates
 
 
-def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence, _Shape | None]:
+def _joined(
+    task: Task, candidates: Candidates, reach: float, repairs: int = MOST_REPAIRS
+) -> tuple[Sequence, _Shape | None]:
     """The best sequence, and the joints' path through it; None if it has reconfigurations.
 
     Neighbours between which the joints' path can't be shown to stay on the tip's, or collides, are
@@ -145,7 +148,7 @@ def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence,
             candidates, problem.limits, most, rates, near=task.near, fixed=fixed, reach=reach,
             apart=np.reshape(np.array(apart, np.int64), (-1, 2)),
         )  # fmt: skip
-        if len(sequence.breaks) or len(apart) >= MOST_REPAIRS:
+        if len(sequence.breaks) or len(apart) > repairs:
             return sequence, None
         shape: _Shape | int = -1
         if problem.is_redundant:
@@ -155,6 +158,28 @@ def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence,
         if not isinstance(shape, int):
             return sequence, shape
         apart.append((int(sequence.nodes[shape]), int(sequence.nodes[shape + 1])))
+
+
+def _fastest_of_starts(
+    task: Task, candidates: Candidates, reach: float, best: Sequence, shape: _Shape
+) -> tuple[_Shape, timing.TimeLaw]:
+    """The joints' path that is passed fastest, and how: of a first one and of others whose starts
+    are far from its own, and from each other, since smoothing ends at the nearest optimum.
+
+    best : the sequence of the first one
+    """
+    law, is_given = _law(task, shape), task.near is not None or task.path.timed or task.is_closed
+    if not task.problem.is_redundant or is_given:
+        return shape, law
+    others, tried = candidates.x[: candidates.first[1]], best.x[:1]
+    for _ in range(task.starts - 1):
+        gaps = np.abs(others[:, np.newaxis] - tried).max(axis=2).min(axis=1)
+        start = others[int(np.argmax(gaps))]
+        sequence, other = _joined(replace(task, near=start), candidates, reach, 0)
+        tried = np.vstack([tried, start, sequence.x[0]])
+        if other is not None and (faster := _law(task, other)).duration < law.duration:
+            shape, law = other, faster
+    return shape, law
 
 
 def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) -> _Shape | None:
@@ -248,17 +273,22 @@ def _piece(
 # --- results -------------------------------------------------------------------------------------
 
 
-def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
+def _law(task: Task, shape: _Shape) -> timing.TimeLaw:
+    """The fastest motion along the joints' path, or that at the given times."""
+    if not task.path.timed:
+        return timing.in_succession([_fastest(task, piece) for piece in shape.pieces])
+    start = task.path.places[0]
+    return timing.TimeLaw(task.path.length, lambda t: _at_given_times(task, t + start))
+
+
+def _moved(task: Task, shape: _Shape, law: timing.TimeLaw, period: float) -> PathResult:
     """The motion along the joints' path; or, with times, perhaps that they are too short."""
     if task.path.timed:
-        start = task.path.places[0]
-        law = timing.TimeLaw(task.path.length, lambda t: _at_given_times(task, t + start))
         places, use = _uses(task, shape.pieces[0], law)
         if float(use.max(initial=0.0)) > 1.0 + ROUNDING:
             return _too_fast(task, shape, use, places)
         frames = math.floor(law.duration / period + ROUNDING)
     else:
-        law = timing.in_succession([_fastest(task, piece) for piece in shape.pieces])
         frames = max(math.ceil(law.duration / period - ROUNDING), 1)
         law = law.slowed(frames * period / law.duration)
     if frames > MOST_FRAMES:

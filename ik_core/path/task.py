@@ -36,6 +36,7 @@ class Task:
     tip_speeds : largest speeds of the tip [m/s] at the poses of `path`, linear in between; None:
         any
     is_closed : whether the motion ends in the configuration in which it begins
+    starts : the number of first configurations that are tried, if the problem is redundant
     rests : whether a motion at given times begins and ends at rest
     """
 
@@ -54,6 +55,7 @@ class Task:
     note: str
     tip_speeds: Array | None = None
     is_closed: bool = False
+    starts: int = 1
     rests: bool = False
 
     @property

@@ -46,7 +46,7 @@ class Obstacle:
         else:
             self._node = scene.add_frame(path, show_axes=False)
         self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
-        _add_solid(scene, f'{path}/solid', world[name].shape, context.size)
+        add_solid(scene, f'{path}/solid', world[name].shape, context.size)
 
     def show(self, robot: Robot, q: Array) -> None:
         """Move the obstacle with its link, which is at q (n,), if it is on a link."""
@@ -66,7 +66,7 @@ class Obstacle:
             self._world.move(self._name, pose)
 
 
-def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
+def add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
     """Add the node of an obstacle's shape; a plane is a square of five times the robot's size."""
     options: dict[str, Any] = {'color': PURPLE, 'opacity': OPACITY, 'cast_shadow': False}
     match solid:

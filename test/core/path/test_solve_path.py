@@ -309,6 +309,17 @@ def test_function_with_a_jump_is_refused():
         solve_path(problem, pose, length=0.1, times=[0.0, 1.0])
 
 
+@pytest.mark.parametrize(('seed', 'gain'), [(1, 1.0), (3, 0.95)])
+def test_more_starts_make_motions_of_redundant_arms_no_slower(seed, gain):
+    problem = problem_of('panda')
+    poses, _ = smooth_poses(problem, seed, 250)
+    limits = ik.MotionLimits.of(problem.robot, **RATES)
+    one, more = (solve_path(problem, poses, limits=limits, starts=k) for k in (1, 4))
+    assert more.motion.duration <= gain * one.motion.duration
+    again = solve_path(problem, poses, limits=limits, starts=4, q0=one.q[0])
+    np.testing.assert_allclose(again.q[0], one.q[0], atol=1e-6)
+
+
 @pytest.mark.parametrize('name', ['ur5e', 'panda'])
 def test_closed_path_ends_in_the_configuration_in_which_it_begins(name):
     problem = problem_of(name)
@@ -396,6 +407,7 @@ def test_motion_at_given_times_may_rest_at_both_ends():
         ({'closed': True, 'end': np.zeros(6)}, ik.InvalidOption, 'a closed path ends where'),
         ({'closed': True, 'approach': 0.1}, ik.InvalidOption, 'no approach and no retreat'),
         ({'retreat': math.nan}, ik.InvalidOption, 'retreat = nan'),
+        ({'starts': 0}, ik.InvalidOption, 'starts = 0: a whole number'),
         ({'rest': True}, ik.InvalidOption, 'rest=True is for `times`'),
         ({'times': np.arange(60), 'approach': 1.0}, ik.InvalidOption, 'have no times'),
         ({'times': np.arange(60), 'closed': True}, ik.InvalidGoal, 'has to equal the first one'),
