@@ -261,6 +261,9 @@ class Diagnostics:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
         if code is StatusCode.OBSTACLE and self._obstacle:
             yield 'obstacle', ', '.join(self._obstacle)
+            if self._model is not None and self._model.avoided is not None:
+                distance = self._model.distance_between(*self._obstacle)
+                yield 'obstacle_distance [m]', f'{distance:.4f}'
         if self.why_unknown():
             yield 'world_unknown', self.why_unknown()
         for tip, kind, metres, radians in self._errors():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Obstacles that a node with `avoid: world` gets by topics, and its services about them."""
 
+from types import SimpleNamespace as Fields
+
 import numpy as np
 import pytest
 
@@ -10,13 +12,17 @@ from geometry_msgs.msg import Point, Pose
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 from support.moveit_messages import carried, matrix, message, thing
-from support.node_harness import is_still, load
+from support.node_harness import is_still, load, snapshot
 from support.panda_world import TIP, call, panda_world, until_at
 from visualization_msgs.msg import Marker, MarkerArray
 
 import ik_core as ik
 from ik_core.collision import Box, Collisions, Cylinder
+from ik_node.conversions import Refused
+from ik_node.inputs.scene_topics import SceneTopics
+from ik_node.known_collisions import KnownCollisions
 from ik_node.planning_scene import Operation, PlanningScene
+from ik_node.scene_reader import SceneReader
 
 MARGIN = 0.02
 SIZE, AT = (1.0, 2.0, 0.1), (0.7, 0.0, 0.1)  # a table; its top is at 0.15
@@ -88,6 +94,8 @@ def test_the_arm_stops_above_a_table_of_a_marker_until_it_is_deleted(node):
     node.until_code('obstacle')
     assert 'table/0' in node.status['obstacle'].split(', ')
     assert -1e-9 <= least(node) < 0.003
+    key = 'obstacle_distance [m]'
+    node.until(lambda: MARGIN <= float(node.status[key]) < MARGIN + 0.003, 'the distance')
     send(node, marker(action=Marker.DELETE))
     until_obstacles(node)
     node.send_goal(ik.transform(position=(0.5, 0.0, 0.12), **DOWN))
@@ -320,3 +328,53 @@ def test_the_obstacles_are_published_for_rviz_as_they_are_avoided(tmp_path):
         send(node, marker('cube', at=(3.0, 0.0, 0.0), frame='a/panda_link0'))
         node.until(lambda: shown() and shown()[-1].ns == 'cube/0', 'the cube')
         assert shown()[-1].scale.y == SIZE[1]
+
+
+class Frames:
+    """A frame `map` outside the robot, which moves."""
+
+    def __init__(self):
+        self.pose = ik.transform(position=(3.0, 0.0, 0.0))
+
+    def lookup(self, target, source, stamp=0):
+        if self.pose is None:
+            raise Refused('unknown_frame', f'{source} is lost')
+        return self.pose
+
+
+def test_objects_in_a_frame_of_tf_move_with_it_and_its_loss_is_the_reason():
+    """The topics without a node: a model that only has what they read."""
+    robot, frames, reader = load('panda'), Frames(), SceneReader(KnownCollisions())
+    options = snapshot(avoid='world', tip_links=(TIP,))
+    applied = []
+    model = Fields(
+        robot=robot,
+        base_link=ROOT,
+        parameters=options,
+        tracker=Fields(q=robot.middle_configuration),
+        avoided=Collisions(robot),
+        apply=lambda instruction: applied.append(instruction.world),
+    )
+    log = Fields(info=lambda *_, **__: None, warning=lambda *_, **__: None)
+    topics = SceneTopics(Fields(get_logger=lambda: log), lambda: model, frames, reader)
+
+    def look():
+        topics.make_world()
+        topics.apply_world()
+        return [world['box/0'].pose[:3, 3].tolist() for world in applied if len(world)]
+
+    it = marker('box', size=(0.1, 0.1, 0.1), at=(0.0, 0.5, 0.0), frame='map', frame_locked=True)
+    topics._take(Fields(markers=[it]), PlanningScene.marked)
+    assert topics.why_unknown(model)  # it is not in the world yet
+    assert look() == [[3.0, 0.5, 0.0]]
+    assert not topics.why_unknown(model)
+    assert len(look()) == 1  # nothing moved
+    frames.pose = ik.transform(position=(2.0, 0.0, 0.0))
+    assert look()[1:] == [[2.0, 0.5, 0.0]]
+    assert applied[-1]['box/0'].shape is applied[-2]['box/0'].shape  # so it was only moved
+    frames.pose = None
+    assert len(look()) == 2
+    assert 'map is lost' in topics.why_unknown(model)
+    frames.pose = ik.transform(position=(1.0, 0.0, 0.0))
+    assert look()[2:] == [[1.0, 0.5, 0.0]]
+    assert not topics.why_unknown(model)
