@@ -93,7 +93,7 @@ def robot_of(arguments: argparse.Namespace) -> Robot:
 
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options on limits, as arguments of `load_urdf`."""
+    """The options on limits, as arguments of `load_robot`."""
     return {
         'soft_limits': not arguments.no_soft_limits,
         'joint_limits': arguments.joint_limits,

@@ -166,9 +166,7 @@ class _Converter:
     def _add_joint(self, joint: Joint) -> None:
         """Add a joint, and its child if that is no body."""
         if joint.child not in self.links:
-            self.links[joint.child] = ElementTree.SubElement(
-                self.robot, 'link', name=joint.child
-            )
+            self.links[joint.child] = ElementTree.SubElement(self.robot, 'link', name=joint.child)
         element = ElementTree.SubElement(self.robot, 'joint', name=joint.name, type=joint.kind)
         ElementTree.SubElement(element, 'parent', link=joint.parent)
         ElementTree.SubElement(element, 'child', link=joint.child)
@@ -254,7 +252,9 @@ class _Converter:
         path = self.source.paths.get(model.mesh(mesh).name)
         if path is None:
             return None, 'its mesh has no file'
-        return ElementTree.Element('mesh', filename=path, scale=_numbers(model.mesh_scale[mesh])), ''
+        return ElementTree.Element(
+            'mesh', filename=path, scale=_numbers(model.mesh_scale[mesh])
+        ), ''
 
     def _geom_frame(self, geom: int) -> Array:
         """The frame (4, 4) of a geom's shape; a mesh's is that of its file, not of its inertia."""
@@ -321,7 +321,11 @@ class _Converter:
         self.kept: set[int] = set()
         for k in range(model.neq):
             joint, driver = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
-            if self._kind('Eq', model.eq_type[k]) != 'joint' or not model.eq_active0[k] or driver < 0:
+            if (
+                self._kind('Eq', model.eq_type[k]) != 'joint'
+                or not model.eq_active0[k]
+                or driver < 0
+            ):
                 continue
             c0, c1, *others = model.eq_data[k, :5].tolist()
             name, other = self.joints[joint], self.joints[driver]

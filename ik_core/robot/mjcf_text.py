@@ -35,9 +35,13 @@ TETRAHEDRON = b'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf
 _SECTIONS: dict[str, frozenset[str] | None] = {
     'compiler': None,
     'option': frozenset({'flag'}),
-    'default': frozenset('default mesh material joint geom site pair equality tendon'.split()),
+    'default': frozenset(
+        ['default', 'mesh', 'material', 'joint', 'geom', 'site', 'pair', 'equality', 'tendon']
+    ),
     'asset': frozenset({'mesh', 'material'}),
-    'worldbody': frozenset('body frame replicate joint freejoint geom site inertial'.split()),
+    'worldbody': frozenset(
+        ['body', 'frame', 'replicate', 'joint', 'freejoint', 'geom', 'site', 'inertial']
+    ),
     'contact': frozenset({'pair', 'exclude'}),
     'equality': frozenset({'connect', 'weld', 'joint', 'tendon'}),
     'tendon': None,

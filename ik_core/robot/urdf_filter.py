@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filter a robot description: from bytes to a small tree of checked elements, the first step of
-`load_urdf`.
+`load_robot`.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def text_of(source: str | bytes) -> str:
         encoding = 'utf-16'
     try:
         return source.decode(MULTI_BYTE.get(encoding, encoding), errors='replace')
-    except LookupError:  # an unknown encoding: `load_urdf` refuses it
+    except LookupError:  # an unknown encoding: `load_robot` refuses it
         return source.decode('utf-8', errors='replace')
 
 

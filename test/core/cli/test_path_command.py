@@ -32,7 +32,7 @@ def test_motion_is_written_and_passes_the_poses(poses, tmp_path, capsys):
     text = capsys.readouterr().out
     assert text.startswith('4 poses in ')
     assert f'written to {out}' in text
-    motion, robot = load_motion(out), ik.load_urdf('ur5e')
+    motion, robot = load_motion(out), ik.load_robot('ur5e')
     assert motion.period == pytest.approx(0.002)
     tips = robot.forward_kinematics(motion.positions, robot.default_tip())[:, :3, 3]
     corners = np.array(
