@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,11 +38,10 @@ def load_robot(
     """Load a robot: a path, the name of a robot, or the XML of a URDF as text or bytes.
 
     A path may be that of a URDF, of a xacro file (.xacro; needs the package xacro), of an MJCF
-    model (needs mujoco), or of a skeleton of motion capture (.asf, .bvh). Text that begins with '<'
-    is a URDF. A name without suffix or folder, such as 'panda', means a
-    shipped robot, or else a robot of the Python packages example-robot-data ('ur10_robot', the
-    name of its file) and robot_descriptions ('ur10e' or 'ur10e_description'), if they are
-    installed. The latter are used once they are downloaded: robot_descriptions has a command for
+    model (needs mujoco), or of a skeleton of motion capture (.asf, .bvh). Text that begins with
+    '<' is a URDF. A name without suffix or folder, such as 'panda', means a shipped robot, or else
+    a robot of the Python packages example-robot-data ('ur10_robot', the name of its file) and
+    robot_descriptions ('ur10e' or 'ur10e_description'), if they are installed. The latter are used once they are downloaded: robot_descriptions has a command for
     that. A file of exactly that name in the current folder takes precedence.
 
     srdf : path or text of an SRDF, '' for none. By default the file beside the robot's that has
@@ -175,10 +175,8 @@ def _root_tag(text: str | bytes) -> str:
 
     xml = expat.ParserCreate()
     xml.StartElementHandler = start
-    try:
+    with suppress(_FirstElement, expat.ExpatError, LookupError, ValueError):
         xml.Parse(text, True)
-    except (_FirstElement, expat.ExpatError, LookupError, ValueError):
-        pass
     return tag
 
 

@@ -219,7 +219,7 @@ class _Filter:
             )
         if tag.startswith('xacro:'):
             raise UrdfError(
-                f'<{tag[:40]}>: this is xacro, not URDF: run `xacro` on the file first'
+                f'<{tag[:40]}>: this is xacro, not URDF: give its file a name that ends with .xacro'
             )
         self._open.append(self._keep(tag, attributes))
         name = attributes.get('name', '')
@@ -451,7 +451,7 @@ def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[in
             continue
         if '${' in text or '$(' in text:
             raise UrdfError(
-                f'{where}: {name}={text[:40]!r} is xacro: run `xacro` on the file first'
+                f'{where}: {name}={text[:40]!r} is xacro: give its file a name that ends with .xacro'
             )
         if not is_right(text):
             raise UrdfError(f'{where}: {name}={text[:60]!r} should be {right}')

@@ -22,8 +22,8 @@ _LOCK = Lock()  # xacro keeps its state in global variables
 def expanded(file: Path, arguments: Mapping[str, str]) -> str:
     """Return the URDF of a xacro file.
 
-    `$(find package)` is the package that has the file, or one of the sourced ROS workspaces. Raises
-    UrdfError, also if xacro is not installed.
+    `$(find package)` is the package that has the file, or one of the sourced ROS workspaces.
+    Raises UrdfError, also if xacro is not installed.
     """
     try:
         import xacro
