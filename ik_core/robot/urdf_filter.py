@@ -218,9 +218,7 @@ class _Filter:
                 f'{MAX_ELEMENTS} elements, nested at most {MAX_DEPTH} deep'
             )
         if tag.startswith('xacro:'):
-            raise UrdfError(
-                f'<{tag[:40]}>: this is xacro, not URDF: give its file a name that ends with .xacro'
-            )
+            raise UrdfError(f'<{tag[:40]}>: this is xacro, not URDF: let its file end with .xacro')
         self._open.append(self._keep(tag, attributes))
         name = attributes.get('name', '')
         self._path.append((tag, name))
@@ -451,7 +449,7 @@ def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[in
             continue
         if '${' in text or '$(' in text:
             raise UrdfError(
-                f'{where}: {name}={text[:40]!r} is xacro: give its file a name that ends with .xacro'
+                f'{where}: {name}={text[:40]!r} is xacro: let its file end with .xacro'
             )
         if not is_right(text):
             raise UrdfError(f'{where}: {name}={text[:60]!r} should be {right}')

@@ -15,6 +15,7 @@ from ik_core.shared_files import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.instructions import SetGoal, SetTwist
 from ik_core.tracking.recording import Recorder
+from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.node_options import Limits
 from ik_node.robot_model import Model, goal_topic, prepare_robot
 
