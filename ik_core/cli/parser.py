@@ -67,7 +67,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_argument(
         'robot',
         metavar='ROBOT',
-        help='a URDF, ASF or BVH file, or the name of a shipped or installed robot',
+        help='a URDF, .xacro, MJCF, ASF or BVH file, or the name of a shipped or installed robot',
     )
     robot.completer = robots  # type: ignore[attr-defined]
     add = parser.add_argument

@@ -42,8 +42,8 @@ def load_robot(
     '<' is a URDF. A name without suffix or folder, such as 'panda', means a shipped robot, or else
     a robot of the Python packages example-robot-data ('ur10_robot', the name of its file) and
     robot_descriptions ('ur10e' or 'ur10e_description'), if they are installed. The latter are used
-    once they are downloaded: robot_descriptions has a command for that. A file of exactly that name in the
-    current folder takes precedence.
+    once they are downloaded: robot_descriptions has a command for that. A file of exactly that
+    name in the current folder takes precedence.
 
     srdf : path or text of an SRDF, '' for none. By default the file beside the robot's that has
         its name, <name>.srdf, also in the folder srdf next to that of the robot's file. It gives
