@@ -33,7 +33,7 @@ from ..options import exact_number, whole_number
 from ..progress import ProgressLine
 from ..robot.kinematics import KIND, PARENT, PRISMATIC, VARIABLE
 from ..robot.robot import Robot
-from ..robot.srdf import Disabled, read_srdf
+from ..robot.srdf import Disabled, disabled_pairs
 from . import array_files
 from .packing import BodyPiece, Record, on_body, pack, workspace
 from .piece import Piece
@@ -174,7 +174,7 @@ def link_pairs(
     source = robot.srdf if srdf is None else srdf
     disabled, remarks = Disabled(), list[str]()
     if source:
-        _, _, _, disabled, remarks = read_srdf(source, robot)
+        disabled, remarks = disabled_pairs(source, robot)
     links = list(dict.fromkeys(piece.link for piece in pieces))
     couples = [
         (a, b)

@@ -113,7 +113,7 @@ def load_robot(
             file=found.file and found.file.absolute(),
             warnings=(*found.remarks, *robot.warnings),
         )
-        return _with_srdf(robot, found.srdf if srdf is None else srdf)
+        return _with_srdf(robot, found.srdf) if srdf is None else _with_given_srdf(robot, srdf)
     except UrdfError as error:
         raise UrdfError(f'{found.file}: {error}' if found.file else str(error)) from None
 
@@ -182,6 +182,15 @@ def _root_tag(text: str | bytes) -> str:
 
 
 def _with_srdf(robot: Robot, source: SrdfSource) -> Robot:
+    """Add the SRDF that comes with a robot; a faulty one, as some are, is only warned of."""
+    try:
+        return _with_given_srdf(robot, source)
+    except UrdfError as error:
+        warning = f'the SRDF beside the robot is not used: {error}'
+        return replace(robot, warnings=(*robot.warnings, warning))
+
+
+def _with_given_srdf(robot: Robot, source: SrdfSource) -> Robot:
     if not source:
         return robot
     srdf = read_srdf(source, robot)

@@ -31,7 +31,6 @@ class Srdf(NamedTuple):
     text: str | bytes
     groups: Mapping[str, PlanningGroup]
     end_effectors: Mapping[str, EndEffector]
-    disabled: Disabled
     warnings: list[str]
 
 
@@ -80,21 +79,40 @@ def read_srdf(source: str | bytes | PathLike[str], robot: Robot) -> Srdf:
     text, name = _read(source)
     try:
         root = _parsed(text)
-        disabled, unknown = _disabled(root, robot)
+        _, unknown = _disabled(root, robot)
         groups = _Groups(root, robot)
         read = {group: groups.read(group) for group in groups.elements}
         effectors = _end_effectors(root, robot, read, unknown)
     except UrdfError as error:
         raise UrdfError(f'{name}{error}') from None
-    warnings = []
-    if unknown:
-        links = ', '.join(map(repr, list(unknown)[:5])) + (', ...' if len(unknown) > 5 else '')
-        warnings.append(f'the SRDF names links that {robot.name!r} does not have: {links}')
+    warnings = _unknown_links(unknown, robot)
     if groups.unknown:
         warnings.append(
             f'the SRDF names joints that {robot.name!r} does not have: {named(groups.unknown, 5)}'
         )
-    return Srdf(text, read, effectors, disabled, warnings)
+    return Srdf(text, read, effectors, warnings)
+
+
+def disabled_pairs(
+    source: str | bytes | PathLike[str], robot: Robot
+) -> tuple[Disabled, list[str]]:
+    """Read only the pairs that an SRDF disables, and a warning about unknown links in them.
+
+    Raises UrdfError, but not for faulty groups.
+    """
+    text, name = _read(source)
+    try:
+        disabled, unknown = _disabled(_parsed(text), robot)
+    except UrdfError as error:
+        raise UrdfError(f'{name}{error}') from None
+    return disabled, _unknown_links(unknown, robot)
+
+
+def _unknown_links(unknown: Mapping[str, None], robot: Robot) -> list[str]:
+    if not unknown:
+        return []
+    links = ', '.join(map(repr, list(unknown)[:5])) + (', ...' if len(unknown) > 5 else '')
+    return [f'the SRDF names links that {robot.name!r} does not have: {links}']
 
 
 def _parsed(text: str | bytes) -> ElementTree.Element:

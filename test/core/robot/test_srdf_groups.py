@@ -103,6 +103,17 @@ def test_wrong_srdfs_are_refused_with_the_reason(reason):
         ik.load_robot('panda', srdf=text)
 
 
+def test_a_faulty_srdf_beside_the_file_is_only_warned_of(tmp_path):
+    path = tmp_path / 'panda.urdf'
+    path.write_bytes(shipped_robots()['panda'].read_bytes())
+    (tmp_path / 'panda.srdf').write_text('<robot name="panda"><group/></robot>')
+    robot = ik.load_robot(path)
+    assert not robot.srdf
+    assert 'the SRDF beside the robot is not used: ' in robot.warnings[-1]
+    with pytest.raises(ik.UrdfError, match='has no attribute name'):
+        ik.load_robot(path, srdf=tmp_path / 'panda.srdf')
+
+
 def test_states_of_all_joints_are_what_the_file_says(robot):
     values = robot.joint_values(robot.q(robot.groups['arm'].states['ready'], np.zeros(robot.n)))
     assert values['panda_joint4'] == -2.3
