@@ -24,6 +24,7 @@ from ik_core import (
     Robot,
     load_robot,
 )
+from ik_core.collision import PairDistance
 from ik_core.display import listed
 from ik_core.exceptions import InvalidGoal, InvalidOption, UnsupportedProblem, UrdfError
 from ik_core.jobs import Job
@@ -251,7 +252,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
+        """Return q (n,) with the m mimic joints appended; a q (n + m,) is only copied."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
@@ -263,7 +264,7 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """True if mimic joints move into line; goals wait for that."""
+        """True while mimic joints move to the positions of their drivers; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
@@ -313,6 +314,23 @@ class Model:
             f'checked for collisions; list in command_joints what is published, without '
             f'{listed(mimics)}'
         )
+
+    def nearest_pair(self) -> PairDistance | None:
+        """Return the pair that is nearest to its margin, as commanded; None without `avoid`.
+
+        Links that are never far apart have smaller margins, so they seldom count as nearest.
+        """
+        clearance = self.governor.clearance
+        if clearance is None:
+            return None
+        collisions, q = clearance.collisions, self.q
+        try:
+            first = collisions.distance(q)
+        except UnsupportedProblem:  # no pair may meet
+            return None
+        within = max(first.distance - first.margin + collisions.reach, 0.0)
+        pairs = [first, *collisions.distances(q, within)]
+        return min(pairs, key=lambda pair: pair.distance - pair.margin)
 
     @property
     def longest_stop(self) -> float:

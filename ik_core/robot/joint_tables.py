@@ -18,14 +18,13 @@ from .motion import Motion
 from .motion_files import MAX_BYTES, UNEVEN, read_rows
 from .robot import Robot
 
-RATE = 10.0
-"""[Hz] Rows per second of a file without times."""
+RATE = 10.0  # [Hz] Rows per second of a file without times
 TIMES = {'time', 't', 'timestamp', 'stamp', 'secs', 'seconds', 'sec'}
 PLAIN = {'position', 'positions', 'pos', 'q', 'rad', 'm', 's', 'joint', 'joints', 'joint_states'}
+# Words in a heading beside the name of a joint, or of the time; those of angles in degrees
 DEGREES = {'deg', 'degree', 'degrees', '°'}
-"""Words in a heading beside the name of a joint, or of the time; those of angles in degrees."""
+# [s] Units of times that are not in seconds, beside the name of the time
 TIME_UNITS = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
-"""[s] Units of times that are not in seconds, beside the name of the time."""
 
 
 def load_joint_table(

@@ -12,14 +12,11 @@ from ..maths.rotations import Array
 from .kinematics import KIND, MULTIPLIER, OFFSET, PARENT, REVOLUTE, VARIABLE
 from .robot import Robot
 
-STEPS = 36
-"""Lines of an arc."""
+STEPS = 36  # Lines of an arc
+# Factor of the radius for each further joint at the same place; share lost in a turn
 SMALLER, SPIRAL = 0.8, 0.15
-"""Factor of the radius for each further joint at the same place; share lost in a turn."""
-NEAR = np.radians(0.5)
-"""[rad] A joint nearer to its limit counts as at the limit."""
-SHORTEST = 1e-6
-"""[m] Points closer than this are at the same place."""
+NEAR = np.radians(0.5)  # [rad] A joint nearer to its limit counts as at the limit
+SHORTEST = 1e-6  # [m] Points closer than this are at the same place
 
 
 def bones(robot: Robot) -> Iterator[tuple[int, Array]]:
