@@ -149,13 +149,13 @@ def test_a_robot_that_lags_is_off_its_path_by_the_arms_times_the_error(tmp_path,
     """A stretched arm: its end is 0.8 m from one joint and 0.3 m from the other, which adds up."""
     file = tmp_path / 'arm.urdf'
     file.write_text(SLIDER)
-    report = check_collisions(ik.load_urdf(file))
+    report = check_collisions(ik.load_robot(file))
     assert report.off_path == pytest.approx(0.1 * (0.8 + 0.3), rel=1e-6)
     assert 'up to 110 mm nearer to an obstacle' in output(capsys, file)
 
 
 def test_avoid_blocks_the_poses_that_are_not_free_with_its_margin(capsys):
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     report = check_collisions(robot)
     rows = np.random.default_rng(1).uniform(robot.lower, robot.upper, (4000, robot.n))
     expected = 1.0 - ik.Collisions(robot, margin=0.01).free(rows).mean()
