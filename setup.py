@@ -273,6 +273,8 @@ setup(
         'viewer': ['viser~=1.1', 'pycollada'],  # pycollada: meshes in DAE files
         'rerun': ['rerun-sdk>=0.23', 'trimesh'],
         'dask': ['distributed'],
+        'mujoco': ['mujoco>=3.2'],  # compiles MJCF models
+        'xacro': ['xacro'],  # expands .xacro files without ROS
         'pybullet': ['pybullet'],
         'ruckig': ['ruckig'],  # what jerk-limited moves are compared with
     },

@@ -66,7 +66,7 @@ WORLDS: dict[str, Callable[[], World]] = {**SCENES, 'hundred': hundred}
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for each robot and scene."""
     for name, tip in TIPS.items():
-        robot = ik.load_urdf(name)
+        robot = ik.load_robot(name)
         for scene, world in WORLDS.items():
             collisions = Collisions(robot, world(), margin=MARGIN)
             yield {'robot': name, 'scene': scene} | _row(collisions, tip, arguments.count)

@@ -181,7 +181,7 @@ TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), 
 START = """
 import time
 import ik_core as ik
-robot = ik.load_urdf({urdf!r})
+robot = ik.load_robot({urdf!r})
 goal = ik.PoseTask('panda_hand', position=[0.4, 0.0, 0.5], quaternion=[1, 0, 0, 0])
 assert ik.solve(ik.IkProblem(robot, [goal])).success
 print(time.process_time())

@@ -147,7 +147,7 @@ def make(name: str, *args: Any, **options: Any) -> Any:
 @cache
 def robot_of(name: str) -> Any:
     """The robot of that name, as this checkout loads it."""
-    return make('load_urdf', robots()[name])
+    return make('load_robot', robots()[name])
 
 
 def random_q(robot: Any, rng: np.random.Generator) -> np.ndarray:
@@ -760,7 +760,7 @@ REPEATS = {
 def timed_problem(name: str) -> tuple[Any, Any, Any]:
     """A problem, a solver that is warm, and limits for a tracker."""
     file = URDF / f'{name}.urdf'
-    robot = make('load_urdf', file) if file.exists() else robot_of(name)
+    robot = make('load_robot', file) if file.exists() else robot_of(name)
     problem = make('IkProblem', robot, [make('PoseTask', robot.default_tip())])
     limits = look_up('MotionLimits').of(robot, velocity=2.0, acceleration=20.0)
     return problem, make('make_solver', 'levenberg_marquardt'), limits

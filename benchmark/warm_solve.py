@@ -113,7 +113,7 @@ class Blocks:
     def measure(self, name: str, start: str, megabytes: int, block: int) -> dict[str, Any]:
         """Return the least time [s] of each goal of a block, and the number of goals reached."""
         if name not in self._problems:
-            robot = self._ik.load_urdf(name)
+            robot = self._ik.load_robot(name)
             goal = self._ik.PoseTask(robot.default_tip())
             problem = self._ik.IkProblem(
                 robot, [goal], position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE

@@ -22,7 +22,7 @@ from ik_core import (
     PositionAxisTask,
     PositionTask,
     Robot,
-    load_urdf,
+    load_robot,
 )
 from ik_core.collision import PairDistance
 from ik_core.display import listed
@@ -31,7 +31,6 @@ from ik_core.jobs import Job
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
 from ik_core.retargeting import Demonstration
-from ik_core.robot.urdf_filter import read_bytes
 from ik_core.solvers import Solver, SolverName, make_solver
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackerOptions
@@ -64,15 +63,6 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
     return Path(node.urdf_path).expanduser() if node.urdf_path else None
 
 
-def read_file(path: Path) -> bytes:
-    """Return the content of a URDF file. Raises UrdfError."""
-    if path.is_dir():
-        raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
-    if not path.is_file():
-        raise UrdfError(f'urdf_path: there is no file {path}')
-    return read_bytes(path)
-
-
 class LoadedRobot(NamedTuple):
     """A robot of a description, and the collisions that its motion avoids; None for none."""
 
@@ -80,8 +70,8 @@ class LoadedRobot(NamedTuple):
     avoided: Collisions | None
 
 
-def load_robot(
-    source: str | bytes, parameters: NodeParameters, known: KnownCollisions
+def prepare_robot(
+    source: str | Path, parameters: NodeParameters, known: KnownCollisions
 ) -> LoadedRobot:
     """Load the robot of a description with the collisions to avoid, and run one tick with it.
 
@@ -91,9 +81,13 @@ def load_robot(
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
         raise UrdfError(f'{text}; urdf_path names a file')  # messages must not open files
+    if isinstance(source, Path) and source.is_dir():
+        raise UrdfError(f'urdf_path: {source} is a directory: give the URDF file in it')
+    if isinstance(source, Path) and not source.is_file():
+        raise UrdfError(f'urdf_path: there is no file {source}')
     node = parameters.node
     limits = Path(node.joint_limits_path).expanduser() if node.joint_limits_path else None
-    robot = load_urdf(source, soft_limits=node.soft_limits, joint_limits=limits)
+    robot = load_robot(source, soft_limits=node.soft_limits, joint_limits=limits)
     avoided = known.to_avoid(robot, node)
     bare = replace(parameters, joint_limits={}, tools={}, goal_kinds={})
     model = Model(robot, bare, avoided=avoided)

@@ -122,7 +122,7 @@ class Judge:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._robot = ik.load_urdf(Path(scene.urdf))
+        self._robot = ik.load_robot(Path(scene.urdf))
         collisions = Collisions(self._robot, margin=scene.margin, srdf=scene.srdf)
         self._coal = CoalJudge(collisions)
         names, wanted = collisions.piece_names, {frozenset(pair) for pair in scene.pairs}

@@ -23,7 +23,8 @@ from ..maths.rotations import Array, pose_error
 from ..problem import IkProblem
 from ..reachability.bounds import reach_bounds
 from ..robot.robot import Robot
-from ..robot.urdf import IN_DEGREES, IN_MILLIMETRES, LONGEST_ARM, load_urdf
+from ..robot.robot_sources import load_robot
+from ..robot.urdf import IN_DEGREES, IN_MILLIMETRES, LONGEST_ARM
 from ..robot.urdf_filter import as_expat_reads
 from ..solvers import make_solver
 from ..tasks import PoseTask
@@ -113,10 +114,10 @@ def check(
     """Test a URDF file for these tips, by default those that the node would use.
 
     `goals` random poses are solved for each tip; `progress` is called with (done, all); `limits`
-    are options of `load_urdf`. Raises UrdfError, FrameNotFound, and UnsupportedProblem for a tip
+    are options of `load_robot`. Raises UrdfError, FrameNotFound, and UnsupportedProblem for a tip
     that no joint moves.
     """
-    robot = load_urdf(path, **limits)
+    robot = load_robot(path, **limits)
     chosen = _chosen_tips(robot, tips)
     moved = {i for tip, _ in chosen for i in robot.chain(tip)}
     efforts = _efforts(robot)

@@ -52,7 +52,7 @@ class MeshFolders:
         if path.suffix.lower() not in SUFFIXES:
             raise MeshError(f'{", ".join(SUFFIXES)} are supported')
         for start, roots in self._candidates(path, in_package=in_package):
-            found = _inside(start, roots)
+            found = inside(start, roots)
             if found is not None:
                 return found
         if in_package:
@@ -103,7 +103,7 @@ def descriptions_cache() -> Path:
     return Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE', default)).expanduser()
 
 
-def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
+def inside(path: Path, roots: Sequence[Path]) -> Path | None:
     """Return the file, if it is in one of the folders, also after symbolic links are followed."""
     written = Path(os.path.abspath(path))  # without `..`: nothing outside is even looked at
     for root in roots:

@@ -35,7 +35,9 @@ class NodeOptions:
         'URDF text of the robot; empty: urdf_path, or else the topic robot_description',
         static=True,
     )
-    urdf_path: str = option('', 'URDF file, read when robot_description is empty', static=True)
+    urdf_path: str = option(
+        '', 'URDF, .xacro or MJCF file, read when robot_description is empty', static=True
+    )
     joint_limits_path: str = option(
         '',
         'joint_limits.yaml of MoveIt or ros2_control, which can tighten the limits of the URDF; '

@@ -35,7 +35,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
-from ik_core import Robot, load_urdf
+from ik_core import Robot, load_robot
 from ik_core.kernels import library
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.shared_files import shared_file
@@ -286,7 +286,7 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
     """
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
-    observer = Observer(load_urdf(urdf), context)
+    observer = Observer(load_robot(urdf), context)
     try:
         with running('ik_node', parameters=parameters(urdf)) as process:
             if not wait_for_states(observer, process):

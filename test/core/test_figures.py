@@ -222,7 +222,7 @@ def test_the_figures_of_a_recording_have_no_faults(recorded):
 
 
 def test_the_figure_of_a_motion_along_a_path_has_no_faults():
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     start = robot.forward_kinematics([0.3, -1.2, 1.4, -1.8, -1.5, 0.2], 'tool0')
     poses = [start + np.outer([0.0, 0.05 * k, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]) for k in range(3)]
     limits = ik.MotionLimits.of(robot, acceleration=5.0, jerk=100.0)

@@ -21,7 +21,7 @@ from ik_core import (
     PoseTask,
     PositionAxisTask,
     PositionTask,
-    load_urdf,
+    load_robot,
     solver_name,
 )
 from ik_core.exceptions import IkError
@@ -230,7 +230,7 @@ class Tracked:
         self.random = np.random.default_rng(seed)
         self.name = str(self.random.choice(self.NAMES))
         text = shared_file(f'urdf/{self.name}.urdf').read_text('utf-8')
-        self.robot = load_urdf(text)
+        self.robot = load_robot(text)
         self.rate = float(self.random.choice([100.0, 250.0, 1000.0]))
         self.now, self.failing = 0.0, 0.0
         self.with_jerk = bool(self.random.random() < 0.5)

@@ -8,7 +8,7 @@ from functools import cached_property
 from xml.etree import ElementTree
 
 from ik_core import Robot as Kinematics
-from ik_core import load_urdf
+from ik_core import load_robot
 from ik_core.shared_files import shared_file
 
 from .expected_limits import read_description
@@ -40,7 +40,7 @@ class Variant:
     @cached_property
     def kinematics(self) -> Kinematics:
         """The library's robot."""
-        return load_urdf(self.text)
+        return load_robot(self.text)
 
     @cached_property
     def judged(self) -> Robot:

@@ -31,4 +31,4 @@ def hobby_urdf():
 
 
 def hobby_arm():
-    return ik.load_urdf(hobby_urdf())
+    return ik.load_robot(hobby_urdf())

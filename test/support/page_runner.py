@@ -48,7 +48,7 @@ class Missing(Exception):
 def furnish(robot):
     """Make the robot, motion and poses that the pages call the reader's own."""
     shutil.copy(URDF / f'{robot}.urdf', 'my_robot.urdf')
-    panda = ik.load_urdf('panda')
+    panda = ik.load_robot('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.motion.save_motion(still, 'wave.csv')
     Path('world.yaml').write_text('floor: {plane: true, xyz: [0, 0, -0.1]}\n')

@@ -42,7 +42,7 @@ def text():
 
 @cache
 def robot():
-    return ik.load_urdf(text())
+    return ik.load_robot(text())
 
 
 def goal(share):

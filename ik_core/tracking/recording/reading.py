@@ -14,7 +14,7 @@ import numpy as np
 from ...exceptions import IkError
 from ...maths.rotations import Array
 from ...robot.robot import Robot
-from ...robot.urdf import load_urdf
+from ...robot.robot_sources import load_robot
 from ..status import TrackStatus
 
 RECORDING_FORMAT = 10
@@ -49,7 +49,7 @@ def read_recording(path: str | Path) -> Recording:
                     f'{path} has format {header["format"]!r}, of another version: '
                     f'this one runs format {RECORDING_FORMAT}'
                 )
-            robot = load_urdf(header['urdf'])
+            robot = load_robot(header['urdf'])
             segments = [
                 (segment, {name: file[f'{i}.{name}'] for name in COLUMNS})
                 for i, segment in enumerate(header['segments'])

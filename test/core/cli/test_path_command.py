@@ -33,7 +33,7 @@ def test_motion_is_written_and_passes_the_poses(poses, tmp_path, capsys):
     text = capsys.readouterr().out
     assert text.startswith('4 poses in ')
     assert f'written to {out}' in text
-    motion, robot = load_motion(out), ik.load_urdf('ur5e')
+    motion, robot = load_motion(out), ik.load_robot('ur5e')
     assert motion.period == pytest.approx(0.002)
     tips = robot.forward_kinematics(motion.positions, robot.default_tip())[:, :3, 3]
     corners = np.array(
@@ -73,7 +73,7 @@ def test_positions_alone_leave_the_orientation_free(tmp_path, capsys):
 
 
 def test_path_is_passed_at_the_times_of_the_file_between_given_ends(tmp_path, capsys):
-    file, out, robot = tmp_path / 'poses.csv', tmp_path / 'motion.csv', ik.load_urdf('ur5e')
+    file, out, robot = tmp_path / 'poses.csv', tmp_path / 'motion.csv', ik.load_robot('ur5e')
     q0 = np.array([0.3, -1.2, 1.4, -1.8, -1.5, 0.2])
     tips = robot.forward_kinematics([q0, q0 + 0.02, q0 + 0.04], robot.default_tip())
     lines = ['time,x,y,z,qx,qy,qz,qw']
@@ -101,7 +101,7 @@ def test_closed_path_returns_from_its_last_pose(poses, tmp_path):
     np.testing.assert_allclose(closed[0], closed[len(closed) - 1], atol=1e-9)
     both = ['--approach', '0.05', '--retreat', '0.02', '--out', str(out)]
     assert main(['path', 'ur5e', str(poses), *both]) == 0
-    motion, robot = load_motion(out), ik.load_urdf('ur5e')
+    motion, robot = load_motion(out), ik.load_robot('ur5e')
     first, last = robot.forward_kinematics(motion.positions[[0, -1]], robot.default_tip())
     for tip, at, gap in ((first, [-0.45, -0.2, 0.4], 0.05), (last, [-0.45, -0.1, 0.4], 0.02)):
         np.testing.assert_allclose(tip[:3, 3] + gap * tip[:3, 2], at, atol=1e-5)

@@ -314,7 +314,7 @@ def read_by_the_node(path, text, file):
     rclpy.init(args=['--ros-args', '--params-file', str(file)], context=context, domain_id=DOMAIN)
     node = LifecycleNode('ik_node', namespace=unique_namespace(), context=context)
     try:
-        robot = ik.load_urdf(path)
+        robot = ik.load_robot(path)
         parameters = Parameters(node)
         parameters.declare_robot(robot)
         taken = parameters.take()

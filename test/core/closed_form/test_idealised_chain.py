@@ -56,7 +56,7 @@ def test_axes_that_miss_each_other_by_far_are_left():
 
 
 def test_a_measured_ur5e_is_nearly_one_with_parallel_axes():
-    chain = chain_with(ik.load_urdf(measured('ur5e', 3)))
+    chain = chain_with(ik.load_robot(measured('ur5e', 3)))
     ideal = next(idealised_chains(chain))
     assert np.abs(np.cross(chain.rows[1, :3], chain.rows[2, :3])).max() > 1e-4
     assert distance(chain.rows[4], chain.rows[5]) > 1e-5

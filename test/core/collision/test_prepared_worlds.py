@@ -11,7 +11,7 @@ from ik_core.tracking import TrackStatus
 
 @pytest.fixture(scope='module')
 def panda():
-    return ik.load_urdf('panda')
+    return ik.load_robot('panda')
 
 
 def worlds(count=6):

@@ -19,7 +19,7 @@ ONE_PIECE = 'y'
 @pytest.fixture
 def robot():
     """A cube that slides along x, with a link behind a fixed joint and one that turns."""
-    return ik.load_urdf(
+    return ik.load_robot(
         '<robot name="slide"><link name="x"/><link name="y"/><link name="end"/><link name="z"/>'
         '<joint name="j" type="prismatic"><parent link="x"/><child link="y"/>'
         '<axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="1"/></joint>'
@@ -279,7 +279,7 @@ def test_pickles_and_two_collisions_of_one_world(collisions, world, robot):
 
 
 def test_what_does_not_move_is_not_checked(world):
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     collisions = ik.Collisions(robot, world, 0.0)
     pairs = len(collisions.model['pairs'])
     world.add('in the base', Sphere(0.05))
@@ -303,7 +303,7 @@ def test_what_is_allowed_to_touch_is_not_checked(collisions, world):
 
 
 def test_links_may_be_allowed_to_touch():
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     world = ik.World()
     collisions = ik.Collisions(robot, world)
     share = np.random.default_rng(4).random((2000, robot.n))

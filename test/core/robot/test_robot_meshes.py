@@ -90,7 +90,7 @@ def test_collision_elements_are_unchanged(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_drawn_links_stay_near_their_collision_shapes(name):
-    robot = ik.load_urdf(name)
+    robot = ik.load_robot(name)
     pieces = pieces_of(robot)
     for link, vertices, _ in drawn_meshes(robot):
         heights = [outside(piece, vertices) for piece in pieces if piece.link == link]
@@ -99,7 +99,7 @@ def test_drawn_links_stay_near_their_collision_shapes(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_meshes_are_closed_and_seen_from_outside(name):
-    for link, vertices, faces in drawn_meshes(ik.load_urdf(name)):
+    for link, vertices, faces in drawn_meshes(ik.load_robot(name)):
         edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
         points = np.unique(vertices, axis=0, return_inverse=True)[1].reshape(-1)
         ways = points[edges]
@@ -111,7 +111,7 @@ def test_meshes_are_closed_and_seen_from_outside(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_no_part_floats_at_any_configuration(name):
-    robot = ik.load_urdf(name)
+    robot = ik.load_robot(name)
     rng = np.random.default_rng(0)
     for q in [robot.middle_configuration, *rng.uniform(robot.lower, robot.upper, (4, robot.n))]:
         assert number_of_parts(robot, q) == 1
@@ -144,5 +144,5 @@ def number_of_parts(robot, q):
 
 def test_a_part_that_floats_is_noticed():
     text = (URDF / 'ur5e.urdf').read_text('utf-8').replace('xyz="0 0.0996 0"', 'xyz="0 0.2 0"')
-    robot = ik.load_urdf(text)
+    robot = ik.load_robot(text)
     assert number_of_parts(robot, robot.middle_configuration) == 2

@@ -404,7 +404,7 @@ def test_a_start_that_leaves_no_closed_form_does_not_spoil_the_next(lower):
     """
     kinds = ['prismatic', 'revolute', 'prismatic', 'revolute', 'revolute', 'revolute']
     axes = ['0 0 1', '1 0 0', '0 0 1', '0 0 1', '0 1 0', '0 0 1']
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="r"><link name="0"/>'
         + ''.join(
             f'<link name="{i + 1}"/><joint name="j{i}" type="{kind}"><parent link="{i}"/>'

@@ -297,7 +297,7 @@ def test_a_whole_solve_after_a_search_that_stayed_on_its_branch_is_as_any_other(
 
 
 def test_frozen_joints_may_stand_elsewhere_from_row_to_row():
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     given = {'frozen_joints': [robot.joint_names[2]]}
     problem = pose_problem('panda', **given)
     _, q, starts = random_poses(problem, 30, seed=8)
@@ -329,7 +329,7 @@ def test_a_chain_is_looked_at_once_for_all_limits_and_tolerances(monkeypatch):
 
 def test_problems_without_a_form_are_not_looked_at(monkeypatch):
     monkeypatch.setattr(initial_guess, '_look_at', lambda *given: pytest.fail('looked at'))
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     tip = robot.default_tip()
     for tasks in (
         [ik.PositionTask(tip)],

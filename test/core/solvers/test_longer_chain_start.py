@@ -52,7 +52,7 @@ def urdf_of(case):
 
 def problem_of(case, **given):
     name, _, _, before = CHAINS[case]
-    robot = ik.load_urdf(urdf_of(case))
+    robot = ik.load_robot(urdf_of(case))
     return ik.IkProblem(robot, [ik.PoseTask(TIPS[name] if before else 'more')], **given)
 
 

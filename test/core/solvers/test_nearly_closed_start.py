@@ -25,7 +25,7 @@ MEASURED = [('ur5e', 3), ('ur5e', 4), ('panda', 5)]
 
 
 def problem_of(name, seed, **given):
-    robot = ik.load_urdf(measured(name, seed))
+    robot = ik.load_robot(measured(name, seed))
     return ik.IkProblem(robot, [ik.PoseTask(robot.default_tip())], **given)
 
 

@@ -605,7 +605,7 @@ def test_attached_objects_that_can_not_be_checked_are_refused(panda, bad):
 
 
 def test_avoid_collisions_without_collision_geometry_is_refused():
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="bare"><link name="a"/><link name="b"/><joint name="j" type="revolute">'
         '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>'
         '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'

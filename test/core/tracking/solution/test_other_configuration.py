@@ -431,7 +431,7 @@ def test_closest_is_said_of_minima_alone(solver, preset, name):
     if name == 'three rods':
         robot, kind = linkage(3, 'two_angle'), ik.PositionTask
     else:
-        robot, kind = ik.load_urdf('panda'), ik.PoseTask
+        robot, kind = ik.load_robot('panda'), ik.PoseTask
     tip, goals = robot.tips()[0], []
     low, high = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
     for k in range(8):
