@@ -71,7 +71,7 @@ WORLDS: dict[str, Callable[[], World]] = {**SCENES, 'hundred': hundred}
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for each robot and scene."""
     for name, tip in TIPS.items():
-        robot = ik.load_urdf(name)
+        robot = ik.load_robot(name)
         for scene, world in WORLDS.items():
             collisions = Collisions(robot, world(), margin=MARGIN)
             row = _row(collisions, tip, arguments.count)

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _row(name: str, scene: str, count: int) -> dict[str, Any]:
-    robot = ik.load_urdf(name)
+    robot = ik.load_robot(name)
     collisions = Collisions(robot, SCENES[scene](), margin=0.0)
     task = ik.PoseTask(TIPS[name])
     problem = ik.IkProblem(robot, [task], avoid=collisions)

@@ -106,7 +106,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a row for each robot and scene, and those of a folder with data."""
     panda = 0.0
     for name, tip in ROBOTS.items():
-        robot = ik.load_urdf(name)
+        robot = ik.load_robot(name)
         for scene, world in SCENES.items():
             collisions = Collisions(robot, world(), margin=0.0)
             row = _row(name, (tip,), scene, collisions, arguments.count, arguments.solve)
@@ -143,7 +143,7 @@ def _collisions_of(
     folder: Path, arms: Arms, world: World | None = None, pieces: Sequence[Piece] | None = None
 ) -> Collisions:
     """Return the collision checker of a robot in a folder, at margin 0."""
-    robot = ik.load_urdf(folder / arms.file)
+    robot = ik.load_robot(folder / arms.file)
     srdf = arms.srdf
     if srdf is not None and not srdf.startswith('<'):
         srdf = str(folder / srdf)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ik_core.exceptions import UrdfError
 from ik_core.progress import bar
+from ik_core.robot import load_robot
 from ik_core.robot.installed_robots import example_robots
 from ik_core.robot.shipped import shipped_robots
-from ik_core.robot.urdf import load_urdf
 
 from .results import Row
 
@@ -29,7 +29,7 @@ def _row(path: Path) -> Row:
     for _ in range(REPEATS):
         started = time.perf_counter()
         try:
-            robot = load_urdf(path)
+            robot = load_robot(path)
         except UrdfError as error:
             return _as_row(path, 0, 0, [time.perf_counter() - started], str(error))
         times.append(time.perf_counter() - started)

@@ -14,7 +14,6 @@ import numpy as np
 from ik_core.robot.robot import Robot
 from ik_core.robot.robot_sources import load_robot
 from ik_core.robot.shipped import shipped_robots
-from ik_core.robot.urdf import load_urdf
 
 Vector = tuple[float, float, float]
 
@@ -56,7 +55,7 @@ def fixed(parent: str, child: str, at: Vector) -> str:
 
 def robot(name: str, parts: Iterator[str] | list[str]) -> Robot:
     """Return the robot of these joints; its root link is `base`."""
-    return load_urdf(f'<robot name="{name}"><link name="base"/>{"".join(parts)}</robot>')
+    return load_robot(f'<robot name="{name}"><link name="base"/>{"".join(parts)}</robot>')
 
 
 def chain(n: int) -> Robot:
@@ -167,7 +166,7 @@ def scaled(name: str, scale: float) -> Robot:
     for origin in root.iterfind('joint/origin'):
         numbers = [scale * float(number) for number in origin.get('xyz', '0 0 0').split()]
         origin.set('xyz', ' '.join(map(repr, numbers)))
-    return load_urdf(ElementTree.tostring(root, encoding='unicode'))
+    return load_robot(ElementTree.tostring(root, encoding='unicode'))
 
 
 def calibrated(name: str, seed: int, size: float = 1e-3) -> Robot:
@@ -182,7 +181,7 @@ def calibrated(name: str, seed: int, size: float = 1e-3) -> Robot:
             ideal = [float(number) for number in origin.get(key, '0 0 0').split()]
             real = np.array(ideal) + rng.uniform(-size, size, 3)
             origin.set(key, ' '.join(repr(float(number)) for number in real))
-    return load_urdf(ElementTree.tostring(root, encoding='unicode'))
+    return load_robot(ElementTree.tostring(root, encoding='unicode'))
 
 
 def kr() -> Robot:

@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     text = 'collisions: solve only; leave out the times of judging'
     add('--solve', action='store_true', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
-    add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
+    add('--beside', type=Path, metavar='DIR', help='warm_solve: a checkout to compare with')
     add('--peers', metavar='NAMES', help='peers, never_hits: only these, with commas between')
     text = 'peers, never_hits: where to keep what is installed'
     add('--peers-venv', type=Path, metavar='DIR', help=text)

@@ -34,7 +34,7 @@ RATE = 1000.0
 
 PROBLEM = """
 import ik_core as ik
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 pose = robot.forward_kinematics([0.3, -0.2, 0.1, -2.0, 0.2, 2.0, 0.5, 0.0], 'panda_hand')
 problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand', transform=pose)])
 """

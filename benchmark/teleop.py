@@ -141,7 +141,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         for experiment, arms in EXPERIMENTS.items()
         for arm in arms
         for name, make in methods.items()
-        if make is Ours or len(arm.q) == len(ik.load_urdf(arm.name).chain(arm.tip))
+        if make is Ours or len(arm.q) == len(ik.load_robot(arm.name).chain(arm.tip))
     ]
     for experiment in bar(experiments, 'teleop'):
         yield experiment()
@@ -192,7 +192,7 @@ def beyond_limit(arm: Arm, make: Maker | Peer, seconds: float) -> Row:
 
 def beyond_reach(arm: Arm, make: Maker | Peer, seconds: float) -> Row:
     """Return how far a hand comes back from beyond the reach until the tip follows."""
-    robot, turns = ik.load_urdf(arm.name), SWITCH + 4.0
+    robot, turns = ik.load_robot(arm.name), SWITCH + 4.0
     tip = robot.forward_kinematics(arm.q, arm.tip)[:3, 3]
     way = tip * [1.0, 1.0, 0.0] / np.hypot(*tip[:2])
     left = _left(robot, arm, way)
@@ -245,7 +245,7 @@ def _played(
 
 def played(given: Trace, arm: Arm, make: Maker | Peer, latency: float) -> Run:
     """Play a trace to a method, with the arm at its `q` at first."""
-    robot = ik.load_urdf(arm.name)
+    robot = ik.load_robot(arm.name)
     if isinstance(make, Peer):
         return _played_elsewhere(given, arm, robot, make)
     method, q, taken, next_sample = make(robot, arm.tip, latency), np.array(arm.q), 0.0, 0
@@ -312,7 +312,7 @@ def _followed(run: Run, arm: Arm) -> Row:
         best_delay(run, slice(k, k + piece)) for k in range(first, len(run.tips) - piece, piece)
     ]
     gaps = followed_errors(run, whole, delay)
-    whole_poses = len(ik.load_urdf(arm.name).chain(arm.tip)) >= 6
+    whole_poses = len(ik.load_robot(arm.name).chain(arm.tip)) >= 6
     return {
         'freezes': freezes(run, whole, delay),
         'delay': 1e3 * delay,
@@ -374,7 +374,7 @@ def freezes(run: Run, part: slice, delay: float) -> int:
 
 def exact(run: Run, arm: Arm, part: slice, delay: float) -> Array:
     """Return the joints (K, n) of the hand's delayed motion by exact inverse kinematics."""
-    robot = ik.load_urdf(arm.name)
+    robot = ik.load_robot(arm.name)
     count = len(robot.chain(arm.tip))
     task = ik.PoseTask.for_joints(count, arm.tip)
     problem = ik.IkProblem(robot, [task], position_tolerance=1e-9, orientation_tolerance=1e-8)

@@ -25,7 +25,7 @@ class ClearanceTask(ik.tasks.Task):
         return -self.collisions.gradient(q)[np.newaxis]
 
 
-robot, world = ik.load_urdf('panda'), ik.World()
+robot, world = ik.load_robot('panda'), ik.World()
 goal = ik.PoseTask('panda_hand_tcp', [0.4, 0.2, 0.5], [1, 0, 0, 0])
 free = ik.solve(ik.IkProblem(robot, [goal]))
 elbow = robot.forward_kinematics(free.q, 'panda_link4')[:3, 3]

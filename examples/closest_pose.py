@@ -2,7 +2,7 @@
 # The closest pose to a goal out of reach, its error, and a proof: python closest_pose.py
 import ik_core as ik
 
-robot = ik.load_urdf('ur5e')
+robot = ik.load_robot('ur5e')
 goal = ik.PoseTask('tool0', [1.5, 0.0, 0.6], rpy=[0.0, 1.57, 0.0])
 result = ik.solve(ik.IkProblem(robot, [goal]))
 print(result.status.name, '-', result.status.value)

@@ -3,7 +3,7 @@
 import ik_core as ik
 
 # Five joints: the last one of a UR5e stays where it is.
-robot, tip, frozen = ik.load_urdf('ur5e'), 'tool0', ['wrist_3_joint']
+robot, tip, frozen = ik.load_robot('ur5e'), 'tool0', ['wrist_3_joint']
 joints = len(robot.chain(tip)) - len(frozen)
 place, rpy = [0.4, 0.2, 0.4], [3.1, 0.05, 0.5]
 

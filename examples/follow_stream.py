@@ -5,7 +5,7 @@ import numpy as np
 import ik_core as ik
 
 RATE = 250
-robot, tip = ik.load_urdf('panda'), 'panda_hand_tcp'
+robot, tip = ik.load_robot('panda'), 'panda_hand_tcp'
 limits = ik.MotionLimits.of(robot, acceleration=10.0)  # [rad/s^2]; its URDF states none
 tracker = ik.Tracker(
     ik.IkProblem(robot, [ik.PoseTask(tip)]),

@@ -4,7 +4,7 @@ import numpy as np
 
 import ik_core as ik
 
-robot, tip = ik.load_urdf('panda'), 'panda_hand_tcp'
+robot, tip = ik.load_robot('panda'), 'panda_hand_tcp'
 place = [0.45, 0.1, 0.3]
 
 parts: dict[str, list[ik.tasks.Task]] = {

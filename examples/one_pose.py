@@ -2,7 +2,7 @@
 # Solve for one pose of a robot's hand: python one_pose.py
 import ik_core as ik
 
-robot = ik.load_urdf('panda')  # or the path of your URDF
+robot = ik.load_robot('panda')  # or the path of your URDF
 goal = ik.PoseTask('panda_hand_tcp', position=[0.4, 0.2, 0.5], rpy=[3.1416, 0.0, 0.0])
 problem = ik.IkProblem(robot, [goal])
 result = ik.solve(problem)

@@ -21,7 +21,7 @@ class SameHeight(ik.tasks.Task):
         return np.array([first - second])
 
 
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 goal = ik.PositionTask('panda_hand_tcp', [0.5, 0.0, 0.4])
 level = SameHeight()  # the elbow as high as the hand
 ik.tasks.check_task(level, robot)  # raises if the Jacobian is not the residual's derivative

@@ -2,7 +2,7 @@
 # A motion around a square, timed within limits: python path_of_poses.py
 import ik_core as ik
 
-robot = ik.load_urdf('ur5e')
+robot = ik.load_robot('ur5e')
 problem = ik.IkProblem(robot, [ik.PoseTask('tool0')])
 corner = ik.transform(position=[-0.45, -0.2, 0.4], rpy=[3.1416, 0.0, 0.0])
 poses = [corner.copy() for _ in range(5)]

@@ -4,7 +4,7 @@ import numpy as np
 
 import ik_core as ik
 
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand_tcp')])
 
 turn = np.linspace(0, 2 * np.pi, 200)

@@ -2,7 +2,7 @@
 # Map the reach of a hand in voxels: python reach_map.py
 import ik_core as ik
 
-robot = ik.load_urdf('ur5e')
+robot = ik.load_robot('ur5e')
 made = ik.reachability.reachability_map(
     robot,
     'tool0',

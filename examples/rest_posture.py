@@ -4,7 +4,7 @@ import numpy as np
 
 import ik_core as ik
 
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 goal = ik.PoseTask('panda_hand_tcp', [0.4, 0.2, 0.5], [1, 0, 0, 0])
 liked = np.array([0.9, -0.4, -0.6, -2.0, 0.4, 1.8, 0.8, 0.04])
 

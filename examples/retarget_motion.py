@@ -4,7 +4,7 @@ import numpy as np
 
 import ik_core as ik
 
-panda, iiwa = ik.load_urdf('panda'), ik.load_urdf('iiwa14')
+panda, iiwa = ik.load_robot('panda'), ik.load_robot('iiwa14')
 phase = np.linspace(0, 6, 60)[:, np.newaxis] + np.arange(panda.n)
 wave = panda.middle_configuration + 0.3 * np.sin(phase) * (np.arange(panda.n) < 7)
 motion = ik.motion.Motion(panda.joint_names, wave, period=1 / 30)

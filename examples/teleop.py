@@ -5,7 +5,7 @@ import numpy as np
 import ik_core as ik
 
 RATE, SAMPLES = 100, 72  # [Hz] of the joints, and of a headset
-robot = ik.load_urdf('so101_like')
+robot = ik.load_robot('so101_like')
 limits = ik.MotionLimits.of(robot, velocity=3.0, acceleration=20.0)
 options = ik.teleop.HandOptions(axes=ik.teleop.OPENXR, latency=0.15, gripper='gripper')
 teleop = ik.Teleop(robot, tip='gripper_frame_link', rate=RATE, limits=limits, options=options)

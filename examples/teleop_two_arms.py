@@ -6,7 +6,7 @@ import ik_core as ik
 
 RATE = 100  # [Hz]
 LEFT, RIGHT = 'left_gripper_frame_link', 'right_gripper_frame_link'
-robot = ik.load_urdf('two_so101_like')
+robot = ik.load_robot('two_so101_like')
 teleop = ik.Teleop(
     robot,
     tip=[LEFT, RIGHT],

@@ -2,7 +2,7 @@
 # Goals for two hands with a common torso: python two_arms.py
 import ik_core as ik
 
-robot = ik.load_urdf('dual_arm')
+robot = ik.load_robot('dual_arm')
 print(robot.tips())
 left = ik.PositionTask('left_palm', [0.4, 0.25, 1.0])
 right = ik.PositionTask('right_palm', [0.4, -0.25, 1.0])

@@ -3,7 +3,7 @@
 
     import ik_core as ik
 
-    robot = ik.load_urdf('panda.urdf')
+    robot = ik.load_robot('panda.urdf')
     goal = ik.PoseTask('panda_hand', position=[0.4, 0.0, 0.5], quaternion=[1, 0, 0, 0])
     result = ik.solve(ik.IkProblem(robot, [goal]))
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .problem import IkProblem
     from .result import IkResult, IkStatus
     from .retargeting import KeyFrames
-    from .robot import Robot, load_urdf
+    from .robot import Robot, load_robot
     from .showing import plot, show
     from .solvers import SOLVERS, make_solver, solve, solver_name
     from .tasks import (
@@ -101,7 +101,7 @@ __all__ = [
     'batch',
     'closed_form',
     'collision',
-    'load_urdf',
+    'load_robot',
     'make_solver',
     'motion',
     'path',
@@ -134,7 +134,7 @@ _MODULES = {
     'problem': 'IkProblem',
     'result': 'IkResult IkStatus',
     'retargeting': 'KeyFrames',
-    'robot': 'Robot load_urdf',
+    'robot': 'Robot load_robot',
     'showing': 'plot show',
     'solvers': 'SOLVERS make_solver solve solver_name',
     'tasks': 'AxisTask OrientationTask PoseTask PositionAxisTask PositionTask PostureTask '

@@ -22,15 +22,15 @@ from ik_core import (
     PositionAxisTask,
     PositionTask,
     Robot,
-    load_urdf,
+    load_robot,
 )
+from ik_core.collision import PairDistance
 from ik_core.display import listed
 from ik_core.exceptions import InvalidGoal, InvalidOption, UnsupportedProblem, UrdfError
 from ik_core.jobs import Job
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.motion import load_motion
 from ik_core.retargeting import Demonstration
-from ik_core.robot.urdf_filter import read_bytes
 from ik_core.solvers import Solver, SolverName, make_solver
 from ik_core.tasks.goals import GoalTask
 from ik_core.tracking import Command, MotionLimits, Tracker, TrackerOptions
@@ -50,6 +50,7 @@ from .texts import cut
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
+NEAR = 0.05  # [m] beyond the margins, where the arm may stop before an obstacle
 STOP_MARGIN = 0.9  # [s] allowance for the delay of a stop and of the response to its service
 BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
@@ -62,15 +63,6 @@ def read_description(parameters: NodeParameters) -> str | Path | None:
     return Path(node.urdf_path).expanduser() if node.urdf_path else None
 
 
-def read_file(path: Path) -> bytes:
-    """Return the content of a URDF file. Raises UrdfError."""
-    if path.is_dir():
-        raise UrdfError(f'urdf_path: {path} is a directory: give the URDF file in it')
-    if not path.is_file():
-        raise UrdfError(f'urdf_path: there is no file {path}')
-    return read_bytes(path)
-
-
 class LoadedRobot(NamedTuple):
     """A robot of a description, and the collisions that its motion avoids; None for none."""
 
@@ -78,8 +70,8 @@ class LoadedRobot(NamedTuple):
     avoided: Collisions | None
 
 
-def load_robot(
-    source: str | bytes, parameters: NodeParameters, known: KnownCollisions
+def prepare_robot(
+    source: str | Path, parameters: NodeParameters, known: KnownCollisions
 ) -> LoadedRobot:
     """Load the robot of a description with the collisions to avoid, and run one tick with it.
 
@@ -89,9 +81,13 @@ def load_robot(
     if isinstance(source, str) and not source.lstrip(BLANK).startswith('<'):
         text = f"robot_description is {cut(source, 40)!r}, not URDF text, which starts with '<'"
         raise UrdfError(f'{text}; urdf_path names a file')  # messages must not open files
+    if isinstance(source, Path) and source.is_dir():
+        raise UrdfError(f'urdf_path: {source} is a directory: give the URDF file in it')
+    if isinstance(source, Path) and not source.is_file():
+        raise UrdfError(f'urdf_path: there is no file {source}')
     node = parameters.node
     limits = Path(node.joint_limits_path).expanduser() if node.joint_limits_path else None
-    robot = load_urdf(source, soft_limits=node.soft_limits, joint_limits=limits)
+    robot = load_robot(source, soft_limits=node.soft_limits, joint_limits=limits)
     avoided = known.to_avoid(robot, node)
     bare = replace(parameters, joint_limits={}, tools={}, goal_kinds={})
     model = Model(robot, bare, avoided=avoided)
@@ -257,7 +253,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
+        """Return q (n,) with the m mimic joints appended; a q (n + m,) is only copied."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
@@ -269,7 +265,7 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """True if mimic joints move into line; goals wait for that."""
+        """True while mimic joints move to the positions of their drivers; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
@@ -319,6 +315,35 @@ class Model:
             f'checked for collisions; list in command_joints what is published, without '
             f'{listed(mimics)}'
         )
+
+    def nearest_pair(self) -> PairDistance | None:
+        """Return the pair that is nearest to its margin, as commanded; None without `avoid`.
+
+        Links that are never far apart have smaller margins, so they seldom count as nearest.
+        """
+        clearance = self.governor.clearance
+        if clearance is None:
+            return None
+        collisions, q = clearance.collisions, self.q
+        try:
+            first = collisions.distance(q)
+        except UnsupportedProblem:  # no pair may meet
+            return None
+        within = max(first.distance - first.margin + collisions.reach, 0.0)
+        pairs = [first, *collisions.distances(q, within)]
+        return min(pairs, key=lambda pair: pair.distance - pair.margin)
+
+    def distance_between(self, first: str, second: str) -> float:
+        """Return the distance [m] of two near links or obstacles, as commanded; NaN if far.
+
+        Raises UnsupportedProblem without `avoid`.
+        """
+        clearance, names = self.governor.clearance, {first, second}
+        if clearance is None:
+            raise UnsupportedProblem('without avoid no distances are known')
+        near = clearance.collisions.distances(self.q, clearance.collisions.reach + NEAR)
+        found = (pair.distance for pair in near if {pair.first, pair.second} == names)
+        return next(found, np.nan)
 
     @property
     def longest_stop(self) -> float:

@@ -35,7 +35,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node, SetParameter, SetRemap
 
-from ik_core import Robot, load_urdf
+from ik_core import Robot, load_robot
 
 SHARE = Path(get_package_share_directory('ik_node'))
 IK_LAUNCH = SHARE / 'launch' / 'ik.launch.py'
@@ -75,7 +75,7 @@ def robot_and_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         )
     ik_launch = SimpleNamespace(**runpy.run_path(str(IK_LAUNCH)))
     text = ik_launch.robot_description(given, context)
-    robot = load_urdf(text, joint_limits=given['joint_limits'] or None)
+    robot = load_robot(text, joint_limits=given['joint_limits'] or None)
     joints = moved_joints(robot, given)
     if hardware == 'running':
         return [ik_node(given, joints, publishes_robot='false')]

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import ik_core as ik
 from ik_core.collision import Collisions
@@ -121,7 +122,7 @@ class Judge:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._robot = ik.load_urdf(Path(scene.urdf))
+        self._robot = ik.load_robot(Path(scene.urdf))
         collisions = Collisions(self._robot, margin=scene.margin, srdf=scene.srdf)
         self._coal = CoalJudge(collisions)
         names, wanted = collisions.piece_names, {frozenset(pair) for pair in scene.pairs}
@@ -177,7 +178,7 @@ class Judge:
             is_reached &= (apart < AT_GOAL[0]) & (cosine > np.cos(AT_GOAL[1]))
         return float(is_reached.mean())
 
-    def _flips(self, places: Array, rate: float, is_near: Array) -> float:
+    def _flips(self, places: Array, rate: float, is_near: NDArray[np.bool_]) -> float:
         """Return the mean over goals that end in contact; 0 if none does."""
         goals, last, counts = len(self._scene.goals), round(rate), []
         steps = (places[1:] - places[:-1]).reshape(goals, -1, places.shape[1])[:, -last:]

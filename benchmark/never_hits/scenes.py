@@ -7,12 +7,12 @@ import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from ik_core import load_urdf
+from ik_core import load_robot
 from ik_core.maths.rotations import Array
 from ik_core.shared_files import shared_file
 
@@ -104,10 +104,10 @@ def _scene(
     count: int,
 ) -> Scene:
     """Write the files of a scene."""
-    name, pairs = root.get('name', ''), list(product(*sides))
+    name, pairs = root.get('name', ''), [(one, other) for one in sides[0] for other in sides[1]]
     urdf, srdf = folder / f'{name}.urdf', folder / f'{name}.srdf'
     ElementTree.ElementTree(root).write(urdf, encoding='unicode')
-    robot = load_urdf(urdf)
+    robot = load_robot(urdf)
     joints = list(robot.joint_names)
     srdf.write_text(_srdf(name, joints, _solid_links(root), pairs), encoding='utf-8')
     rng, places = np.random.default_rng(51), []

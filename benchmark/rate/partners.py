@@ -20,7 +20,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ik_core.maths.rotations import Array
-from ik_core.robot.urdf import load_urdf
+from ik_core.robot import load_robot
 from ik_core.shared_files import shared_file
 from ik_node.conversions import transform_to_pose
 from ik_node.outputs.commands import JointStateWriter
@@ -29,11 +29,11 @@ from ..robots import X, Y, Z, fixed, joint
 
 GOAL_RATE = 50.0
 RADIUS = 0.05
+# Step [m] of the goal that measures latency: small, so that the arm soon rests again
 STEP = 0.0005
-"""Step [m] of the goal that measures latency: small, so that the arm soon rests again."""
 STEP_PERIOD = 0.1
+# Multiples of it, but for what is before the point, are spread evenly over [0, 1)
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Multiples of it, but for what is before the point, are spread evenly over [0, 1)."""
 
 
 class Arm(NamedTuple):
@@ -62,7 +62,7 @@ def figure(folder: Path) -> Arm:
         ]
     path = folder / 'figure.urdf'
     path.write_text(f'<robot name="figure"><link name="base"/>{"".join(parts)}</robot>', 'utf-8')
-    robot = load_urdf(path)
+    robot = load_robot(path)
     bent = [{'left_elbow_0': -1.2, 'right_elbow_0': -1.2}.get(j, 0.1) for j in robot.joint_names]
     return Arm('figure, 30 joints', str(path), ('left_hand', 'right_hand'), bent)
 
@@ -83,7 +83,7 @@ def panda() -> Arm:
 
 def bare(urdf: str, rate: float) -> None:
     """Publish a robot's joint states from a timer that does nothing else."""
-    robot = load_urdf(Path(urdf))
+    robot = load_robot(Path(urdf))
     writer = JointStateWriter(robot, [*robot.joint_names, *robot.mimic_joints])
     q = robot.middle_configuration
     node = rclpy.create_node('bare_timer')
@@ -98,7 +98,7 @@ def bare(urdf: str, rate: float) -> None:
 
 def echo(urdf: str) -> None:
     """Answer every goal at once."""
-    robot = load_urdf(Path(urdf))
+    robot = load_robot(Path(urdf))
     writer = JointStateWriter(robot, [*robot.joint_names, *robot.mimic_joints])
     q = np.ones(robot.n)
     node = rclpy.create_node('echo')
@@ -114,7 +114,7 @@ def echo(urdf: str) -> None:
 def publish_goals(arm: Arm) -> None:
     """Do what lines of stdin ask for: '<kind> <seconds> <rate>'; answer with when goals were sent
     [s]."""
-    robot = load_urdf(Path(arm.urdf))
+    robot = load_robot(Path(arm.urdf))
     centres = [robot.forward_kinematics(np.array(arm.q), tip) for tip in arm.tips]
     node = rclpy.create_node('goals')
     publisher = node.create_publisher(PoseArray, 'goal_poses', 1)

@@ -67,7 +67,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_argument(
         'robot',
         metavar='ROBOT',
-        help='a URDF, ASF or BVH file, or the name of a shipped or installed robot',
+        help='a URDF, .xacro, MJCF, ASF or BVH file, or the name of a shipped or installed robot',
     )
     robot.completer = robots  # type: ignore[attr-defined]
     add = parser.add_argument
@@ -93,7 +93,7 @@ def robot_of(arguments: argparse.Namespace) -> Robot:
 
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options on limits, as arguments of `load_urdf`."""
+    """The options on limits, as arguments of `load_robot`."""
     return {
         'soft_limits': not arguments.no_soft_limits,
         'joint_limits': arguments.joint_limits,

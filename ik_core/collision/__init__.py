@@ -8,7 +8,7 @@
 - kernels: `records` has their data, `packing` fills it; `bounds` computes lower bounds in lanes,
   `gjk` distances, `epa` depths, `normals` exact normals of cylinders; `rows` has the kernels that
   Python calls
-- pairs: `proof` decides whether two links can meet, `pairs` gives verdicts, `srdf` reads an SRDF
+- pairs: `proof` decides whether two links can meet, `pairs` gives verdicts
 - obstacles: `shapes` and `world`; `world_file` reads them
 """
 

@@ -33,13 +33,13 @@ from ..options import exact_number, whole_number
 from ..progress import ProgressLine
 from ..robot.kinematics import KIND, PARENT, PRISMATIC, VARIABLE
 from ..robot.robot import Robot
+from ..robot.srdf import Disabled, disabled_pairs
 from . import array_files
 from .packing import BodyPiece, Record, on_body, pack, workspace
 from .piece import Piece
 from .proof import NEAR, NEVER, PATH, link_distance, prove, prove_inside, prove_touching, search
 from .records import CYLINDER, POINTS, WIDTH
 from .shapes import hull_piece
-from .srdf import Disabled, disabled_pairs
 
 Verdict = Literal['never', 'touching', 'inside', 'sometimes', 'open', 'disabled', 'fingers']
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -54,7 +54,7 @@ SAMPLES, DESCENTS = 200, 12
 FEW_JOINTS = 7
 BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
 BOXES_OF_ONE = 5000
-DEEPEST = 500  # rows of a proof's stack: how often a box can be halved
+STACK_ROWS = 500  # rows of a proof's stack: how often a box can be halved
 SIDES = 24  # of the prism that replaces a cylinder in proofs: 0.9 % wider
 SLIDE = 2.0  # [m] range of an unlimited sliding joint in a search; nothing can be proved for it
 
@@ -171,7 +171,10 @@ def link_pairs(
     """
     if boxes is not None:
         whole_number(boxes, 'boxes')
-    disabled = disabled_pairs(srdf, robot) if srdf is not None else Disabled()
+    source = robot.srdf if srdf is None else srdf
+    disabled, remarks = Disabled(), list[str]()
+    if source:
+        disabled, remarks = disabled_pairs(source, robot)
     links = list(dict.fromkeys(piece.link for piece in pieces))
     couples = [
         (a, b)
@@ -184,7 +187,7 @@ def link_pairs(
     if pairs is None:
         pairs = _verdicts(robot, pieces, couples, margins, boxes)
         array_files.store(FOLDER, key, _packed(pairs, robot.n))
-    found, warnings = [], [*disabled.warnings]
+    found, warnings = [], [*remarks]
     for pair in pairs:
         if disabled.names(pair.first, pair.second):
             reason = disabled.reason(pair.first, pair.second)
@@ -445,7 +448,7 @@ class _Proofs:
                 'variables': len(variables),
                 'first_count': len(self.own[first]),
                 'second_count': len(self.own[second]),
-                'stack_rows': DEEPEST,
+                'stack_rows': STACK_ROWS,
                 'stack_columns': 2 * len(variables),
                 'cuts': len(bodies) + 1,
             },

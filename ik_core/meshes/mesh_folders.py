@@ -52,7 +52,7 @@ class MeshFolders:
         if path.suffix.lower() not in SUFFIXES:
             raise MeshError(f'{", ".join(SUFFIXES)} are supported')
         for start, roots in self._candidates(path, in_package=in_package):
-            found = _inside(start, roots)
+            found = inside(start, roots)
             if found is not None:
                 return found
         if in_package:
@@ -103,7 +103,7 @@ def descriptions_cache() -> Path:
     return Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE', default)).expanduser()
 
 
-def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
+def inside(path: Path, roots: Sequence[Path]) -> Path | None:
     """Return the file, if it is in one of the folders, also after symbolic links are followed."""
     written = Path(os.path.abspath(path))  # without `..`: nothing outside is even looked at
     for root in roots:
@@ -120,7 +120,7 @@ def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
 
 
 def _in_workspace(path: PurePosixPath) -> Path | None:
-    """Return the file of a package (its first part) of the sourced workspaces, resolved."""
+    """Return the resolved path of a file in a sourced package (first part of `path`), or None."""
     if '..' in path.parts:  # links may lead anywhere from there
         return None
     for prefix in workspaces():
@@ -134,7 +134,7 @@ def _in_workspace(path: PurePosixPath) -> Path | None:
 
 
 def _shipped(path: PurePosixPath) -> Path | None:
-    """Return the file of this package, ik_node (its first part), resolved."""
+    """Return the resolved path of a file in package ik_node (first part of `path`), or None."""
     if path.parts[0] != 'ik_node' or '..' in path.parts:
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots from a URDF or motion capture: joints, limits, kinematics; and motions.
+"""Robots from a URDF, xacro, MJCF or motion capture: joints, limits, kinematics; and motions.
 
 These modules do not depend on goals; they may import `maths`, `options` and what is below.
 """
@@ -9,18 +9,20 @@ from .joints import Joint, Mimic
 from .linear_constraints import LinearConstraint
 from .linkages import linkage, spring_weights
 from .reach_cones import ReachCone
-from .robot import Robot
-from .urdf import load_urdf
+from .robot import EndEffector, PlanningGroup, Robot
+from .robot_sources import load_robot
 
 __all__ = [
+    'EndEffector',
     'Joint',
     'LinearConstraint',
     'Mimic',
+    'PlanningGroup',
     'ReachCone',
     'Robot',
     'human',
     'human_cones',
     'linkage',
-    'load_urdf',
+    'load_robot',
     'spring_weights',
 ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,12 +69,36 @@ GRIPPER = re.compile(r'grip', re.IGNORECASE)
 # joints that move a gripper as a whole
 WRIST = re.compile(r'roll|pitch|yaw|rotat|wrist|twist|swivel|flex', re.IGNORECASE)
 
-__all__ = ['Joint', 'JointGroup', 'Mimic', 'Robot']
+__all__ = ['EndEffector', 'Joint', 'JointGroup', 'Mimic', 'PlanningGroup', 'Robot']
+
+
+class PlanningGroup(NamedTuple):
+    """A group of joints of an SRDF.
+
+    joints : names of its independent joints, in the order of q
+    tip : the link at the end of its chain; '' if it is not one chain
+    states : named states, each the positions [rad or m] by joint; `robot.q` makes q of one
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    tip: str
+    states: Mapping[str, dict[str, float]]
+
+
+class EndEffector(NamedTuple):
+    """An end effector of an SRDF: a group of joints, such as a gripper, attached to a link of
+    another group; `parent_group` may be ''."""
+
+    name: str
+    parent_link: str
+    group: str
+    parent_group: str
 
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """A tree of links and joints; made by `load_urdf` or `Robot.from_joints`.
+    """A tree of links and joints; made by `load_robot` or `Robot.from_joints`.
 
     Arrays of length n run over the independent movable joints in the order of the source: `lower`
     and `upper` [rad or m], `velocity` [rad/s or m/s], `acceleration` [rad/s^2 or m/s^2] and `jerk`
@@ -85,7 +109,8 @@ class Robot:
     they narrow the limits of the joint that they follow, unless that would leave no range. `urdf`
     is the source text, '' if there was none; `file` is its path, against which paths of collision
     meshes are resolved. `counted_urdf` is `urdf` with the limits in use: soft limits and those of
-    a joint_limits.yaml are written into its <limit>.
+    a joint_limits.yaml are written into its <limit>. `srdf` is the text of an SRDF, '' if there is
+    none; `groups` and `end_effectors` are those of it, by name.
     """
 
     name: str
@@ -111,6 +136,9 @@ class Robot:
     urdf: str | bytes = ''
     counted_urdf: str = ''
     file: Path | None = None
+    srdf: str | bytes = ''
+    groups: Mapping[str, PlanningGroup] = field(default_factory=dict)
+    end_effectors: Mapping[str, EndEffector] = field(default_factory=dict)
 
     @classmethod
     def from_joints(
@@ -122,7 +150,7 @@ class Robot:
         free_joints: Sequence[str] = (),
         inertials: Mapping[str, Inertial] | None = None,
     ) -> Robot:
-        """Make a robot of these joints, which must form a tree (`load_urdf` checks that they do).
+        """Make a robot of these joints, which must form a tree (`load_robot` checks that they do).
 
         Floating and planar joints move only if `free_joints` names them, since a JointState can't
         carry them. Raises UrdfError if `free_joints` names no such joint, InvalidOption for an
@@ -629,7 +657,7 @@ class Robot:
 def check_robot(robot: object) -> None:
     """Raise InvalidOption if `robot` is not a Robot."""
     if not isinstance(robot, Robot):
-        raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_urdf returns')
+        raise InvalidOption(f'robot is {robot!r}: a Robot is needed, as load_robot returns')
 
 
 def _positions_by_name(values: Any) -> dict[str, Any]:

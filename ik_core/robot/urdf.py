@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load a URDF robot description: strict, silent, and safe for untrusted text.
+"""Read a URDF robot description: strict, silent, and safe for untrusted text.
 
 A description may come over a topic from any node, so it is loaded in four steps:
 
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ from ..maths.argument_types import Names
 from ..maths.rotations import matrix_from_rpy
 from .joints import FLOATING_BASE, carried_by_floating_base, whole_balls
 from .robot import Joint, Mimic, Robot
-from .urdf_filter import filtered, read
+from .urdf_filter import filtered
 from .urdf_inertials import pop_inertials
 from .urdf_limits import JointLimitsSource, Rates, narrow, pop_rates
 
@@ -55,68 +54,20 @@ _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 _MOVABLE = ('revolute', 'continuous', 'prismatic')
 
 
-def load_urdf(
-    source: str | bytes | os.PathLike[str],
+def robot_of_urdf(
+    text: str | bytes,
     *,
     free_joints: Names = (),
     floating_base: bool = False,
     soft_limits: bool = True,
     joint_limits: JointLimitsSource | None = None,
 ) -> Robot:
-    """Load the robot of a URDF: a path, the name of a robot, or the XML as text or bytes.
-
-    Text that begins with '<' is XML. A name without suffix or folder, such as 'panda', means a
-    shipped robot, or else a robot of the Python packages example-robot-data ('ur10_robot', the
-    name of its file) and robot_descriptions ('ur10e' or 'ur10e_description'), if they are
-    installed. The latter are used once they are downloaded: robot_descriptions has a command for
-    that. A file of exactly that name in the current folder takes precedence.
-
-    Units are URDF's: metres, radians, seconds. `free_joints` names the floating and planar joints
-    that move; the others are frozen at zero, since a JointState can't carry them. `floating_base`
-    adds a floating joint of that name, which moves, between a new root link `world` and the
-    robot's root, as for a walking humanoid. `joint_limits` is a joint_limits.yaml of MoveIt or
-    ros2_control, or its content as a mapping {joint: {max_acceleration: ...}}; it can only tighten
-    the limits of the URDF. Details:
-
-    - A value that is not a number or not finite, a wrong count of numbers, or commas between them
-      are errors.
-    - A revolute or prismatic joint needs a `<limit>`; a bound left out is 0, as in urdfdom, and
-      from version 1.2 on none. A bound of inf or beyond 1e9 means none. Limits on a continuous
-      joint are ignored, with a warning. `effort` is never read. A velocity that is missing, zero
-      or negative means no limit, with a warning.
-    - `acceleration`, `deceleration` and `jerk` of `<limit>` are read in all versions; the smaller
-      of acceleration and deceleration limits both.
-    - If a `<safety_controller>` has both soft limits and they are narrower than lower and upper,
-      they are used instead, with a warning; `soft_limits=False` ignores them.
-    - An `<origin>` may have `quat_xyzw` in place of `rpy` from version 1.1 on.
-    - Axis and limits of a fixed joint are not read, so they may be invalid.
-    - `<axis>` is (1, 0, 0) if left out, and normalised. A zero axis is an error for a joint that
-      uses it.
-    - A mimic of a mimic is resolved into one multiplier and offset; a cycle is an error. A mimic
-      is ignored, with a warning, if it names a missing joint (as in one robot of
-      example-robot-data), or if one of the two joints is fixed, floating or planar and so has no
-      single position: the joint then moves independently if it can.
-    - The mass and centre of an <inertial> are read. An invalid one, or one with a negative mass,
-      is ignored with a warning: only a centre of mass needs it.
-    - If an element is given twice in a joint or link, the first counts, with a warning, as in
-      urdfdom.
-    - Blank lines or a byte order mark before the XML declaration are skipped. The declared
-      encoding applies to bytes and files, also GB2312, Shift_JIS and the like; text is already
-      decoded.
-    - A DOCTYPE, xacro macros, a description that is too large or too deep, two roots, cycles,
-      unknown or duplicate names, and a robot without links are errors.
-
-    Raises UrdfError, which names the file, the element, the fault and the remedy.
-    """
-    text, file = read(source)
-    try:
-        tree, warnings = filtered(text)
-        warnings += narrow(tree, soft_limits, joint_limits)
-        counted = ElementTree.tostring(tree, encoding='unicode')
-        robot = _robot(tree, warnings, tuple(free_joints), floating_base)
-    except UrdfError as error:
-        raise UrdfError(f'{file}: {error}' if file else str(error)) from None
-    return replace(robot, urdf=text, counted_urdf=counted, file=file and file.absolute())
+    """Return the robot of a URDF's text or bytes, with the options of `load_robot`."""
+    tree, warnings = filtered(text)
+    warnings += narrow(tree, soft_limits, joint_limits)
+    counted = ElementTree.tostring(tree, encoding='unicode')
+    robot = _robot(tree, warnings, tuple(free_joints), floating_base)
+    return replace(robot, urdf=text, counted_urdf=counted)
 
 
 def _robot(

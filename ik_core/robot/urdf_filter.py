@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filter a robot description: from bytes to a small tree of checked elements, the first step of
-`load_urdf`.
+`load_robot`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
 
 
 def parse(xml: expat.XMLParserType, text: str | bytes) -> None:
-    """Let an expat parser read a description. Raises UrdfError."""
+    """Parse a description with an expat parser. Raises UrdfError."""
     try:
         xml.Parse(as_expat_reads(text), True)
     except UrdfError:
@@ -159,7 +159,7 @@ def text_of(source: str | bytes) -> str:
         encoding = 'utf-16'
     try:
         return source.decode(MULTI_BYTE.get(encoding, encoding), errors='replace')
-    except LookupError:  # an unknown encoding: `load_urdf` refuses it
+    except LookupError:  # an unknown encoding: `load_robot` refuses it
         return source.decode('utf-8', errors='replace')
 
 
@@ -218,9 +218,7 @@ class _Filter:
                 f'{MAX_ELEMENTS} elements, nested at most {MAX_DEPTH} deep'
             )
         if tag.startswith('xacro:'):
-            raise UrdfError(
-                f'<{tag[:40]}>: this is xacro, not URDF: run `xacro` on the file first'
-            )
+            raise UrdfError(f'<{tag[:40]}>: this is xacro, not URDF: let its file end with .xacro')
         self._open.append(self._keep(tag, attributes))
         name = attributes.get('name', '')
         self._path.append((tag, name))
@@ -451,7 +449,7 @@ def _keep_attributes(element: ElementTree.Element, where: str, version: tuple[in
             continue
         if '${' in text or '$(' in text:
             raise UrdfError(
-                f'{where}: {name}={text[:40]!r} is xacro: run `xacro` on the file first'
+                f'{where}: {name}={text[:40]!r} is xacro: let its file end with .xacro'
             )
         if not is_right(text):
             raise UrdfError(f'{where}: {name}={text[:60]!r} should be {right}')

@@ -96,7 +96,7 @@ def read_shapes(
     """Read the collision or visual elements of the named links.
 
     Returns the shapes in the order of the text, and by reason the names of links with invalid
-    elements. Raises UrdfError for text that `load_urdf` would refuse, too.
+    elements. Raises UrdfError for text that `load_robot` would refuse, too.
     """
     root = _filter(urdf, geometry)
     palette = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a robot as a URDF that `load_urdf` reads back to the same joints, limits and links.
+"""Write a robot as a URDF that `load_robot` reads back to the same joints, limits and links.
 
 Joints of several degrees of freedom are written as the simple joints that they consist of.
 """
@@ -20,7 +20,7 @@ from .mass import Inertial
 from .robot import Robot
 from .urdf import MAX_NUMBER
 
-NONE = 10.0 * MAX_NUMBER  # written for an infinite limit; `load_urdf` reads it as infinite
+NONE = 10.0 * MAX_NUMBER  # written for an infinite limit; `load_robot` reads it as infinite
 WATER = 1000.0  # [kg/m^3]
 
 

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
-from ik_core import IkError, UrdfError
+from ik_core import IkError
 from ik_core.jobs import Job
 from ik_core.robot.urdf_filter import MAX_BYTES, text_of
 
@@ -24,7 +24,7 @@ from ..known_collisions import KnownCollisions
 from ..outputs.diagnostics import Diagnostics
 from ..parameters.node_options import NodeParameters
 from ..parameters.store import Parameters
-from ..robot_model import LoadedRobot, load_robot, read_description, read_file
+from ..robot_model import LoadedRobot, prepare_robot, read_description
 from .subscriptions import Inputs
 
 TOPIC = 'robot_description'
@@ -97,7 +97,7 @@ class Description:
         return self._loading.result()[0] if self._loading and done else None
 
     def taken(self, accepted: bool) -> None:
-        """Note that the loaded robot was accepted or refused; publish an accepted one."""
+        """Handle the outcome of loading a robot: publish its description if it was accepted."""
         loading, self._loading = self._loading, None
         if accepted and loading is not None:
             self._set_source(loading.result()[1])
@@ -109,12 +109,8 @@ class Description:
 
     def _load(self, source: str | Path, parameters: NodeParameters) -> None:
         def load() -> tuple[LoadedRobot, str | bytes]:
-            text = read_file(source) if isinstance(source, Path) else source
-            try:
-                return load_robot(text, parameters, self._collisions), text
-            except UrdfError as error:
-                file = f'{source}: ' if isinstance(source, Path) else ''
-                raise UrdfError(f'{file}{error}') from None
+            loaded = prepare_robot(source, parameters, self._collisions)
+            return loaded, loaded.robot.urdf
 
         self._latest = source
         self._loading = Job(load)

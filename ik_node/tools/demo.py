@@ -35,7 +35,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
-from ik_core import Robot, load_urdf
+from ik_core import Robot, load_robot
 from ik_core.kernels import library
 from ik_core.maths.rotations import Array, matrix_from_rpy
 from ik_core.shared_files import shared_file
@@ -264,12 +264,15 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
 def parameters(urdf: Path) -> dict[str, object]:
     """Return the node's parameters; the Panda's URDF has no acceleration limits.
 
-    Kernels that run as plain Python are too slow to avoid collisions at this rate.
+    The arm keeps clear of itself and of a table, but if kernels run as plain Python: then that is
+    too slow at this rate.
     """
+    is_fast = library.BACKEND != 'python'
     return {
         'urdf_path': urdf,
         'tip_links': TIP,
-        'avoid': 'none' if library.BACKEND == 'python' else 'self',
+        'avoid': 'world' if is_fast else 'none',
+        'world_file': shared_file('config/demo_world.yaml') if is_fast else '',
         'rate': RATE,
         'joint_limits.default.acceleration': ACCELERATION,
     }
@@ -283,7 +286,7 @@ def run(duration: float, context: rclpy.Context, *, viewer: bool, waits: bool, s
     """
     urdf = shared_file('urdf/panda.urdf')
     began = time.monotonic()
-    observer = Observer(load_urdf(urdf), context)
+    observer = Observer(load_robot(urdf), context)
     try:
         with running('ik_node', parameters=parameters(urdf)) as process:
             if not wait_for_states(observer, process):

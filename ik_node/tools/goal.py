@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik goal`: send a goal to a running node, and print its status until the goal is reached.
 
-The goal goes the way of any other program's: by topics and services. `~/status` counts the goals
-that the node has taken and those that it has refused, so the status before the goal is never
-mistaken for its outcome.
+The goal is sent by topics and services, as any other program would send it. `~/status` counts the
+goals accepted and refused, so the status before the goal is never mistaken for its outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from ik_core import Robot, load_urdf
+from ik_core import Robot, load_robot
 from ik_core.cli.angles import configuration
 from ik_core.cli.goal_arguments import Goal, note_millimetres, quaternion_of
 from ik_core.cli.parser import NOT_REACHED, REACHED, UsageError
@@ -198,7 +197,7 @@ class Client:
     def robot(self) -> Robot:
         """The robot that the node moves."""
         text = self._first(String, f'{self.name}/robot_description', LATCHED).data
-        return load_urdf(text)
+        return load_robot(text)
 
     def positions(self, robot: Robot, joints: Sequence[int]) -> Array:
         """Return q (n,) [rad or m] in the middle of the limits, with the present positions of

@@ -25,7 +25,7 @@ def describe(
     """Return the description of a URDF, ASF or BVH file, or of a robot by its name.
 
     Meshes are searched below `mesh_folders`, the folder of the file and the ROS package that has
-    it, if any. `floating_base` and `limits` are options of `ik.load_urdf`. Raises IkError.
+    it, if any. `floating_base` and `limits` are options of `ik.load_robot`. Raises IkError.
     """
     check_mesh_folders(mesh_folders)
     robot = load_robot(name, floating_base=floating_base, **limits)

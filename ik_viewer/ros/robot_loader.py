@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from ik_core import load_urdf
+from ik_core import load_robot
 from ik_core.exceptions import IkError
 
 from ..arm import Description
@@ -38,7 +38,7 @@ class Robots:
             self._loading = self._worker.submit(self._load, text, self.description)
             return
         self._loading = None
-        if text:  # load_urdf would take it as the name of a file
+        if text:  # load_robot would take it as the name of a file
             self._report('robot_description: this is not XML')
 
     def poll(self) -> bool:
@@ -66,4 +66,4 @@ class Robots:
         """Return the description of a text; that of `before` if the text is the same."""
         if before is not None and before.urdf == text:
             return before
-        return Description(load_urdf(text), text, None, self._mesh_folders)
+        return Description(load_robot(text), text, None, self._mesh_folders)

@@ -53,7 +53,7 @@ def planar_arm(rpy=(0.0, 0.0, 0.0), joints=3, lift=None):
         f'<link name="tip"/><joint name="end" type="fixed"><parent link="{parent}"/>'
         '<child link="tip"/><origin xyz="0.2 0 0"/></joint></robot>'
     )
-    return ik.load_urdf(text)
+    return ik.load_robot(text)
 
 
 def solved(robot, goal, q0=None, **options):
@@ -197,7 +197,7 @@ def folding_arm(limits):
         f'<link name="tip"/><joint name="end" type="fixed"><parent link="{parent}"/>'
         '<child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>'
     )
-    return ik.load_urdf(text)
+    return ik.load_robot(text)
 
 
 def test_two_frozen_joints_that_leave_a_plane_only_together_are_named():
@@ -240,7 +240,7 @@ def screw_arm(pitch, turns):
             f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
             f'<origin xyz="{x} 0 0"/><axis xyz="0 0 1"/>{more}</joint>'
         )
-    return ik.load_urdf(f'<robot name="screw">{text}</robot>')
+    return ik.load_robot(f'<robot name="screw">{text}</robot>')
 
 
 @pytest.mark.parametrize(('pitch', 'turns'), [(5e-3, 20), (5e-4, 160), (1e-4, 1000)])

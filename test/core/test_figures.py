@@ -37,8 +37,7 @@ from ik_core.tracking.recording.figure import draw_errors
 from ik_core.tracking.recording.history import histories
 from ik_core.tracking.recording.replays import _joint_panels
 
-TOUCH = 1.0
-"""[pixels] By which texts may overlap: their boxes have some air."""
+TOUCH = 1.0  # [pixels] By which texts may overlap: their boxes have some air
 PALETTE = {colour.lower() for colour in figures.COLOURS}
 UNIT = re.compile(r'\[[^]]+\]')
 
@@ -126,6 +125,7 @@ def _odd_texts(figure):
 
 URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
 TIPS = ('left_palm', 'right_palm')
+# How the labels of axes begin whose quantity has no unit
 NUMBERS = {
     'iteration', 'iterations', 'joints', 'step', 'beta', 'share of the way',
     'position between the limits', 'velocity over its limit',
@@ -135,7 +135,6 @@ NUMBERS = {
     'share of orientations', 'acceleration, alternate over usual', 'difference over the length',
     '1 - stretch', "jerk over the performer's",
 }  # fmt: skip
-"""How the labels of axes begin whose quantity has no unit."""
 
 
 @pytest.fixture(scope='module')
@@ -223,7 +222,7 @@ def test_the_figures_of_a_recording_have_no_faults(recorded):
 
 
 def test_the_figure_of_a_motion_along_a_path_has_no_faults():
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     start = robot.forward_kinematics([0.3, -1.2, 1.4, -1.8, -1.5, 0.2], 'tool0')
     poses = [start + np.outer([0.0, 0.05 * k, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]) for k in range(3)]
     limits = ik.MotionLimits.of(robot, acceleration=5.0, jerk=100.0)

@@ -86,7 +86,7 @@ def test_a_property_that_another_thread_computes_is_computed_in_the_child(monkey
 
 
 def test_collisions_are_judged_and_solved_in_a_child_while_threads_judge():
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     collisions, tip, q = ik.Collisions(robot), 'panda_hand_tcp', robot.middle_configuration
     pose = robot.forward_kinematics(q + 0.1, tip)
     rows, going = np.tile(q, (3000, 1)), threading.Event()

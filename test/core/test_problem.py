@@ -385,7 +385,7 @@ def test_what_is_not_what_it_should_be_is_named(of):
 @pytest.mark.parametrize('name', ['levenberg_marquardt', 'closed_form', 'bfgs'])
 @pytest.mark.parametrize('value', [1.1e8, -1e12, 1e308, 1j])
 def test_starts_without_digits_left_and_complex_ones_are_refused(name, value):
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     pose = robot.forward_kinematics(np.ones(6), 'tool0')
     problem = ik.IkProblem(robot, [ik.PoseTask('tool0', transform=pose)])
     q0 = np.array([0.1, value, 0.1, 0.1, 0.1, 0.1])

@@ -117,7 +117,7 @@ def test_what_can_not_be_drawn_is_refused(pyplot):
 
 def test_an_arm_without_length_is_drawn(pyplot):
     joint = '<parent link="a"/><child link="b"/><limit lower="-1" upper="1" velocity="1"/>'
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="turret"><link name="a"/><link name="b"/>'
         f'<joint name="turn" type="revolute">{joint}</joint></robot>'
     )

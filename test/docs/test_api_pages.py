@@ -19,7 +19,6 @@ from ik_core.solvers.names import AllSolutionsOptions, BatchOptions
 FOLDER = ROOT / 'docs' / 'api'
 MODULES = ('robot', 'tasks', 'solvers', 'closed_form', 'batch', 'tracking', 'teleop',
            'collision', 'reachability', 'path', 'motion', 'retargeting')  # fmt: skip
-RESERVED = ('load_robot',)
 
 
 def exported():
@@ -80,12 +79,6 @@ def test_a_name_that_is_also_on_top_is_the_same_there(module):
     own = getattr(ik, module)
     for name in set(own.__all__) & set(ik.__all__):
         assert getattr(own, name) is getattr(ik, name)
-
-
-@pytest.mark.parametrize('name', RESERVED)
-def test_reserved_names_are_neither_exported_nor_taken(name):
-    assert not hasattr(ik, name)
-    assert not any(hasattr(getattr(ik, module), name) for module in MODULES)
 
 
 def test_dir_shows_the_public_names():

@@ -17,12 +17,10 @@ TESTED = {
     'json': 'here',
     'bibtex': 'test_package.py',
 }
+# Pages with drawings: test_imports.py and test_life_of_a_goal.py read them
 DRAWINGS = {'docs/develop/architecture.md', 'docs/inside.md'}
-"""Pages with drawings: test_imports.py and test_life_of_a_goal.py read them."""
-LOADED = {'collisions', 'jogging'}
-"""Pages whose YAML is read below, or by test_game_pad.py."""
-OTHERS = 'docs/coming_from.md'
-"""Has lines that need other software, and says so."""
+LOADED = {'collisions', 'jogging'}  # Pages whose YAML is read below, or by test_game_pad.py
+OTHERS = 'docs/coming_from.md'  # Has lines that need other software, and says so
 
 
 def data(page, kind):
@@ -47,7 +45,7 @@ def test_the_page_for_those_who_come_from_others_says_what_their_lines_need():
 def test_the_world_of_the_page_is_read_for_the_panda(tmp_path):
     (tmp_path / 'world.yaml').write_text(data('collisions.md', 'yaml'))
     world = ik.collision.load_world(tmp_path / 'world.yaml')
-    panda = ik.load_urdf('panda')
+    panda = ik.load_robot('panda')
     near = ik.Collisions(panda, world).distances(panda.middle_configuration, within=5.0)
     named = {link for pair in near for link in (pair.first, pair.second)}
     assert {'floor', 'table', 'can', 'tool'} <= named
@@ -57,8 +55,8 @@ def test_the_library_of_the_page_is_read(tmp_path):
     motions = json.loads(data('example_guided.md', 'json'))
     del motions['throw']  # needs a captured motion
     (tmp_path / 'library.json').write_text(json.dumps(motions))
-    panda = ik.load_urdf('panda')
+    panda = ik.load_robot('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.motion.save_motion(still, tmp_path / 'wave.csv')
     wave = ik.retargeting.MotionLibrary(tmp_path).load('wave')
-    assert wave.retarget(ik.load_urdf('iiwa14')).motion.joint_names
+    assert wave.retarget(ik.load_robot('iiwa14')).motion.joint_names

@@ -25,7 +25,7 @@ def fits(quoted, said):
 
 
 def panda(*tasks, **options):
-    return ik.IkProblem(ik.load_urdf('panda'), tasks, **options)
+    return ik.IkProblem(ik.load_robot('panda'), tasks, **options)
 
 
 def down(position=(0.4, 0.2, 0.5)):
@@ -33,7 +33,7 @@ def down(position=(0.4, 0.2, 0.5)):
 
 
 def backwards():
-    return ik.load_urdf(ONE_JOINT.format('<limit lower="1" upper="-1" velocity="1" effort="1"/>'))
+    return ik.load_robot(ONE_JOINT.format('<limit lower="1" upper="-1" velocity="1" effort="1"/>'))
 
 
 def constrained():
@@ -51,15 +51,15 @@ def in_a_cone():
 
 RAISED = {
     'drawing needs matplotlib': lambda: without_matplotlib(),
-    'no robot': lambda: ik.load_urdf('pnda'),
-    "can't read": lambda: ik.load_urdf('absent.urdf'),
-    'this is xacro': lambda: ik.load_urdf(
+    'no robot': lambda: ik.load_robot('pnda'),
+    "can't read": lambda: ik.load_robot('absent.urdf'),
+    'this is xacro': lambda: ik.load_robot(
         '<robot xmlns:xacro="http://x"><xacro:property/></robot>'
     ),
-    'needs <limit': lambda: ik.load_urdf(ONE_JOINT.format('')),
+    'needs <limit': lambda: ik.load_robot(ONE_JOINT.format('')),
     'is above upper': backwards,
-    'DOCTYPE': lambda: ik.load_urdf('<!DOCTYPE x><robot name="r"><link name="a"/></robot>'),
-    'longest chains': lambda: ik.load_urdf('dual_arm').default_tip(),
+    'DOCTYPE': lambda: ik.load_robot('<!DOCTYPE x><robot name="r"><link name="a"/></robot>'),
+    'longest chains': lambda: ik.load_robot('dual_arm').default_tip(),
     'has no link': lambda: panda(ik.PoseTask('panda_han')),
     'has no movable joint': lambda: panda(down(), frozen_joints=['joint1']),
     'q0 has shape': lambda: ik.solve(panda(down()), np.zeros(7)),
@@ -81,7 +81,7 @@ def note_of_a_planar_arm():
 
 def note_of_a_scara():
     goal = ik.PositionTask('tool', [0.3, 0.2, 0.1])
-    scara = ik.load_urdf('scara')
+    scara = ik.load_robot('scara')
     return ik.solve(ik.IkProblem(scara, [goal], frozen_joints=['joint_3'])).note
 
 
@@ -92,8 +92,8 @@ SENTENCES = {
     'fewer joints than the goal asks for': ik.IkStatus.TOO_FEW_JOINTS.value,
     'makes no more progress': ik.IkStatus.STALLED.value,
 }
+# By scripts/environment and setup.py; test_package.py provokes them
 IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced', 'are not compiled')
-"""By scripts/environment and setup.py; test_package.py provokes them."""
 OF_STATES = {
     'waiting for a robot': 'NO_MODEL',
     'waiting for /clock': 'WAITING_FOR_CLOCK',
@@ -178,7 +178,7 @@ def test_a_limit_that_a_joint_can_not_have_is_refused_as_quoted():
     from ik_node.parameters.names import misspelt
     from ik_node.parameters.specs import limit_specs
 
-    known = [spec.name for spec in limit_specs(ik.load_urdf('panda'))]
+    known = [spec.name for spec in limit_specs(ik.load_robot('panda'))]
     said = misspelt('joint_limits.panda_finger_joint2.lower', known)
     assert fits(quoted('has velocity'), said)
 
@@ -190,7 +190,7 @@ def test_a_mimic_joint_that_can_not_get_into_line_is_refused_as_quoted():
 
     from ik_node.robot_model import Model
 
-    robot = ik.load_urdf(arm('far', f1=joint(), f2=joint(mimics('f1', offset=4.0))))
+    robot = ik.load_robot(arm('far', f1=joint(), f2=joint(mimics('f1', offset=4.0))))
     with pytest.raises(ik.UrdfError) as caught:
         Model(robot, snapshot(tip_links=('tip',)), {'f1': 0.0, 'f2': 0.0})
     assert fits(quoted('can not move to'), str(caught.value))
@@ -233,7 +233,7 @@ def panda_world():
     pytest.importorskip('rclpy')
     from support.simulated_world import World
 
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     return World(robot, robot.middle_configuration, tip_links=(TIP,))
 
 

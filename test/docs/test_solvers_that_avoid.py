@@ -14,7 +14,7 @@ DOCS = ROOT / 'docs'
 @pytest.fixture(scope='module')
 def supporting():
     """The solvers that do not refuse a problem with `avoid=`."""
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     goal = ik.PoseTask('tool0', [0.4, 0.2, 0.5], rpy=[3.14, 0, 0])
     problem = ik.IkProblem(robot, [goal], avoid=ik.Collisions(robot))
     names = set()

@@ -103,7 +103,7 @@ def controller(listener, q):
 
 def test_goals_reach_the_controller_as_trajectories(recorded, listener, patient):
     environment, notes = recorded
-    robot = ik.load_urdf(ROOT / 'urdf' / 'panda.urdf')
+    robot = ik.load_robot(ROOT / 'urdf' / 'panda.urdf')
     q = robot.middle_configuration
     controller(listener, robot.joint_values(q))
     trajectories = []
@@ -142,7 +142,7 @@ def check_mock(call, robot):
     (parameters,) = yaml_files(call)
     (values,) = parameters.values()
     text = values['ros__parameters']['robot_description']
-    assert ik.load_urdf(text).joint_names == robot.joint_names
+    assert ik.load_robot(text).joint_names == robot.joint_names
     system = ElementTree.fromstring(text).find('ros2_control')
     assert system.findtext('hardware/plugin') == 'mock_components/GenericSystem'
     starts = {
@@ -155,7 +155,7 @@ def check_mock(call, robot):
 
 def test_for_hardware_that_runs_already_only_the_node_is_started(recorded, listener, patient):
     environment, notes = recorded
-    robot = ik.load_urdf(ROOT / 'urdf' / 'ur5e.urdf')
+    robot = ik.load_robot(ROOT / 'urdf' / 'ur5e.urdf')
     controller(listener, robot.joint_values(robot.middle_configuration))
     trajectories = []
     listener.node.create_subscription(

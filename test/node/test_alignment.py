@@ -136,7 +136,7 @@ def act(bench, random, changes_limits):
 
 def test_a_tick_skipped_while_a_stop_is_asked_for_moves_no_joint():
     """As in a return: what moved there would not be published."""
-    robot = ik.load_urdf(arm('line', f1=joint(), f2=joint(mimics('f1')), f3=joint()))
+    robot = ik.load_robot(arm('line', f1=joint(), f2=joint(mimics('f1')), f3=joint()))
     model = Model(robot, parameters_of(), {'f1': 0.0, 'f2': 1.0})
     for number in range(3):
         model.mover.tick(number / RATE, [Brake()])
@@ -149,9 +149,9 @@ def test_a_tick_skipped_while_a_stop_is_asked_for_moves_no_joint():
 def test_a_recording_that_begins_on_the_way_plays_the_motion_after_it(tmp_path):
     independent = arm('independent', f1=joint(), f2=joint(), f3=joint())
     mimic = arm('mimic', f1=joint(upper=0.5), f2=joint(mimics('f1')), f3=joint())
-    bench = Bench(Model(ik.load_urdf(independent), parameters_of()))
+    bench = Bench(Model(ik.load_robot(independent), parameters_of()))
     before = {'f1': 1.2, 'f2': -0.9, 'f3': 0.4}
-    bench.take(Model(ik.load_urdf(mimic), parameters_of(), before))
+    bench.take(Model(ik.load_robot(mimic), parameters_of(), before))
     recorder = Recorder(mimic)
     bench.model.record(recorder)
     robot = bench.model.robot
@@ -173,7 +173,7 @@ def test_a_recording_that_begins_on_the_way_plays_the_motion_after_it(tmp_path):
 def test_no_joint_steps_whatever_happens_on_the_way(seed):
     random = np.random.default_rng(seed)
     changes_limits = seed % 2 == 1
-    bench, swaps = Bench(Model(ik.load_urdf(random_arm(random)), parameters_of())), 0
+    bench, swaps = Bench(Model(ik.load_robot(random_arm(random)), parameters_of())), 0
     for _ in range(8):
         for _ in range(random.integers(1, 60)):
             if random.random() < 0.15:
@@ -182,7 +182,9 @@ def test_no_joint_steps_whatever_happens_on_the_way(seed):
         bench.model.tracker.stop()
         bench.until_rest()
         try:
-            model = Model(ik.load_urdf(random_arm(random)), parameters_of(), bench.model.positions)
+            model = Model(
+                ik.load_robot(random_arm(random)), parameters_of(), bench.model.positions
+            )
         except ik.UrdfError as error:
             assert 'can not move to' in str(error)
             continue

@@ -135,7 +135,7 @@ def test_a_slider_that_is_turned_up_again_gives_back_the_full_speed(panda):
 
 def turned_to_four(output, wraps=True):
     """A turntable that was led to 4 rad."""
-    robot = ik.load_urdf(TURNTABLE)
+    robot = ik.load_robot(TURNTABLE)
     it = World(robot, np.zeros(2), output=output, tip_links=('tip',))
     it.wraps = wraps
     it.until(lambda: it._running)
@@ -180,7 +180,7 @@ def test_a_joint_that_somebody_turned_on_is_taken_where_it_turned_to(output, wra
 
 
 def test_the_first_angle_of_a_driver_that_counts_turns_stays_as_it_is():
-    robot = ik.load_urdf(TURNTABLE)
+    robot = ik.load_robot(TURNTABLE)
     it = World(robot, [40.0, 0.0], tip_links=('tip',))
     it.until(lambda: it._running)
     assert it.tracker.q[0] == pytest.approx(40.0)
@@ -668,7 +668,7 @@ def test_hardware_that_was_frozen_when_a_goal_came_does_not_jump_at_its_release(
 @pytest.mark.parametrize('off', [300, 1500])
 def test_a_mimic_joint_whose_controller_is_off_at_the_start_makes_no_jump(off):
     """It has to get into line, alone."""
-    robot = ik.load_urdf(arm('mimic', f1=joint(), f2=joint(mimics('f1'))))
+    robot = ik.load_robot(arm('mimic', f1=joint(), f2=joint(mimics('f1'))))
     it = World(robot, [0.6, -0.9], tip_links=('tip',), command_joints=('f1', 'f2'))
     it.until(lambda: it._running)
     it.on = False

@@ -29,7 +29,7 @@ PANDA = ['-p', f'urdf_path:={URDF / "panda.urdf"}', '-p', f'rate:={RATE}']
 SEARCH = """
 import itertools, json
 import ik_core as ik
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 seconds = itertools.count()  # each look at the clock finds that the time is over
 problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand')])
 tracker = ik.Tracker(problem, 100.0, clock=lambda: float(next(seconds)))

@@ -28,7 +28,7 @@ from support.panda_world import (
 )
 
 from ik_node.inputs import robot_description
-from ik_node.robot_model import load_robot
+from ik_node.robot_model import prepare_robot
 
 BROKEN = '<robot name="broken"><link name="a"/><joint name="j" type="revolute"/></robot>'
 
@@ -169,11 +169,11 @@ def test_the_node_tells_the_text_that_was_loaded_from_a_file_that_is_written_mea
     path.write_text(text_of('panda'), encoding='utf-8')
 
     def loading(*arguments):
-        robot = load_robot(*arguments)
+        robot = prepare_robot(*arguments)
         path.write_text(text_of('ur5e'), encoding='utf-8')
         return robot
 
-    monkeypatch.setattr(robot_description, 'load_robot', loading)
+    monkeypatch.setattr(robot_description, 'prepare_robot', loading)
     with panda_world(urdf_path=str(path)) as node:
         node.more_states(1)
         node._listen(String, told, LATCHED)

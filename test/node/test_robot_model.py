@@ -15,8 +15,9 @@ from ik_core.shared_files import shared_file
 from ik_core.tracking import TrackStatus
 from ik_core.tracking.instructions import SetGoal, SetTwist
 from ik_core.tracking.recording import Recorder
+from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.node_options import Limits
-from ik_node.robot_model import Model, goal_topic, read_file
+from ik_node.robot_model import Model, goal_topic, prepare_robot
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_what_is_named_twice_is_told(name):
 def test_a_path_that_is_no_file_is_told_for_what_it_is(tmp_path, there, said):
     path = tmp_path if there else tmp_path / 'gone.urdf'
     with pytest.raises(ik.UrdfError, match=f'^urdf_path: .*{said}'):
-        read_file(path)
+        prepare_robot(path, snapshot(), KnownCollisions())
 
 
 def test_the_rest_posture_outlives_a_change_of_tolerance():

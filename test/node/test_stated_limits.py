@@ -33,7 +33,7 @@ joint_limits:
 
 
 def test_stated_accelerations_count_and_defaults_are_for_the_others():
-    robot = ik.load_urdf(URDF)
+    robot = ik.load_robot(URDF)
     parameters = snapshot()
     parameters = replace(parameters, default_limits=Limits(acceleration=5.0, velocity=1.0))
     limits = motion_limits(robot, parameters)
@@ -45,7 +45,7 @@ def test_stated_accelerations_count_and_defaults_are_for_the_others():
 
 
 def test_parameters_only_tighten_stated_limits():
-    robot = ik.load_urdf(URDF)
+    robot = ik.load_robot(URDF)
     own = {'j1': Limits(acceleration=1.5), 'j2': Limits(acceleration=50.0)}
     parameters = replace(snapshot(), joint_limits=own)
     limits = motion_limits(robot, replace(parameters, default_limits=Limits()))
@@ -58,8 +58,8 @@ def test_parameters_only_tighten_stated_limits():
 
 def test_joints_with_stated_accelerations_are_not_said_to_be_unlimited():
     parameters = replace(snapshot(), default_limits=Limits())
-    assert not missing_limits(ik.load_urdf(URDF), parameters)
-    plain = ik.load_urdf(URDF.replace('acceleration="4"', '').replace('deceleration="6"', ''))
+    assert not missing_limits(ik.load_robot(URDF), parameters)
+    plain = ik.load_robot(URDF.replace('acceleration="4"', '').replace('deceleration="6"', ''))
     (said,) = missing_limits(plain, parameters)
     assert said.startswith('no acceleration limit for j1; ')
 

@@ -13,7 +13,7 @@ import {first}
 import {second}
 import ik_core as ik
 
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 goal = ik.PoseTask('panda_hand_tcp', position=[0.4, 0.2, 0.5], quaternion=[1, 0, 0, 0])
 result = ik.solve(ik.IkProblem(robot, [goal]))
 pose = robot.forward_kinematics(result.q, 'panda_hand_tcp')

@@ -439,7 +439,7 @@ def test_the_core_imports_and_solves_where_no_ros_is():
     blocked = f'import sys\nfor name in {MESSAGES!r}:\n    sys.modules[name] = None\n'
     solve = (
         'import ik_core as ik\n'
-        f'robot = ik.load_urdf({str(ROOT / "urdf" / "scara.urdf")!r})\n'
+        f'robot = ik.load_robot({str(ROOT / "urdf" / "scara.urdf")!r})\n'
         'pose = robot.forward_kinematics([.3, .4, .05, 0], "tool")\n'
         'goal = ik.PositionTask("tool", pose[:3, 3])\n'
         'print(ik.solve(ik.IkProblem(robot, [goal])).success)\n'
@@ -483,7 +483,7 @@ def test_the_public_names_are_there_and_sorted():
     for name in ik_core.__all__:
         assert getattr(ik_core, name) is not None
     assert len(set(ik_core.__all__)) == len(ik_core.__all__)
-    promised = {'load_urdf', 'Robot', 'PoseTask', 'PositionTask', 'OrientationTask', 'AxisTask',
+    promised = {'load_robot', 'Robot', 'PoseTask', 'PositionTask', 'OrientationTask', 'AxisTask',
                 'IkProblem', 'IkResult', 'IkStatus', 'Budget', 'solve', 'make_solver', 'SOLVERS',
                 'IkError', 'UrdfError', 'FrameNotFound', 'InvalidOption', 'InvalidGoal',
                 'UnsupportedProblem'}  # fmt: skip
@@ -500,7 +500,7 @@ def use(name):
         getattr(ik, name)
     except BaseException as error:
         failed.append(error)
-names = 'IkProblem', 'PoseTask', 'solve', 'load_urdf'
+names = 'IkProblem', 'PoseTask', 'solve', 'load_robot'
 threads = [threading.Thread(target=use, args=(name,)) for name in names]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

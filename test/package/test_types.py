@@ -46,9 +46,9 @@ def test_examples_and_pages_are_checked(tmp_path):
 def test_a_fault_without_a_mark_and_a_mark_without_a_fault_are_reported(tmp_path, checker):
     if type_checkers.found(checker) is None:
         pytest.skip(f'{checker} is not installed: make lint installs it')
-    lines = ['import ik_core as ik', 'ik.solve_al()', f"robot = ik.load_urdf('panda')  {MARK}"]
+    lines = ['import ik_core as ik', 'ik.solve_al()', f"robot = ik.load_robot('panda')  {MARK}"]
     (tmp_path / 'program.py').write_text('\n'.join(lines), encoding='utf-8')
     unmarked, missed = differences(tmp_path, CHECKERS[checker](tmp_path))
     assert unmarked.line == 2
     assert 'solve_al' in unmarked.message
-    assert missed == Report('program.py', 3, "not found: robot = ik.load_urdf('panda')")
+    assert missed == Report('program.py', 3, "not found: robot = ik.load_robot('panda')")

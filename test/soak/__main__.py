@@ -18,8 +18,8 @@ import sys
 import time
 from collections import Counter
 
+# [Hz] Of the node, by its output
 RATES = {'joint_state': 500.0, 'joint_trajectory': 250.0, 'position_command': 500.0}
-"""[Hz] Of the node, by its output."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -125,7 +125,7 @@ def test_speed_after_the_wait_is_a_violation():
 @pytest.mark.parametrize('name', ['panda', 'ur5e', 'iiwa14', 'pr2_like', 'dual_arm', 'scara'])
 def test_descriptions_are_read_as_the_library_reads_them(name):
     text = (URDF / f'{name}.urdf').read_text('utf-8')
-    description, robot = read_description(text), ik.load_urdf(text)
+    description, robot = read_description(text), ik.load_robot(text)
     assert set(description.rows) == {*robot.joint_names, *robot.mimic_joints}
     assert set(description.mimics) == set(robot.mimic_joints)
     for i, joint in enumerate(robot.joint_names):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ik_core import load_urdf
+from ik_core import load_robot
 from support.node_harness import world
 
 RATE = 250.0
@@ -68,13 +68,13 @@ def last(node):
 
 def send_joints(node, text, **values):
     """Send the tip to where it is with the independent joints at these values."""
-    robot = load_urdf(text)
+    robot = load_robot(text)
     node.send_goal(robot.forward_kinematics(robot.q(values), 'tip'))
 
 
 def until_joints(node, text, **values):
     """Wait until the robot of a description rests with its joints there, mimic ones included."""
-    robot = load_urdf(text)
+    robot = load_robot(text)
     there = robot.joint_values(robot.q(values))
 
     def is_there():
@@ -91,7 +91,7 @@ def until_joints(node, text, **values):
 
 def until_in_line(node, text):
     """Wait until all joints of a description rest where its mimics say."""
-    robot = load_urdf(text)
+    robot = load_robot(text)
 
     def in_line():
         now = last(node)

@@ -444,7 +444,7 @@ def snapshot(tools=None, **node_options):
 
 def load(name):
     """One of the robots in urdf/."""
-    return ik.load_urdf(URDF / f'{name}.urdf')
+    return ik.load_robot(URDF / f'{name}.urdf')
 
 
 def reachable_goal(robot, tip, number):

@@ -28,17 +28,17 @@ from support.shell_lines import commands
 
 COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SKIPPED = 77
+# What pages import that is not installed everywhere, and what to look for
 OPTIONAL = {
     'pinocchio': 'pinocchio',
     'geometry_msgs': 'geometry_msgs',
     'sensor_msgs': 'sensor_msgs',
     'ik_viewer': 'viser',
 }
-"""What pages import that is not installed everywhere, and what to look for."""
+# Calls that need such packages
 DRAWING = {'ik.show(': 'viser', 'ik.plot(': 'matplotlib', '.to_rerun(': 'rerun'}
-"""Calls that need such packages."""
+# Subcommands of `ik` that are run; the arguments of the others are parsed
 QUICK = {'info', 'solve', 'check', 'linkage', 'retarget'}
-"""Subcommands of `ik` that are run; the arguments of the others are parsed."""
 
 
 class Missing(Exception):
@@ -48,7 +48,7 @@ class Missing(Exception):
 def furnish(robot):
     """Make the robot, motion and poses that the pages call the reader's own."""
     shutil.copy(URDF / f'{robot}.urdf', 'my_robot.urdf')
-    panda = ik.load_urdf('panda')
+    panda = ik.load_robot('panda')
     still = ik.motion.Motion(panda.joint_names, [panda.middle_configuration] * 3, period=0.1)
     ik.motion.save_motion(still, 'wave.csv')
     Path('world.yaml').write_text('floor: {plane: true, xyz: [0, 0, -0.1]}\n')

@@ -9,7 +9,7 @@ import numpy as np
 import ik_core as ik
 from ik_core.collision import Plane
 
-robot = ik.load_urdf('panda')
+robot = ik.load_robot('panda')
 goal = ik.PoseTask('panda_hand_tcp', position=[0.4, 0.2, 0.5], quaternion=[1, 0, 0, 0])
 problem = ik.IkProblem(robot, [goal])
 result = ik.solve(problem)

@@ -27,13 +27,13 @@ def python_path(*folders):
 @functools.cache
 def shipped(name):
     """The shipped robot of that name."""
-    return ik.load_urdf(URDF / f'{name}.urdf')
+    return ik.load_robot(URDF / f'{name}.urdf')
 
 
 @functools.cache
 def weighed(name):
     """The shipped robot with a mass in every link, whose centre is not at the link's origin."""
-    return ik.load_urdf(weighed_text(name))
+    return ik.load_robot(weighed_text(name))
 
 
 def weighed_text(name):

@@ -23,7 +23,7 @@ class Scene:
 
     def __init__(self, name: str) -> None:
         links, self.tip = ARMS[name]
-        self.robot = ik.load_urdf(URDF / f'{name}.urdf')
+        self.robot = ik.load_robot(URDF / f'{name}.urdf')
         place = ik.transform(position=(0.0, 0.02, 0.05))
         self.spheres = [(link, place, 0.04) for link in links]
         self.balls = [((0.45, 0.25, 0.35), 0.15), ((0.4, -0.3, 0.6), 0.12), ((-0.3, 0, 0.5), 0.1)]

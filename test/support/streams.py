@@ -19,7 +19,7 @@ SETTLED = (TrackStatus.REACHED, TrackStatus.CLOSEST, TrackStatus.STOPPED_SHORT)
 
 @cache
 def robot_named(name):
-    return ik.load_urdf(URDF / f'{name}.urdf')
+    return ik.load_robot(URDF / f'{name}.urdf')
 
 
 def tips_of(robot):

@@ -18,7 +18,7 @@ class Peer:
     settings = '10 rad/s^2'
 
     def __init__(self, scene: dict[str, Any]) -> None:
-        robot = ik.load_urdf(Path(scene['urdf']))
+        robot = ik.load_robot(Path(scene['urdf']))
         goals = [ik.PoseTask(tip) for tip in scene['tips']]
         self._tracker = Tracker(
             ik.IkProblem(robot, goals),

@@ -19,7 +19,7 @@ class Peer(Adapter):
         super().__init__(chain)
         self._goal = ik.PoseTask(chain.tip)
         self._problem = ik.IkProblem(
-            ik.load_urdf(chain.path),
+            ik.load_robot(chain.path),
             [self._goal],
             position_tolerance=TOLERANCE,
             orientation_tolerance=TOLERANCE,

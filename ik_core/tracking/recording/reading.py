@@ -14,10 +14,10 @@ import numpy as np
 from ...exceptions import IkError
 from ...maths.rotations import Array
 from ...robot.robot import Robot
-from ...robot.urdf import load_urdf
+from ...robot.robot_sources import load_robot
 from ..status import TrackStatus
 
-FORMAT = 10
+RECORDING_FORMAT = 10
 # The arrays of a segment, with the types of their numbers.
 COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
 
@@ -44,12 +44,12 @@ def read_recording(path: str | Path) -> Recording:
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(file['header'].tobytes().decode())
-            if header['format'] != FORMAT:
+            if header['format'] != RECORDING_FORMAT:
                 raise InvalidRecording(
                     f'{path} has format {header["format"]!r}, of another version: '
-                    f'this one runs format {FORMAT}'
+                    f'this one runs format {RECORDING_FORMAT}'
                 )
-            robot = load_urdf(header['urdf'])
+            robot = load_robot(header['urdf'])
             segments = [
                 (segment, {name: file[f'{i}.{name}'] for name in COLUMNS})
                 for i, segment in enumerate(header['segments'])

@@ -115,7 +115,7 @@ def five(turn):
         f'<limit lower="-{lower}" upper="{upper}" velocity="2" effort="9"/></joint>'
         for i, (parent, xyz, rpy, lower, upper) in enumerate(JOINTS, 1)
     ]
-    return ik.load_urdf(FIVE.format(joints='\n'.join(joints)))
+    return ik.load_robot(FIVE.format(joints='\n'.join(joints)))
 
 
 @pytest.mark.parametrize('tolerances', [(1e-5, 1e-4), (1e-3, 1e-3)])

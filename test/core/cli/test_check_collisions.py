@@ -62,7 +62,7 @@ def test_meshes_get_a_table_of_what_pieces_and_capsules_add(arm, capsys):
 
 
 def test_the_volume_of_pieces_is_compared_with_that_of_the_mesh(arm):
-    base, lower = check_collisions(ik.load_urdf(arm)).links
+    base, lower = check_collisions(ik.load_robot(arm)).links
     assert (base.pieces, base.meshes, base.kinds) == (2, 1, ('hull',))
     assert base.volume == pytest.approx(1.0, abs=0.02)
     assert lower.volume == pytest.approx(1.0)
@@ -74,18 +74,18 @@ def test_an_open_mesh_has_no_volume_to_compare_with(arm):
     data = bytearray(file.read_bytes())
     data[80:84] = struct.pack('<I', 11)
     file.write_bytes(bytes(data[:-50]))
-    assert np.isnan(check_collisions(ik.load_urdf(arm)).links[1].volume)
+    assert np.isnan(check_collisions(ik.load_robot(arm)).links[1].volume)
 
 
 def test_poses_in_which_only_pieces_collide_are_few(arm):
     pytest.importorskip('coal')
-    report = check_collisions(ik.load_urdf(arm))
+    report = check_collisions(ik.load_robot(arm))
     assert 0.0 <= report.added <= 0.02 < report.colliding < 1.0
 
 
 def test_without_coal_the_report_says_what_to_install(arm, monkeypatch):
     monkeypatch.setitem(sys.modules, 'coal', None)
-    report = check_collisions(ik.load_urdf(arm))
+    report = check_collisions(ik.load_robot(arm))
     assert np.isnan(report.added)
     assert 'pip install coal' in report.why
 
@@ -113,7 +113,7 @@ def test_the_mesh_folder_is_searched(arm, tmp_path):
     other = tmp_path / 'elsewhere'
     other.mkdir()
     (arm.parent / 'cube.stl').rename(other / 'cube.stl')
-    assert check_collisions(ik.load_urdf(arm), [other]).links
+    assert check_collisions(ik.load_robot(arm), [other]).links
 
 
 def test_json_has_the_report(arm, capsys):
@@ -126,6 +126,41 @@ def test_fingers_that_may_touch_are_listed(capsys):
     main(['check', 'panda', '--goals', '2'])
     said = capsys.readouterr().out
     assert 'panda_leftfinger and panda_rightfinger may touch' in said
-    assert check_collisions(ik.load_urdf('panda')).fingers == (
+    assert check_collisions(ik.load_robot('panda')).fingers == (
         ('panda_leftfinger', 'panda_rightfinger'),
     )
+
+
+SLIDER = """<robot name="arm">
+  <link name="base"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+  <link name="upper"/>
+  <link name="lower"><collision><origin xyz="0 0 0.3"/><geometry><sphere radius="0.05"/>
+    </geometry></collision></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <origin xyz="0 0 0.2"/><axis xyz="0 1 0"/>
+    <limit lower="-1e-9" upper="1e-9" velocity="1" effort="1"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0 0 0.5"/><axis xyz="0 -1 0"/>
+    <limit lower="-1e-9" upper="1e-9" velocity="1" effort="1"/></joint>
+</robot>"""
+
+
+def test_a_robot_that_lags_is_off_its_path_by_the_arms_times_the_error(tmp_path, capsys):
+    """A stretched arm: its end is 0.8 m from one joint and 0.3 m from the other, which adds up."""
+    file = tmp_path / 'arm.urdf'
+    file.write_text(SLIDER)
+    report = check_collisions(ik.load_robot(file))
+    assert report.off_path == pytest.approx(0.1 * (0.8 + 0.3), rel=1e-6)
+    assert 'up to 110 mm nearer to an obstacle' in output(capsys, file)
+
+
+def test_avoid_blocks_the_poses_that_are_not_free_with_its_margin(capsys):
+    robot = ik.load_robot('panda')
+    report = check_collisions(robot)
+    rows = np.random.default_rng(1).uniform(robot.lower, robot.upper, (4000, robot.n))
+    expected = 1.0 - ik.Collisions(robot, margin=0.01).free(rows).mean()
+    assert report.blocked == pytest.approx(expected, abs=0.04)
+    assert report.blocked > report.colliding
+    assert report.off_path == pytest.approx(0.2, abs=0.1)
+    text = output(capsys, 'panda')
+    assert f'blocks {100.0 * report.blocked:.3g} % of these poses' in text

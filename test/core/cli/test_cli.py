@@ -18,7 +18,6 @@ import ik_core as ik
 from ik_core.cli import info, solve
 from ik_core.cli.main import main
 from ik_core.robot.robot_sources import load_robot
-from ik_core.robot.urdf import load_urdf
 from ik_core.solvers import SOLVERS
 
 POSE = ['--xyz', '0.4', '0.1', '0.5', '--rpy', '3.1', '0', '0.2']
@@ -52,7 +51,7 @@ def as_json(capsys, *argv):
 @pytest.mark.parametrize('path', sorted(URDF.glob('*.urdf')), ids=lambda path: path.stem)
 def test_info_as_json_is_the_robot(path, capsys):
     code, data = as_json(capsys, 'info', path.stem)
-    robot = load_urdf(path)
+    robot = load_robot(path)
     assert code == 0
     assert data['name'] == robot.name
     assert data['base_link'] == robot.base_link
@@ -92,7 +91,7 @@ def test_info_as_text(capsys):
 def test_info_of_tips_that_are_asked_for(capsys):
     """Any links: what moves them, and their closed forms, in that order."""
     _, data = as_json(capsys, 'info', 'panda', '--tip', 'panda_link4', '--tip', 'panda_hand')
-    robot = load_urdf(URDF / 'panda.urdf')
+    robot = load_robot(URDF / 'panda.urdf')
     joints = [[robot.joint_names[i] for i in range(count)] for count in (4, 7)]
     assert [tip['link'] for tip in data['tips']] == ['panda_link4', 'panda_hand']
     assert [tip['joints'] for tip in data['tips']] == joints
@@ -144,7 +143,7 @@ def pose_errors(robot, q, link, xyz, rpy):
 def test_solve_reaches_a_pose(solver, capsys):
     argv = ['solve', 'panda', '--tip', 'panda_hand_tcp', *POSE, '--solver', solver]
     code, data = as_json(capsys, *argv, '-o', 'restarts=20')
-    robot = load_urdf(URDF / 'panda.urdf')
+    robot = load_robot(URDF / 'panda.urdf')
     position, orientation = pose_errors(
         robot, data['q'], 'panda_hand_tcp', [0.4, 0.1, 0.5], [3.1, 0, 0.2]
     )
@@ -172,7 +171,7 @@ def test_quat_is_another_way_to_say_rpy(capsys):
 
 def test_without_an_orientation_it_is_a_position_goal(capsys):
     _, data = as_json(capsys, 'solve', 'scara', '--xyz', '0.2', '0.2', '0.1')
-    tip = load_urdf(URDF / 'scara.urdf').forward_kinematics(data['q'], 'tool')
+    tip = load_robot(URDF / 'scara.urdf').forward_kinematics(data['q'], 'tool')
     assert data['success']
     np.testing.assert_allclose(tip[:3, 3], [0.2, 0.2, 0.1], atol=1e-5)
     _, text = output(capsys, 'solve', 'scara', '--xyz', '0.2', '0.2', '0.1')
@@ -181,7 +180,7 @@ def test_without_an_orientation_it_is_a_position_goal(capsys):
 
 def test_without_a_position_it_is_an_orientation_goal(capsys):
     _, data = as_json(capsys, 'solve', 'ur5e', '--rpy', '0.1', '0.2', '0.3')
-    robot = load_urdf(URDF / 'ur5e.urdf')
+    robot = load_robot(URDF / 'ur5e.urdf')
     assert data['success']
     assert pose_errors(robot, data['q'], 'tool0', np.zeros(3), [0.1, 0.2, 0.3])[1] < 1e-4
 
@@ -190,7 +189,7 @@ def test_two_goals_at_once(capsys):
     left, right = ('--tip', 'left_palm', '--xyz', '0.4', '0.3', '1'), ('0.35', '-0.2', '1.1')
     argv = ['solve', 'dual_arm', *left, '--tip', 'right_palm', '--xyz', *right]
     code, data = as_json(capsys, *argv)
-    robot = load_urdf(URDF / 'dual_arm.urdf')
+    robot = load_robot(URDF / 'dual_arm.urdf')
     assert code == 0
     for link, position in (('left_palm', [0.4, 0.3, 1]), ('right_palm', [0.35, -0.2, 1.1])):
         pose = robot.forward_kinematics(data['q'], link)
@@ -207,7 +206,7 @@ def test_the_tip_may_follow_its_goal(capsys):
 def test_out_of_reach_is_exit_code_1(capsys):
     code, data = as_json(capsys, 'solve', 'ur5e', '--xyz', '3', '-1e0', '-2.5e-1')
     assert (code, data['success']) == (1, False)
-    robot = load_urdf(URDF / 'ur5e.urdf')
+    robot = load_robot(URDF / 'ur5e.urdf')
     distance = np.linalg.norm(
         robot.forward_kinematics(data['q'], 'tool0')[:3, 3] - [3.0, -1.0, -0.25]
     )
@@ -253,7 +252,7 @@ def test_a_joint_at_its_limit_is_marked(capsys):
 
 def test_the_solve_starts_at_q0(capsys):
     q0 = [0.1, -0.7, 0.2, -2.0, 0.3, 1.5, 0.4, 0.01]
-    pose = load_urdf(URDF / 'panda.urdf').forward_kinematics(q0, 'panda_hand_tcp')
+    pose = load_robot(URDF / 'panda.urdf').forward_kinematics(q0, 'panda_hand_tcp')
     argv = ['solve', 'panda', '--xyz', *map(str, pose[:3, 3]), '--q0', *map(str, q0)]
     _, data = as_json(capsys, *argv)
     assert data['iterations'] == 0
@@ -408,7 +407,7 @@ def test_all_solutions_are_columns_of_a_table_and_json(capsys):
     assert '8 solutions, complete' in text
     _, data = as_json(capsys, 'solve', 'ur5e', *REACHABLE, '--all')
     assert data['complete'] is True
-    robot = load_urdf(URDF / 'ur5e.urdf')
+    robot = load_robot(URDF / 'ur5e.urdf')
     for solution in data['solutions']:
         pose = robot.forward_kinematics(solution['q'], 'tool0')
         np.testing.assert_allclose(pose[:3, 3], [0.4, 0.2, 0.5], atol=1e-9)
@@ -437,12 +436,12 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
 
 # --- figures -----------------------------------------------------------------------------------
 
+# Commands whose work would fail: a figure that can't be drawn is refused before it begins
 DRAWING = {
     'replay': ['replay', 'no_such_recording.npz', '--figure', '{}'],
     'path': ['path', 'no_such_robot', 'no_such.csv', '--plot', '{}'],
     'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
 }
-"""Commands whose work would fail: a figure that can't be drawn is refused before it begins."""
 
 
 @pytest.fixture

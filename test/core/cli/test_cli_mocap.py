@@ -41,7 +41,7 @@ def test_it_writes_the_figure_as_a_urdf(amc, tmp_path):
     out = tmp_path / 'figure.urdf'
     assert main(['mocap', str(amc.with_name('figure.asf')), '--urdf', str(out)]) == 0
     robot, motion = ik.motion.load_mocap(amc)
-    again = ik.load_urdf(out)
+    again = ik.load_robot(out)
     for q in motion.positions_of(again):
         for link in robot.link_names:
             here, there = (r.forward_kinematics(q, link) for r in (robot, again))

@@ -17,7 +17,7 @@ JOINTS = [f'panda_joint{i}=iiwa_joint_{i}' for i in range(1, 8)]
 @pytest.fixture
 def wave(tmp_path):
     """The path of a CSV file in which a Panda moves."""
-    panda = ik.load_urdf(URDF / 'panda.urdf')
+    panda = ik.load_robot(URDF / 'panda.urdf')
     phase = np.linspace(0, 2, 8)[:, np.newaxis] + np.arange(panda.n)
     q = panda.middle_configuration + 0.3 * np.sin(phase) * (np.arange(panda.n) < 7)
     ik.motion.save_motion(ik.motion.Motion(panda.joint_names, q, 1 / 30), tmp_path / 'wave.csv')
@@ -33,7 +33,7 @@ def test_a_demonstration_goes_to_another_arm(wave, tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data['frames'] == 8
     assert data['joints'] == 7
-    panda, iiwa = (ik.load_urdf(URDF / f'{name}.urdf') for name in ('panda', 'iiwa14'))
+    panda, iiwa = (ik.load_robot(URDF / f'{name}.urdf') for name in ('panda', 'iiwa14'))
     asked_for, made = ik.motion.load_motion(wave), ik.motion.load_motion(out)
     for q, p in zip(made.positions, asked_for.positions, strict=True):
         goal = 0.9 * panda.forward_kinematics(p, 'panda_hand_tcp')[:3, 3] - [0, 0, 0.05]
@@ -81,7 +81,7 @@ def wide_swing(tmp_path):
     """The paths of a CSV file, in which a linkage swings its end by 2 m, and of its URDF."""
     urdf, clip = tmp_path / 'linkage.urdf', tmp_path / 'swing.csv'
     assert main(['linkage', '2', '--length', '1.0', '--out', str(urdf)]) == 0
-    linkage = ik.load_urdf(urdf)
+    linkage = ik.load_robot(urdf)
     q = np.linspace(-0.8, 0.8, 9)[:, np.newaxis] * np.ones(linkage.n)
     ik.motion.save_motion(ik.motion.Motion(linkage.joint_names, q, 1 / 30), clip)
     return ['retarget', str(clip), 'panda', '--source', str(urdf)], linkage.default_tip()

@@ -23,7 +23,7 @@ def world(tmp_path):
 def test_the_table_has_every_pair_with_its_verdict_and_reason(capsys):
     assert main(['collisions', 'panda']) == 0
     out = capsys.readouterr().out
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     pairs = ik.Collisions(robot).pairs
     lines = out.splitlines()
     assert '22 of 54 pairs of links are checked' in lines[0]
@@ -36,13 +36,13 @@ def test_the_table_has_every_pair_with_its_verdict_and_reason(capsys):
 def test_json_has_the_same_pairs(capsys):
     assert main(['collisions', 'ur5e', '--json', '--margin', '0']) == 0
     data = json.loads(capsys.readouterr().out)
-    pairs = ik.Collisions(ik.load_urdf('ur5e'), margin=0.0).pairs
+    pairs = ik.Collisions(ik.load_robot('ur5e'), margin=0.0).pairs
     assert len(data['pairs']) == len(pairs)
     assert {pair['verdict'] for pair in data['pairs']} == {pair.verdict for pair in pairs}
 
 
 def test_a_configuration_is_judged_by_the_exit_code(capsys, world):
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     collisions = ik.Collisions(robot, load_world(world))
     rows = np.tile(robot.middle_configuration, (60, 1))
     rows[:, 0] = np.linspace(-2.0, 2.0, len(rows))
@@ -76,7 +76,7 @@ def test_what_makes_no_sense_is_refused_in_a_line(words, said, capsys):
 
 def test_solve_avoids_what_a_world_has(capsys, world):
     goal = ['solve', 'panda', '--xyz', '0.5', '0', '0.4', '--rpy', '3.14', '0', '0', '--json']
-    collisions = ik.Collisions(ik.load_urdf('panda'), load_world(world))
+    collisions = ik.Collisions(ik.load_robot('panda'), load_world(world))
     assert main([*goal, '--world', world]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert collisions.free(np.array(answer['q']))
@@ -99,7 +99,7 @@ def test_a_file_of_poses_is_solved_without_collisions(capsys, tmp_path, world):
     poses.write_text('0.5,0,0.4,3.14,0,0\n0.4,-0.2,0.5,3.14,0,0\n')
     assert main(['solve', 'panda', '--poses', str(poses), '--world', world]) == 0
     lines = capsys.readouterr().out.splitlines()
-    collisions = ik.Collisions(ik.load_urdf('panda'), load_world(world))
+    collisions = ik.Collisions(ik.load_robot('panda'), load_world(world))
     rows = [line.split(',') for line in lines if not line.startswith('#')]
     for row in rows[1:3]:
         assert collisions.free(np.array(row[1:9], float))

@@ -27,7 +27,7 @@ PLANAR_BASE = """<robot name="mobile"><link name="world"/><link name="base"/><li
 def hobby(tmp_path):
     path = tmp_path / 'hobby.urdf'
     path.write_text(hobby_urdf())
-    return str(path), ik.load_urdf(path)
+    return str(path), ik.load_robot(path)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_frozen_joints_do_not_count_as_joints(capsys):
 @pytest.mark.parametrize('tool', [None, (0.0, 0.0, 0.05), (0.02, 0.0, 0.05, 0.3, -0.4, 0.5)])
 @pytest.mark.parametrize('degrees', [False, True])
 def test_axis_and_tool(tool, degrees, capsys):
-    robot, xyz, direction = ik.load_urdf('ur5e'), np.array([0.4, 0.2, 0.4]), [0.3, 0.4, -1.2]
+    robot, xyz, direction = ik.load_robot('ur5e'), np.array([0.4, 0.2, 0.4]), [0.3, 0.4, -1.2]
     frame, given = np.eye(4), list(tool or ())
     if tool:
         frame[:3, 3] = tool[:3]
@@ -116,7 +116,7 @@ def test_axis_and_tool(tool, degrees, capsys):
 
 
 def test_a_tool_moves_positions_and_poses(capsys):
-    robot, tool = ik.load_urdf('ur5e'), np.array([0.0, 0.1, 0.2])
+    robot, tool = ik.load_robot('ur5e'), np.array([0.0, 0.1, 0.2])
     for more in ([], ['--rpy', 3.0, 0.1, 0.5]):
         code, data = solved(capsys, 'ur5e', '--xyz', 0.4, 0.2, 0.4, *more, '--tool', *tool)
         there = robot.forward_kinematics(data['q'], 'tool0')
@@ -151,7 +151,7 @@ def test_a_frozen_base_is_named_when_a_goal_is_not_reached_and_may_be_freed(mobi
     code, data = solved(capsys, *goal, '--free-base')
     assert code == 0
     assert {'wheels/x', 'wheels/y', 'wheels/yaw'} < set(data['joints'])
-    robot = ik.load_urdf(mobile, free_joints=['wheels'])
+    robot = ik.load_robot(mobile, free_joints=['wheels'])
     there = robot.forward_kinematics(data['q'], 'tool0')[:3, 3]
     np.testing.assert_allclose(there, [2.0, 1.0, 0.1], atol=1e-5)
     _, data = solved(capsys, mobile, '--xyz', 2.0, 1.0, 5.0, '--free-base')

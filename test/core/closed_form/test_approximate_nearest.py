@@ -30,7 +30,7 @@ def without_eigenvalues(form, monkeypatch):
 def test_it_reaches_the_goal_inside_the_limits_and_is_no_further_than_what_is_known(
     name, seed, spread, monkeypatch
 ):
-    robot = ik.load_urdf(measured(name, seed))
+    robot = ik.load_robot(measured(name, seed))
     goal, problem, form = form_of(robot)
     without_eigenvalues(form, monkeypatch)
     rng, moving, found = np.random.default_rng(seed), problem.variables, 0
@@ -53,7 +53,7 @@ def test_it_reaches_the_goal_inside_the_limits_and_is_no_further_than_what_is_kn
 
 
 def test_where_limits_leave_it_free_the_self_motion_leads_no_nearer():
-    robot = ik.load_urdf(measured('panda', 5))
+    robot = ik.load_robot(measured('panda', 5))
     goal, problem, form = form_of(robot)
     rng, free = np.random.default_rng(6), 0
     for _ in range(20):
@@ -72,7 +72,7 @@ def test_where_limits_leave_it_free_the_self_motion_leads_no_nearer():
 
 
 def test_it_is_as_near_as_what_eigenvalues_find():
-    robot = ik.load_urdf(measured('panda', 5))
+    robot = ik.load_robot(measured('panda', 5))
     goal, _, form = form_of(robot)
     rng = np.random.default_rng(7)
     for _ in range(2):
@@ -85,7 +85,7 @@ def test_it_is_as_near_as_what_eigenvalues_find():
 
 
 def test_where_it_finds_nothing_eigenvalues_are_asked(monkeypatch):
-    robot = ik.load_urdf(measured('panda', 5))
+    robot = ik.load_robot(measured('panda', 5))
     goal, _, form = form_of(robot)
     q = robots.random_q(robot, np.random.default_rng(8), margin=0.2)
     goal.set_target(robot.forward_kinematics(q, goal.link))
@@ -95,7 +95,7 @@ def test_where_it_finds_nothing_eigenvalues_are_asked(monkeypatch):
 
 
 def test_an_arm_that_is_nothing_like_one_with_formulas_has_none():
-    robot = ik.load_urdf(measured('panda', 5, size=0.1))
+    robot = ik.load_robot(measured('panda', 5, size=0.1))
     _, _, form = form_of(robot)
     assert form.redundant_joint is not None
     assert form.best_nearby(robot.middle_configuration) is None

@@ -9,7 +9,7 @@ from support.first_attempts import measured
 import ik_core as ik
 from ik_core.cli.main import main
 from ik_core.closed_form.chain import chain_of
-from ik_core.closed_form.idealised_chain import MOST, idealised_chains
+from ik_core.closed_form.idealised_chain import LARGEST_CORRECTION, idealised_chains
 
 
 def chain_with(robot):
@@ -51,12 +51,12 @@ def test_a_wrist_with_an_offset_is_closed_by_moving_its_axes_alone(offset):
 
 
 def test_axes_that_miss_each_other_by_far_are_left():
-    chain = chain_with(offset_wrist(3.5 * MOST))
+    chain = chain_with(offset_wrist(3.5 * LARGEST_CORRECTION))
     assert all(ideal.rows[3:, 3:].std(0).max() > 1e-3 for ideal in idealised_chains(chain))
 
 
 def test_a_measured_ur5e_is_nearly_one_with_parallel_axes():
-    chain = chain_with(ik.load_urdf(measured('ur5e', 3)))
+    chain = chain_with(ik.load_robot(measured('ur5e', 3)))
     ideal = next(idealised_chains(chain))
     assert np.abs(np.cross(chain.rows[1, :3], chain.rows[2, :3])).max() > 1e-4
     assert distance(chain.rows[4], chain.rows[5]) > 1e-5

@@ -54,7 +54,7 @@ def near_miss(target: Array, tolerances: tuple[float, float], rng: np.random.Gen
 @pytest.mark.parametrize('name', list(TIPS))
 @pytest.mark.parametrize('width', [1e-3, 0.02])
 def test_all_solutions_on_a_piece_are_within_its_bounds(name: str, width: float) -> None:
-    robot, rng = ik.load_urdf(name), np.random.default_rng(0)
+    robot, rng = ik.load_robot(name), np.random.default_rng(0)
     problem = ik.IkProblem(robot, [ik.PoseTask(TIPS[name])])
     tolerances = 1e-4, 1e-3
     arm = form(problem)

@@ -16,12 +16,12 @@ from ik_core.collision import Collisions, Sphere
 from ik_core.maths.rotations import Array
 from ik_core.reachability import reachability_map
 
+# The solvers that avoid collisions, with options where random starts may have to help
 RESTARTS: dict[str, dict[str, int]] = {
     'levenberg_marquardt': {},
     'bfgs': {'restarts': 10},
     'sqp': {'restarts': 10},
 }
-"""The solvers that avoid collisions, with options where random starts may have to help."""
 every_solver = pytest.mark.parametrize('solver', RESTARTS)
 
 
@@ -316,7 +316,7 @@ def test_a_problem_refuses_what_is_no_collisions(panda: Scene) -> None:
     with pytest.raises(ik.InvalidOption, match='a Collisions is needed'):
         ik.IkProblem(robot, goals, avoid=panda.world)  # type: ignore[arg-type]
     with pytest.raises(ik.InvalidOption, match='another robot'):
-        ik.IkProblem(ik.load_urdf(URDF / 'panda.urdf'), goals, avoid=panda.collisions)
+        ik.IkProblem(ik.load_robot(URDF / 'panda.urdf'), goals, avoid=panda.collisions)
     with pytest.raises(ik.InvalidOption, match="beyond the robot's own limits"):
         panda.problem(upper=robot.upper + 0.1)
     with pytest.raises(ik.InvalidOption, match='valid'):
@@ -346,7 +346,7 @@ def test_a_tracker_refuses_a_check_that_it_would_not_keep(panda: Scene) -> None:
     ],
 )
 def test_collisions_refuse_what_makes_no_sense(options: dict[str, object], said: str) -> None:
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     with pytest.raises(ik.InvalidOption) as caught:
         Collisions(**{'robot': robot, **options})  # type: ignore[arg-type]
     assert said in str(caught.value)

@@ -42,7 +42,7 @@ def world_of(seed):
 
 def case(seed, world=None, margin=0.01, size=0.08):
     """Collisions of the tree, each link of one or two random pieces."""
-    robot = ik.load_urdf(tree())
+    robot = ik.load_robot(tree())
     rng = np.random.default_rng(seed)
     pieces = [random_piece(rng, link, size) for link in LINKS for _ in range(rng.integers(1, 3))]
     collisions = ik.Collisions(robot, world, margin=margin, pieces=pieces, boxes=1)
@@ -93,7 +93,7 @@ def test_points_in_the_pieces_and_a_plane_between_them_prove_each_distance(seed)
 
 
 def test_the_depth_of_a_penetration_is_the_least_over_all_directions():
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="r"><link name="x"/><link name="y"/><joint name="j" type="prismatic">'
         '<parent link="x"/><child link="y"/><axis xyz="1 0 0"/>'
         '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>'
@@ -192,7 +192,7 @@ def test_the_nearest_pair_is_the_first_of_all_distances():
 
 
 def test_two_spheres_are_apart_by_what_their_centres_are_more_than_their_radii():
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="r"><link name="x"><collision><geometry><sphere radius="0.1"/></geometry>'
         '</collision></link><link name="y"><collision><geometry><sphere radius="0.2"/></geometry>'
         '</collision></link><joint name="j" type="prismatic"><parent link="x"/><child link="y"/>'

@@ -17,7 +17,7 @@ SHIPPED = ('panda', 'ur5e', 'iiwa14', 'dual_arm')
 def test_a_ball_and_a_cylinder_are_as_far_apart_as_the_closed_form_says() -> None:
     """Over a flat end the direction is that of the axis: what rounding leaves across it must not
     be scaled up to the rim."""
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     rng, radius, length, ball = np.random.default_rng(0), 0.1, 0.3, 0.02
     cylinder = piece_of(Cylinder(radius, length), 'panda_link7', random_transform(rng))
     world = World()
@@ -49,7 +49,7 @@ def test_a_ball_and_a_cylinder_are_as_far_apart_as_the_closed_form_says() -> Non
 
 def test_a_cylinder_over_a_table_is_as_far_away_as_its_lowest_point() -> None:
     """The nearest point is inside a large face, whose corners see every wrong angle."""
-    robot, radius, length = ik.load_urdf(URDF / 'panda.urdf'), 0.06, 0.2
+    robot, radius, length = ik.load_robot(URDF / 'panda.urdf'), 0.06, 0.2
     rng, seen = np.random.default_rng(5), 0
     cylinder = piece_of(Cylinder(radius, length), 'panda_link7', random_transform(rng))
     world = World()
@@ -89,7 +89,7 @@ def test_distances_and_verdicts_agree_with_coal(name: str) -> None:
     pytest.importorskip('coal')
     from benchmark.coal_judge import CoalJudge
 
-    robot = ik.load_urdf(URDF / f'{name}.urdf')
+    robot = ik.load_robot(URDF / f'{name}.urdf')
     collisions = Collisions(robot, obstacles(), margin=0.0)
     judge, rng = CoalJudge(collisions), np.random.default_rng(1)
     for _ in range(60):
@@ -114,7 +114,7 @@ def test_gradients_agree_with_differences(name: str) -> None:
     pytest.importorskip('scipy')
     from benchmark.collision_judge import Comparison, compare_slopes
 
-    robot, found = ik.load_urdf(URDF / f'{name}.urdf'), Comparison()
+    robot, found = ik.load_robot(URDF / f'{name}.urdf'), Comparison()
     collisions, rng = Collisions(robot, obstacles()), np.random.default_rng(2)
     for _ in range(40):
         compare_slopes(collisions, rng.uniform(robot.lower, robot.upper), found)
@@ -129,7 +129,7 @@ def test_normals_between_cylinders_agree_with_differences() -> None:
     pytest.importorskip('scipy')
     from benchmark.collision_judge import Comparison, compare_slopes
 
-    robot, found = ik.load_urdf(URDF / 'panda.urdf'), Comparison()
+    robot, found = ik.load_robot(URDF / 'panda.urdf'), Comparison()
     rng = np.random.default_rng(3)
     for k in range(60):
         turn = np.eye(4) if k % 6 == 0 else random_transform(rng)

@@ -25,7 +25,7 @@ class Drive:
         world.add('pole', Box((0.05, 0.05, 1.0)), ik.transform(position=(0.3, 0.4, 0.5)))
         world.add('floor', Plane(), ik.transform(position=(0.0, 0.0, -0.02)))
         world.allow('floor', 'panda_link0')
-        self.robot = robot = ik.load_urdf('panda')
+        self.robot = robot = ik.load_robot('panda')
         self.collisions = Collisions(robot, world)
         limits = MotionLimits.of(robot, acceleration=10.0, jerk=jerk)
         self.rng, self.limits = np.random.default_rng(seed), limits
@@ -78,7 +78,7 @@ def test_motions_that_are_shown_are_free_and_nearly_all_free_ones_are_shown(jerk
 @pytest.mark.parametrize(('speed', 'is_free'), [(1.0, True), (4.0, False)])
 def test_a_motion_that_turns_round_in_an_obstacle_is_not_shown(speed, is_free):
     """A joint that swings out and back by speed / 10: both ends of its motion are free."""
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         '<robot name="arm"><link name="base"/><link name="arm"><collision><origin xyz=".5 0 0"/>'
         '<geometry><box size="1 .02 .02"/></geometry></collision></link><joint name="j" '
         'type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>'

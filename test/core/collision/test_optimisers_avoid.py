@@ -134,7 +134,7 @@ def test_shipped_robots_at_a_table_are_free_by_coal(solver: str, name: str) -> N
     pytest.importorskip('coal')
     from benchmark.coal_judge import CoalJudge
 
-    robot, tip = ik.load_urdf(name), {'panda': 'panda_hand_tcp', 'ur5e': 'tool0'}[name]
+    robot, tip = ik.load_robot(name), {'panda': 'panda_hand_tcp', 'ur5e': 'tool0'}[name]
     world = ik.World()
     world.add('floor', Plane(), ik.transform(position=(0.0, 0.0, -0.02)))
     world.add('table', Box((0.5, 1.0, 0.04)), ik.transform(position=(0.55, 0.0, 0.25)))

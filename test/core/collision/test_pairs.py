@@ -19,7 +19,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def two_links(kind='prismatic', axis='1 0 0', limits=(-1.0, 1.0), xyz='0 0 0'):
     """Two links and the joint between them."""
-    return ik.load_urdf(
+    return ik.load_robot(
         '<robot name="two"><link name="x"/><link name="y"/>'
         f'<joint name="j" type="{kind}"><parent link="x"/><child link="y"/>'
         f'<origin xyz="{xyz}"/><axis xyz="{axis}"/>'
@@ -48,7 +48,7 @@ def random_chain(seed):
             f'upper="{rng.uniform(0.1, most)}" velocity="1" effort="1"/>{mimic}</joint>'
         )
     text = ''.join(f'<link name="{link}"/>' for link in links) + ''.join(joints)
-    robot = ik.load_urdf(f'<robot name="chain">{text}</robot>')
+    robot = ik.load_robot(f'<robot name="chain">{text}</robot>')
     pieces = [
         random_piece(rng, link, rng.uniform(0.05, 0.2))
         for link in links
@@ -273,7 +273,7 @@ def test_one_box_leaves_pairs_open_and_open_pairs_are_checked():
     ],
 )
 def test_pairs_of_shipped_arms_are_decided_but_for_a_few(name, margin, open_pairs):
-    robot = ik.load_urdf(URDF / f'{name}.urdf')
+    robot = ik.load_robot(URDF / f'{name}.urdf')
     pairs, warnings = link_pairs(robot, pieces_of(robot), Margins(margin))
     assert warnings == ()
     assert {pair.verdict for pair in pairs} >= {'never', 'touching', 'sometimes'}

@@ -35,7 +35,7 @@ def element(geometry, kind='collision', origin=ORIGIN):
 
 
 def arm(turned='', flange=''):
-    return ik.load_urdf(HEAD.format(turned=turned, flange=flange))
+    return ik.load_robot(HEAD.format(turned=turned, flange=flange))
 
 
 def one_piece(geometry, **more):
@@ -127,9 +127,9 @@ def test_a_mesh_is_cut_scaled_and_placed(meshes):
 def test_meshes_are_found_beside_the_file_of_the_robot(meshes):
     path = meshes / 'arm.urdf'
     path.write_text(HEAD.format(turned='', flange=element('<mesh filename="cube.stl"/>')))
-    assert len(pieces_of(ik.load_urdf(path))) == 1
+    assert len(pieces_of(ik.load_robot(path))) == 1
     with pytest.raises(MeshError, match=r"link 'flange': mesh 'cube.stl': .*folders="):
-        pieces_of(ik.load_urdf(path.read_text()))
+        pieces_of(ik.load_robot(path.read_text()))
 
 
 def test_the_package_of_the_file_is_found(meshes):
@@ -137,7 +137,7 @@ def test_the_package_of_the_file_is_found(meshes):
     path = meshes / 'arm.urdf'
     name = f'package://{meshes.parent.name}/meshes/cube.stl'
     path.write_text(HEAD.format(turned='', flange=element(f'<mesh filename="{name}"/>')))
-    assert len(pieces_of(ik.load_urdf(path))) == 1
+    assert len(pieces_of(ik.load_robot(path))) == 1
 
 
 def test_visuals_can_be_taken_instead():

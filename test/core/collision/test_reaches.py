@@ -30,7 +30,7 @@ def collisions():
     world = ik.World()
     world.add('table', Box((0.5, 1.0, 0.04)), ik.transform(position=(0.6, 0.0, 0.2)))
     world.attach('tool', Box((0.02, 0.3, 0.02)), 'panda_hand', ik.transform(position=(0, 0, 0.15)))
-    return Collisions(ik.load_urdf('panda'), world)
+    return Collisions(ik.load_robot('panda'), world)
 
 
 def test_no_joint_moves_a_piece_by_more_than_its_reach(collisions):

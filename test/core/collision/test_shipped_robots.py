@@ -12,8 +12,9 @@ from ik_core.collision import Collisions, pieces_of
 from ik_core.meshes import read_mesh
 from ik_core.robot.urdf_shapes import read_shapes
 
+# The figure of a person is drawn only
 ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf') if path.stem != 'human')
-"""The figure of a person is drawn only."""
+# Least share of random poses that are free. Bones that turn by 180 degrees fold on others.
 LEAST_FREE = {
     'arm5': 0.55,
     'buss_double_y': 0.15,
@@ -28,7 +29,6 @@ LEAST_FREE = {
     'two_so101_like': 0.3,
     'ur5e': 0.75,
 }
-"""Least share of random poses that are free. Bones that turn by 180 degrees fold on others."""
 
 
 def random_poses(robot, count):
@@ -40,7 +40,7 @@ def random_poses(robot, count):
 
 @pytest.fixture(scope='module', params=ROBOTS)
 def collisions(request):
-    return Collisions(ik.load_urdf(request.param), margin=0)
+    return Collisions(ik.load_robot(request.param), margin=0)
 
 
 def test_every_shipped_robot_has_a_share_of_free_poses_here():
@@ -78,7 +78,7 @@ def test_most_random_poses_are_free(collisions):
 
 def test_panda_is_free_in_its_ready_pose():
     ready = [0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4, 0.02]
-    assert Collisions(ik.load_urdf('panda')).free(ready)
+    assert Collisions(ik.load_robot('panda')).free(ready)
 
 
 # --- the real links ------------------------------------------------------------------------------
@@ -112,5 +112,5 @@ def test_shapes_of_panda_contain_its_meshes(link):
     found = np.concatenate(points)
     if link == 'panda_rightfinger':
         found = found * [-1.0, -1.0, 1.0]
-    pieces = [piece for piece in pieces_of(ik.load_urdf('panda')) if piece.link == link]
+    pieces = [piece for piece in pieces_of(ik.load_robot('panda')) if piece.link == link]
     assert np.min([outside(piece, found) for piece in pieces], axis=0).max() < 1e-6

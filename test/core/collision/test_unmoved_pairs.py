@@ -33,7 +33,7 @@ def joint(name: str, parent: str, child: str, at: float, reach: float, more: str
 @pytest.fixture(scope='module')
 def folded() -> Robot:
     """Two links that meet only where j2 is outside its limits."""
-    return ik.load_urdf(
+    return ik.load_robot(
         f'<robot name="folded"><link name="base"/>{link("a", 0.2, 0.4)}{link("b", 0.25, 0.3)}'
         f'<link name="tip"/>{joint("j1", "base", "a", 0.0, 3.0)}{joint("j2", "a", "b", 0.4, 1.0)}'
         '<joint name="t" type="fixed"><parent link="b"/><child link="tip"/>'
@@ -44,7 +44,7 @@ def folded() -> Robot:
 @pytest.fixture(scope='module')
 def three() -> Robot:
     """Three links in a row; a and c meet where j2 is outside its limits, and j3 moves c away."""
-    return ik.load_urdf(
+    return ik.load_robot(
         f'<robot name="three"><link name="base"/>{link("a", 0.2, 0.4)}<link name="b"/>'
         f'{link("c", 0.1, 0.2)}<link name="tip"/>{joint("j1", "base", "a", 0.0, 3.0)}'
         f'{joint("j2", "a", "b", 0.4, 0.5)}{joint("j3", "b", "c", 0.25, 1.0)}'
@@ -56,7 +56,7 @@ def three() -> Robot:
 @pytest.mark.parametrize('solver', SOLVERS)
 @pytest.mark.parametrize('opening', [0.0, 0.002])
 def test_a_closed_gripper_refuses_no_goal(solver: str, opening: float) -> None:
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     collisions = Collisions(robot, margin=NAMED)
     q = robot.middle_configuration
     q[7:] = opening
@@ -80,7 +80,7 @@ def test_a_closed_gripper_refuses_no_goal(solver: str, opening: float) -> None:
 
 
 def test_a_closed_gripper_leaves_all_solutions_free() -> None:
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     q = robot.middle_configuration
     q[7:] = 0.0
     task = ik.PoseTask('panda_hand_tcp', transform=robot.forward_kinematics(q, 'panda_hand_tcp'))
@@ -92,7 +92,7 @@ def test_a_closed_gripper_leaves_all_solutions_free() -> None:
 
 
 def test_fingers_of_one_gripper_may_touch_unless_they_have_a_margin() -> None:
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     q = robot.middle_configuration
     q[7:] = 0.0
     for margin, verdict in ((0.01, 'fingers'), (NAMED, 'sometimes')):
@@ -118,7 +118,7 @@ def test_what_counts_as_fingers(kind: str) -> None:
 
     mimic = '<mimic joint="left_joint" multiplier="-1"/>' if kind == 'mimic' else ''
     more = '<link name="more"/>' + joint('wrist', 'left', 'more', 0.0, 1.0)
-    robot = ik.load_urdf(
+    robot = ik.load_robot(
         f'<robot name="gripper"><link name="palm"/>{finger("left", -0.04)}'
         f'{finger("right", 0.04, mimic)}{more if kind == "carries a joint" else ""}</robot>'
     )

@@ -10,7 +10,7 @@ from support.robots import URDF
 import ik_core as ik
 from ik_core.collision import Box, Capsule, Convex, Cylinder, Plane, Sphere
 from ik_core.collision.piece import piece_of
-from ik_core.collision.world import MOST
+from ik_core.collision.world import MAX_OBSTACLES
 
 CUBE = Box((0.1, 0.1, 0.1))
 ONE_PIECE = 'y'
@@ -19,7 +19,7 @@ ONE_PIECE = 'y'
 @pytest.fixture
 def robot():
     """A cube that slides along x, with a link behind a fixed joint and one that turns."""
-    return ik.load_urdf(
+    return ik.load_robot(
         '<robot name="slide"><link name="x"/><link name="y"/><link name="end"/><link name="z"/>'
         '<joint name="j" type="prismatic"><parent link="x"/><child link="y"/>'
         '<axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="1"/></joint>'
@@ -158,14 +158,14 @@ def test_names_are_taken_once_and_unknown_ones_are_refused(world):
 
 
 def test_a_hundred_obstacles_are_the_most(collisions, world):
-    for i in range(MOST):
+    for i in range(MAX_OBSTACLES):
         world.add(f'{i}', Sphere(0.01), at(0.1 * i - 5.0, 0.0, 1.0))
     with pytest.raises(ik.InvalidOption, match='100 obstacles already, the most'):
         world.add('one more', CUBE)
-    assert len(collisions.distances([0.0, 0.0], 100.0)) == MOST
+    assert len(collisions.distances([0.0, 0.0], 100.0)) == MAX_OBSTACLES
     world.remove('3')
     world.add('one more', CUBE, at(0, 0, 3))
-    assert len(world) == MOST
+    assert len(world) == MAX_OBSTACLES
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_pickles_and_two_collisions_of_one_world(collisions, world, robot):
 
 
 def test_what_does_not_move_is_not_checked(world):
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     collisions = ik.Collisions(robot, world, 0.0)
     pairs = len(collisions.model['pairs'])
     world.add('in the base', Sphere(0.05))
@@ -303,7 +303,7 @@ def test_what_is_allowed_to_touch_is_not_checked(collisions, world):
 
 
 def test_links_may_be_allowed_to_touch():
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     world = ik.World()
     collisions = ik.Collisions(robot, world)
     share = np.random.default_rng(4).random((2000, robot.n))

@@ -19,13 +19,13 @@ from ik_core.tracking.governor import Governor
 KERNELS = Path(library.__file__).parent
 PERIOD = 0.001
 COUNT = 1000
+# For each library the compiler, and what runs programs of that processor
 MACHINES = {
     'x86-64-v4': ('cc', ()),
     'x86-64-v3': ('cc', ()),
     'x86-64-v2': ('cc', ('qemu-x86_64', '-cpu', 'Nehalem')),
     'aarch64': ('aarch64-linux-gnu-gcc', ('qemu-aarch64', '-L', '/usr/aarch64-linux-gnu')),
 }
-"""For each library the compiler, and what runs programs of that processor."""
 
 needs_library = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
 
@@ -35,7 +35,7 @@ def built(tmp_path_factory):
     """A folder with the header, an exported Panda, poses, and Python's answers to them."""
     folder = tmp_path_factory.mktemp('c')
     (folder / 'ik_core.h').write_text(header())
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     goal = ik.PoseTask('panda_hand_tcp')
     goal.set_target(robot.forward_kinematics(robot.middle_configuration, goal.link))
     problem, limits = ik.IkProblem(robot, [goal]), ik.MotionLimits.of(robot, acceleration=5.0)
@@ -156,7 +156,7 @@ def test_header_compiles(tmp_path, compiler):
 
 
 def test_export_refuses_what_only_python_evaluates(tmp_path):
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     tasks = [ik.PoseTask('panda_hand_tcp'), ik.PostureTask(robot.middle_configuration)]
     problem, limits = ik.IkProblem(robot, tasks), ik.MotionLimits.of(robot, acceleration=5.0)
     with pytest.raises(InvalidOption, match='only goals are exported'):
@@ -165,7 +165,7 @@ def test_export_refuses_what_only_python_evaluates(tmp_path):
 
 @pytest.mark.parametrize('name', ['avoid', 'valid'])
 def test_export_refuses_what_answers_have_to_avoid(tmp_path, name):
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     given = {'avoid': ik.Collisions(robot)} if name == 'avoid' else {'valid': lambda q: True}
     problem = ik.IkProblem(robot, [ik.PoseTask('panda_hand_tcp')], **given)
     with pytest.raises(InvalidOption, match=f'not {name}='):

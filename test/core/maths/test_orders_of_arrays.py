@@ -7,7 +7,7 @@ import pytest
 import ik_core as ik
 from ik_core.collision import Box
 
-ROBOT = ik.load_urdf('panda')
+ROBOT = ik.load_robot('panda')
 TIP, Q = 'panda_hand_tcp', ROBOT.middle_configuration
 POSE = ROBOT.forward_kinematics(Q + 0.1, TIP)
 

@@ -84,7 +84,7 @@ def test_every_form_of_a_transform_is_the_same_matrix(form):
 
 @every_form
 def test_goals_tools_trackers_and_batches_take_every_form(form):
-    robot = ik.load_urdf(ONE_JOINT)
+    robot = ik.load_robot(ONE_JOINT)
     goal = ik.PoseTask('hand', transform=FORMS[form]())
     goal.set_target(np.eye(4))
     goal.set_target(FORMS[form]())
@@ -151,7 +151,7 @@ def tracker_of(problem):
 
 
 def test_a_message_in_another_frame_is_refused_with_a_sentence():
-    robot, message = ik.load_urdf(ONE_JOINT), stamped('camera', pose=pose())
+    robot, message = ik.load_robot(ONE_JOINT), stamped('camera', pose=pose())
     goal = ik.PoseTask('hand', transform=message)
     problem = ik.IkProblem(robot, [goal])
     with pytest.raises(ik.InvalidGoal, match=r"'hand' is in the frame 'camera'.*root.*'base'"):
@@ -182,7 +182,7 @@ def test_a_message_in_another_frame_is_refused_with_a_sentence():
 
 
 def test_a_pose_array_is_a_batch():
-    problem = ik.IkProblem(ik.load_urdf(ONE_JOINT), [ik.PoseTask('hand')])
+    problem = ik.IkProblem(ik.load_robot(ONE_JOINT), [ik.PoseTask('hand')])
     poses = stamped('base', poses=[pose(), pose()])
     assert len(ik.solve_batch(problem, poses)) == 2
 

@@ -24,7 +24,7 @@ def test_a_humanoid_throws(name):
     paths = {path.stem: path for path in URDFS}
     if name not in paths:
         pytest.skip('example-robot-data is not installed')
-    robot = ik.load_urdf(paths[name], floating_base=True)
+    robot = ik.load_robot(paths[name], floating_base=True)
     source, motion = ik.motion.load_mocap(clip('124_01.amc'))
     upright = np.eye(4)
     upright[:3, :3] = matrix_from_rpy([np.pi / 2, 0.0, 0.0])

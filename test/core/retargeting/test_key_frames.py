@@ -160,7 +160,7 @@ def test_impossible_rates_are_refused(rate):
 def test_person_from_a_file_moves_as_one_from_the_library():
     """Its ball joints turn on the shortest way, too."""
     poses = np.zeros((2, 71))
-    library, file = human(), ik.load_urdf('human')
+    library, file = human(), ik.load_robot('human')
     angles = {'left_shoulder/y': -1.4, 'left_shoulder/x': 1.2, 'left_hip/z': 0.6}
     poses[1] = library.q(angles, poses[0])
     expected, found = (KeyFrames(r, [0, 1], poses).motion(8).positions for r in (library, file))
@@ -308,7 +308,7 @@ def test_a_motion_is_written_by_one_command(tmp_path, capsys):
     file = tmp_path / 'run.csv'
     assert main(['human', '--motion', 'run', '--rate', '30', '--out', str(file)]) == 0
     motion = load_motion(file)
-    robot = ik.load_urdf('human', floating_base=True)
+    robot = ik.load_robot('human', floating_base=True)
     assert set(robot.joint_names) == set(motion.joint_names)
     assert motion.rate == pytest.approx(30)
     assert main(['human', '--motion', 'run']) == 2

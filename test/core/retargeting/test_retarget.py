@@ -18,12 +18,12 @@ LINKS = {'panda_hand_tcp': 'iiwa_link_ee'}
 
 @pytest.fixture(scope='module')
 def panda():
-    return ik.load_urdf(URDF / 'panda.urdf')
+    return ik.load_robot(URDF / 'panda.urdf')
 
 
 @pytest.fixture(scope='module')
 def iiwa():
-    return ik.load_urdf(URDF / 'iiwa14.urdf')
+    return ik.load_robot(URDF / 'iiwa14.urdf')
 
 
 def swaying(robot, frames=12, amplitude=0.3):
@@ -257,7 +257,7 @@ def test_the_scale_length_is_the_ratio_of_the_chains(panda, iiwa):
 
 
 def test_paths_in_the_frame_of_a_link_do_not_see_what_carries_it(panda):
-    carried = ik.load_urdf(URDF / 'panda.urdf', floating_base=True)
+    carried = ik.load_robot(URDF / 'panda.urdf', floating_base=True)
     frames = 6
     still = swaying(panda, frames)
     rng = np.random.default_rng(0)
@@ -277,7 +277,7 @@ def test_paths_in_the_frame_of_a_link_do_not_see_what_carries_it(panda):
 
 
 def test_a_floating_root_is_scaled_and_moved_as_the_paths_are():
-    robot = ik.load_urdf(URDF / 'panda.urdf', floating_base=True)
+    robot = ik.load_robot(URDF / 'panda.urdf', floating_base=True)
     positions = np.zeros((4, robot.n)) + robot.middle_configuration
     positions[:, :3] = [[0.1 * i, 0.5, 1.0] for i in range(4)]
     transform = np.eye(4)
@@ -308,7 +308,7 @@ def test_limits_are_kept_unless_they_are_opened(panda):
 
 
 def test_weights_choose_which_link_and_which_joint_gives_way():
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     motion = swaying(robot)
     links = {'panda_link4': 'panda_link4', 'panda_hand': 'panda_hand'}
     first, last = (

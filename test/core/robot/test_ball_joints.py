@@ -112,7 +112,7 @@ def test_a_planar_joint_moves_as_pinocchios_whose_z_is_the_axis(axis):
         '<parent link="a"/><child link="b"/><origin xyz="0.1 0.2 0.3" rpy="0.3 -0.4 0.5"/>'
         f'<axis xyz="{axis}"/></joint></robot>'
     )
-    robot = ik.load_urdf(text, free_joints=['j'])
+    robot = ik.load_robot(text, free_joints=['j'])
     origin = pin.SE3(robot.forward_kinematics(np.zeros(3), 'b'))
     normal = np.array(axis.split(), float)
     turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal).matrix()
@@ -186,7 +186,7 @@ def test_what_was_one_joint_is_remembered():
 @every_order
 def test_ball_joint_of_a_urdf_is_one_again(order):
     robot = single_ball(order, lower=[-1, -2, -3], upper=[3, 2, 1], velocity=4.0)
-    again = ik.load_urdf(urdf_text(robot))
+    again = ik.load_robot(urdf_text(robot))
     assert again.joint_groups == robot.joint_groups
     assert again.joint_names == robot.joint_names
     np.testing.assert_array_equal(again.lower, robot.lower)
@@ -213,7 +213,7 @@ def test_other_joints_in_series_stay_apart(old, new):
     """Other names, axes, places or kinds, a joint that mimics, and a link that carries two."""
     text = urdf_text(single_ball('ZYX', lower=-1.0, upper=1.0))
     assert old in text
-    groups = ik.load_urdf(text.replace(old, new)).joint_groups
+    groups = ik.load_robot(text.replace(old, new)).joint_groups
     assert {group.kind for group in groups} <= {'revolute', 'prismatic'}
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.example_robot_data import EMPTY, URDFS
 
 from ik_core.exceptions import UrdfError
-from ik_core.robot.urdf import load_urdf
+from ik_core.robot import load_robot
 
 pytestmark = pytest.mark.skipif(not URDFS, reason='example-robot-data is not installed')
 LOADABLE = [path for path in URDFS if path.name != EMPTY]
@@ -23,7 +23,7 @@ def test_they_are_all_there():
 
 @each_urdf
 def test_loads_silently(path, capfd):
-    robot = load_urdf(path)
+    robot = load_robot(path)
     assert capfd.readouterr() == ('', '')
     assert robot.link_names
     assert (robot.lower <= robot.upper).all()
@@ -34,14 +34,14 @@ def test_loads_silently(path, capfd):
 @each_urdf
 def test_poses_agree_with_pinocchio(path):
     oracle = pytest.importorskip('support.pinocchio_oracle')
-    assert oracle.worst_difference(load_urdf(path), oracle.load(path), seed=len(path.name)) < 1e-9
+    assert oracle.worst_difference(load_robot(path), oracle.load(path), seed=len(path.name)) < 1e-9
 
 
 @each_urdf
 def test_limits_agree_with_pinocchio(path):
     """Limits of joints that others mimic may be narrower here, so they are left out."""
     oracle = pytest.importorskip('support.pinocchio_oracle')
-    robot, model = load_urdf(path, soft_limits=False), oracle.load(path)
+    robot, model = load_robot(path, soft_limits=False), oracle.load(path)
     mimicked = {mimic.joint for mimic in robot.mimic_joints.values()}
     for i, name in enumerate(robot.joint_names):
         joint = model.joints[model.getJointId(name)]
@@ -57,7 +57,7 @@ def test_limits_agree_with_pinocchio(path):
 @each_urdf
 def test_soft_limits_narrow_the_limits_of_the_file(path):
     """As the elements of the file say; pinocchio does not read them."""
-    hard, soft = load_urdf(path, soft_limits=False), load_urdf(path)
+    hard, soft = load_robot(path, soft_limits=False), load_robot(path)
     joints = {j.get('name'): j for j in ElementTree.parse(path).getroot().iterfind('joint')}
     mimicked = {mimic.joint for mimic in hard.mimic_joints.values()}
     for i, name in enumerate(hard.joint_names):
@@ -79,10 +79,10 @@ def _bound(limit: float) -> float:
 def test_the_empty_robot_is_refused():
     path = next(p for p in URDFS if p.name == EMPTY)
     with pytest.raises(UrdfError, match='empty'):
-        load_urdf(path)
+        load_robot(path)
 
 
 def test_a_mimic_of_a_missing_joint_is_ignored_with_a_warning():
-    robot = load_urdf(next(p for p in URDFS if p.stem == 'alex_psyonic_hands'))
+    robot = load_robot(next(p for p in URDFS if p.stem == 'alex_psyonic_hands'))
     assert 'Left_index_q2' in robot.joint_names
     assert any("'Left_index_q2'" in w and "'index_q1'" in w for w in robot.warnings)

@@ -192,7 +192,7 @@ def test_right_limbs_are_left_ones_in_a_mirror(figure):
 
 
 def test_the_shipped_one_is_this_figure():
-    shipped, figure = ik.load_urdf('human'), human()
+    shipped, figure = ik.load_robot('human'), human()
     assert (URDF / 'human.urdf').read_text() == urdf_text(figure, human_shapes(1.75), COMMENT)
     q = np.random.default_rng(1).uniform(figure.lower, figure.upper)
     assert shipped.joint_names == figure.joint_names
@@ -249,7 +249,7 @@ def test_what_is_no_stature_is_refused(stature):
 
 def test_the_command_prints_a_urdf_and_refuses_a_giant(capsys):
     assert main(['human', '--stature', '1.6']) == 0
-    printed = ik.load_urdf(capsys.readouterr().out)
+    printed = ik.load_robot(capsys.readouterr().out)
     height = printed.forward_kinematics(np.zeros(71), 'head_top')[2, 3]
     assert height == pytest.approx(0.47 * 1.6)
     assert main(['human', '--stature', '180']) == 2

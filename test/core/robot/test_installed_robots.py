@@ -121,38 +121,38 @@ def _forget_package(monkeypatch):
 
 
 def test_a_robot_of_example_robot_data_is_loaded_by_the_name_of_its_file(example_robot_data):
-    robot = ik.load_urdf('mower')
+    robot = ik.load_robot('mower')
     assert robot.name == 'mower_description'
     assert robot.file == example_robot_data / 'robots/mower_description/urdf/mower.urdf'
-    assert ik.load_urdf('v1.legs').name == 'v1_description'
+    assert ik.load_robot('v1.legs').name == 'v1_description'
 
 
 def test_the_second_robot_of_a_name_has_that_of_its_folder(example_robot_data):
-    assert ik.load_urdf('dog').name == 'dog_b_description'
-    assert ik.load_urdf('dog_c').name == 'dog_c_description'
+    assert ik.load_robot('dog').name == 'dog_b_description'
+    assert ik.load_robot('dog_c').name == 'dog_c_description'
 
 
 def test_files_and_shipped_robots_come_before_installed_ones(example_robot_data, elsewhere):
     assert robot_path('panda') == shipped_robots()['panda']
     assert robot_path('mower').is_file()
     (elsewhere / 'mower').write_text('<robot name="mine"><link name="a"/></robot>')
-    assert ik.load_urdf('mower').name == 'mine'
+    assert ik.load_robot('mower').name == 'mine'
 
 
 def test_example_robot_data_comes_before_robot_descriptions(
     example_robot_data, robot_descriptions
 ):
     file = example_robot_data / 'robots' / 'welder_description' / 'urdf' / 'welder.urdf'
-    assert ik.load_urdf('welder').name == 'welder'
+    assert ik.load_robot('welder').name == 'welder'
     file.parent.mkdir(parents=True)
     file.write_text(URDF.format(name='other', mesh='base.stl'))
-    assert ik.load_urdf('welder').name == 'other'
-    assert ik.load_urdf('welder_description').name == 'welder'
+    assert ik.load_robot('welder').name == 'other'
+    assert ik.load_robot('welder_description').name == 'welder'
 
 
 def test_the_name_of_a_module_is_of_robot_descriptions(robot_descriptions):
-    assert ik.load_urdf('panda').name == 'panda'
-    assert ik.load_urdf('panda_description').name == 'welder'
+    assert ik.load_robot('panda').name == 'panda'
+    assert ik.load_robot('panda_description').name == 'welder'
 
 
 def test_meshes_of_installed_robots_are_found(example_robot_data, robot_descriptions):
@@ -167,24 +167,24 @@ def test_meshes_of_installed_robots_are_found(example_robot_data, robot_descript
 def test_nothing_is_downloaded_and_the_error_names_the_command(robot_descriptions):
     expected = 'painter_description of robot_descriptions is not downloaded yet: run `robot_desc'
     with pytest.raises(ik.UrdfError, match=f'{re.escape(expected)}riptions pull painter_desc'):
-        ik.load_urdf('painter')
+        ik.load_robot('painter')
 
 
 def test_a_failure_of_robot_descriptions_is_an_error_of_the_robot(robot_descriptions):
     with pytest.raises(ik.UrdfError, match='failed to load leaky_description: no git'):
-        ik.load_urdf('leaky')
+        ik.load_robot('leaky')
 
 
 def test_a_robot_without_a_urdf_has_no_name(robot_descriptions):
     with pytest.raises(ik.UrdfError, match="no robot 'welder_mj'"):
-        ik.load_urdf('welder_mj')
+        ik.load_robot('welder_mj')
 
 
 @pytest.mark.parametrize('name', ['mowr', 'absent'])
 def test_an_unknown_name_is_refused_with_the_names_of_the_packages(example_robot_data, name):
     hint = " (did you mean 'mower'?)" if name == 'mowr' else ''
     with pytest.raises(ik.UrdfError) as refusal:
-        ik.load_urdf(name)
+        ik.load_robot(name)
     assert f'no robot {name!r}{hint}: give a URDF file' in str(refusal.value)
     assert 'example-robot-data and robot_descriptions can be named, too' in str(refusal.value)
 
@@ -207,4 +207,4 @@ def test_check_takes_the_name_of_an_installed_robot(example_robot_data, capsys):
 def test_every_robot_of_the_real_example_robot_data_has_a_name():
     found = example_robots()
     assert sorted(path.resolve() for path in found.values()) == URDFS
-    assert ik.load_urdf('ur10_robot').n == 6
+    assert ik.load_robot('ur10_robot').n == 6

@@ -40,7 +40,7 @@ def tip_by_hand(axes, q, lengths):
 def test_the_tip_is_where_rotations_and_rods_put_it(joint, from_urdf):
     robot = linkage(3, joint, lengths=LENGTHS)
     if from_urdf:
-        robot = ik.load_urdf(urdf_text(robot))
+        robot = ik.load_robot(urdf_text(robot))
     assert robot.n == 3 * len(KINDS[joint])
     assert robot.tips() == ['tip']
     rng = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_springs_of_a_rod_bend_as_one_however_many_pieces(pieces):
 def test_each_branch_has_a_tip_at_the_end_of_its_rods(from_urdf):
     robot = linkage(3, 'two_angle', lengths=LENGTHS, branches=3)
     if from_urdf:
-        robot = ik.load_urdf(urdf_text(robot))
+        robot = ik.load_robot(urdf_text(robot))
     assert robot.tips() == ['tip_1', 'tip_2', 'tip_3']
     assert robot.n == 2 * (2 + 3)  # a trunk of two rods, branches of one
     for k, fan in enumerate(np.radians([-30.0, 0.0, 30.0])):
@@ -113,7 +113,7 @@ def test_hinges_move_in_a_plane_and_the_others_in_space():
 
 @pytest.mark.parametrize('joint', KINDS)
 def test_limits_and_velocities_are_those_of_every_angle(joint):
-    robot = ik.load_urdf(urdf_text(linkage(2, joint, limits=(-0.5, 1.25), velocity=3.0)))
+    robot = ik.load_robot(urdf_text(linkage(2, joint, limits=(-0.5, 1.25), velocity=3.0)))
     assert set(robot.joint_types) == {'revolute'}
     np.testing.assert_array_equal(robot.lower, -0.5)
     np.testing.assert_array_equal(robot.upper, 1.25)
@@ -126,7 +126,7 @@ def test_limits_and_velocities_are_those_of_every_angle(joint):
 def test_a_screw_turns_and_moves_along_its_axis(pitch, from_urdf):
     robot = linkage(3, 'screw', lengths=LENGTHS, pitch=pitch)
     if from_urdf:
-        robot = ik.load_urdf(urdf_text(robot))
+        robot = ik.load_robot(urdf_text(robot))
     assert robot.joint_names == ('joint_1', 'joint_2', 'joint_3')
     assert robot.tips() == [robot.default_tip()] == ['tip']
     for q in np.random.default_rng(0).uniform(-9.0, 9.0, (10, 3)):
@@ -145,7 +145,7 @@ def test_a_screw_turns_and_moves_along_its_axis(pitch, from_urdf):
 
 @pytest.mark.parametrize('seed', range(8))
 def test_screws_reach_all_that_others_reached(seed):
-    robot = ik.load_urdf(urdf_text(linkage(3, 'screw', pitch=0.2)))
+    robot = ik.load_robot(urdf_text(linkage(3, 'screw', pitch=0.2)))
     q = np.random.default_rng(seed).uniform(0.3 * robot.lower, 0.3 * robot.upper)
     goal = ik.PositionTask('tip', robot.forward_kinematics(q, 'tip')[:3, 3])
     # Few of the many turns reach a point: with the default restarts 56 of 60 are reached.

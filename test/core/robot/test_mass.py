@@ -38,7 +38,7 @@ def pendulum(of_base='', of_arm='', of_tip=''):
 
 
 def test_a_pendulum_by_hand():
-    robot = ik.load_urdf(pendulum(inertial(3.0, '0 0 1'), inertial(1.0, '1 0 0'), inertial(2.0)))
+    robot = ik.load_robot(pendulum(inertial(3.0, '0 0 1'), inertial(1.0, '1 0 0'), inertial(2.0)))
     assert robot.mass == 6.0
     moment = 1.0 * 1.0 + 2.0 * 2.0  # about the joint
     for angle in (0.0, 0.7, -2.0):
@@ -62,7 +62,7 @@ def test_a_pendulum_by_hand():
     ],
 )
 def test_a_broken_inertial_is_ignored_with_a_warning(broken, reason):
-    robot = ik.load_urdf(pendulum(broken, inertial(2.0)))
+    robot = ik.load_robot(pendulum(broken, inertial(2.0)))
     assert robot.mass == 2.0
     [warning] = [text for text in robot.warnings if 'inertial' in text]
     assert warning.startswith("link 'base': its inertial is ignored: ")
@@ -72,7 +72,7 @@ def test_a_broken_inertial_is_ignored_with_a_warning(broken, reason):
 def test_other_elements_of_an_inertial_and_second_ones_do_not_count():
     more = '<mass value="9"/><inertia ixx="x"/>'
     twice = inertial(2.0, more=more) + inertial(7.0)
-    robot = ik.load_urdf(pendulum(twice, inertial(0.0)))
+    robot = ik.load_robot(pendulum(twice, inertial(0.0)))
     assert robot.mass == 2.0
     assert "link 'base': a second <inertial> is ignored" in robot.warnings
 
@@ -117,7 +117,7 @@ def test_the_jacobian_is_the_derivative_for_any_tree(tree, seed):
 @pytest.mark.parametrize('path', PATHS, ids=[path.stem for path in PATHS])
 def test_centres_of_mass_agree_with_pinocchio(path):
     pin = pytest.importorskip('pinocchio')
-    robot = ik.load_urdf(path)
+    robot = ik.load_robot(path)
     model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     data = model.createData()  # with a free base, whose mass counts too
     assert robot.mass == pytest.approx(pin.computeTotalMass(model), rel=1e-12)

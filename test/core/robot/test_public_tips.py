@@ -67,7 +67,7 @@ def test_the_table_has_a_hundred_robots() -> None:
 
 @pytest.mark.parametrize('row', rows(), ids=lambda row: row.source.rpartition('/')[2])
 def test_the_default_tip_of_a_public_robot_is_that_of_the_table(row: Row) -> None:
-    robot = ik.load_urdf(urdf_of(row.end))
+    robot = ik.load_robot(urdf_of(row.end))
     assert robot.default_tip() == row.tip
     assert robot.gripper_joints(row.tip) == []
     assert len(robot.chain(row.tip)) == 5

@@ -119,7 +119,7 @@ def test_a_round_cone_is_its_angle():
 
 
 def test_the_human_cones_are_inside_the_box_of_their_joints_and_touch_it():
-    robot, rng = ik.load_urdf('human'), np.random.default_rng(4)
+    robot, rng = ik.load_robot('human'), np.random.default_rng(4)
     joints = ('left_shoulder', 'right_shoulder', 'left_hip', 'right_hip')
     for cone, joint in zip(human_cones(), joints, strict=True):
         i, j = (robot.joint_index(f'{joint}/{axis}') for axis in 'yx')
@@ -168,7 +168,7 @@ def test_bad_cones_are_refused_with_the_reason(make, why):
 
 
 def test_cones_of_links_that_do_not_fit_the_robot_are_refused():
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     goal = ik.PositionTask('panda_hand')
     unknown = ReachCone('left_upper_arm', 'panda_link0', DOWN, SQUARE)
     with pytest.raises(ik.FrameNotFound, match='left_upper_arm'):

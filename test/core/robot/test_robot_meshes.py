@@ -23,20 +23,17 @@ from ik_core.robot.urdf_shapes import read_shapes
 
 MESHES = URDF / 'meshes'
 ROBOTS = 'panda', 'ur5e', 'iiwa14'
-SAMPLES = 5
-"""Points on an edge, both ends included."""
-GRID = 0.004
-"""[m] Samples are rounded to multiples of this."""
-NEAR = 0.012
-"""[m] Parts that touch have rounded samples that are nearer."""
+SAMPLES = 5  # Points on an edge, both ends included
+GRID = 0.004  # [m] Samples are rounded to multiples of this
+NEAR = 0.012  # [m] Parts that touch have rounded samples that are nearer
+# [m] How far a drawn shape may stick out of the collision shapes, which contain the real link
 NEAR_COLLISION_SHAPES = 0.012
-"""[m] How far a drawn shape may stick out of the collision shapes, which contain the real link."""
+# SHA-256 of the collision elements of all links
 COLLISION_ELEMENTS = {
     'panda': '2e82eb984da15af7f07327c1f4711270cc2c6ee3b337e534e9a33598e9f25e4d',
     'ur5e': 'ef2ad8d82db0cfe2f4ec850e040eb9af8d41d2b3472647bc4a36cfde257f411f',
     'iiwa14': 'b49447eab035d41b525ecd984ce19b9da9537f0e746845ada4a56e694f87ee3b',
 }
-"""SHA-256 of the collision elements of all links."""
 
 
 def files_below(folder):
@@ -93,7 +90,7 @@ def test_collision_elements_are_unchanged(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_drawn_links_stay_near_their_collision_shapes(name):
-    robot = ik.load_urdf(name)
+    robot = ik.load_robot(name)
     pieces = pieces_of(robot)
     for link, vertices, _ in drawn_meshes(robot):
         heights = [outside(piece, vertices) for piece in pieces if piece.link == link]
@@ -102,7 +99,7 @@ def test_drawn_links_stay_near_their_collision_shapes(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_meshes_are_closed_and_seen_from_outside(name):
-    for link, vertices, faces in drawn_meshes(ik.load_urdf(name)):
+    for link, vertices, faces in drawn_meshes(ik.load_robot(name)):
         edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
         points = np.unique(vertices, axis=0, return_inverse=True)[1].reshape(-1)
         ways = points[edges]
@@ -114,7 +111,7 @@ def test_meshes_are_closed_and_seen_from_outside(name):
 
 @pytest.mark.parametrize('name', ROBOTS)
 def test_no_part_floats_at_any_configuration(name):
-    robot = ik.load_urdf(name)
+    robot = ik.load_robot(name)
     rng = np.random.default_rng(0)
     for q in [robot.middle_configuration, *rng.uniform(robot.lower, robot.upper, (4, robot.n))]:
         assert number_of_parts(robot, q) == 1
@@ -147,5 +144,5 @@ def number_of_parts(robot, q):
 
 def test_a_part_that_floats_is_noticed():
     text = (URDF / 'ur5e.urdf').read_text('utf-8').replace('xyz="0 0.0996 0"', 'xyz="0 0.2 0"')
-    robot = ik.load_urdf(text)
+    robot = ik.load_robot(text)
     assert number_of_parts(robot, robot.middle_configuration) == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.places import URDF
 
-from ik_core.robot.urdf import load_urdf
+from ik_core.robot import load_robot
 
 PATHS = sorted(URDF.glob('*.urdf'))
 JOINTS_AND_TIPS = {
@@ -35,7 +35,7 @@ each_robot = pytest.mark.parametrize('path', PATHS, ids=lambda path: path.stem)
 
 
 def shipped(name):
-    return load_urdf(URDF / f'{name}.urdf')
+    return load_robot(URDF / f'{name}.urdf')
 
 
 def random_configurations(robot, count=20, seed=1):
@@ -61,7 +61,7 @@ def test_these_robots_are_shipped():
 
 @each_robot
 def test_loads_silently_and_without_warnings(path, capfd):
-    robot = load_urdf(path)
+    robot = load_robot(path)
     assert capfd.readouterr() == ('', '')
     assert robot.warnings == ()
     assert robot.name == path.stem
@@ -70,7 +70,7 @@ def test_loads_silently_and_without_warnings(path, capfd):
 
 @each_robot
 def test_joints_and_end_effectors_are_those_documented(path):
-    robot = load_urdf(path)
+    robot = load_robot(path)
     count, tips = JOINTS_AND_TIPS[path.stem]
     assert robot.n == count
     assert robot.tips() == tips
@@ -83,7 +83,7 @@ def test_joints_and_end_effectors_are_those_documented(path):
 @each_robot
 def test_poses_agree_with_pinocchio(path):
     oracle = pytest.importorskip('support.pinocchio_oracle')
-    assert oracle.worst_difference(load_urdf(path), oracle.load(path), seed=2) < 1e-9
+    assert oracle.worst_difference(load_robot(path), oracle.load(path), seed=2) < 1e-9
 
 
 @each_robot
@@ -188,7 +188,7 @@ def test_panda_fingers_open_as_mirror_images():
 
 
 def test_panda_agrees_with_that_of_example_robot_data():
-    ours, theirs = shipped('panda'), load_urdf(example_robot('panda.urdf'))
+    ours, theirs = shipped('panda'), load_robot(example_robot('panda.urdf'))
     assert ours.joint_names == theirs.joint_names
     assert set(ours.link_names) == set(theirs.link_names)
     np.testing.assert_array_equal(ours.lower, theirs.lower)
@@ -222,7 +222,7 @@ def test_ur5e_is_its_dh_table():
 
 def test_ur5e_stands_like_the_ur5_of_example_robot_data():
     """Another size, and other link frames, but the same joints, to a few centimetres."""
-    ours, theirs = shipped('ur5e'), load_urdf(example_robot('ur5_robot.urdf'))
+    ours, theirs = shipped('ur5e'), load_robot(example_robot('ur5_robot.urdf'))
     assert ours.joint_names == theirs.joint_names
     for q in random_configurations(ours):
         a = ours.forward_kinematics(q, 'tool0')
@@ -267,7 +267,7 @@ def test_scara_is_its_closed_form():
 
 
 def test_pr2_like_arm_is_that_of_the_pr2():
-    ours, theirs = shipped('pr2_like'), load_urdf(example_robot('pr2.urdf'))
+    ours, theirs = shipped('pr2_like'), load_robot(example_robot('pr2.urdf'))
     for i, name in enumerate(ours.joint_names):
         assert ours.joint_types[i] == theirs.joint_types[theirs.joint_index(name)]
     for q in random_configurations(ours):

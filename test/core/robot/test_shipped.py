@@ -25,36 +25,36 @@ def elsewhere(tmp_path, monkeypatch):
 def test_every_shipped_robot_is_loaded_by_its_name_from_anywhere():
     assert sorted(shipped_robots()) == sorted(path.stem for path in URDF.glob('*.urdf'))
     for path in URDF.glob('*.urdf'):
-        named, read = ik.load_urdf(path.stem), ik.load_urdf(path)
+        named, read = ik.load_robot(path.stem), ik.load_robot(path)
         assert named.joint_names == read.joint_names
         np.testing.assert_array_equal(named.geometry, read.geometry)
 
 
 def test_a_file_of_that_name_wins_over_the_shipped_robot(elsewhere):
     (elsewhere / 'panda').write_text(ONE_LINK)
-    assert ik.load_urdf('panda').name == 'mine'
+    assert ik.load_robot('panda').name == 'mine'
 
 
 def test_a_folder_of_that_name_does_not(elsewhere):
     (elsewhere / 'panda').mkdir()
-    assert ik.load_urdf('panda').n == 8
+    assert ik.load_robot('panda').n == 8
 
 
 def test_a_misspelt_name_is_told_which_was_meant():
     with pytest.raises(ik.UrdfError, match=r"no robot 'pnada' \(did you mean 'panda'\?\).*ur5e"):
-        ik.load_urdf('pnada')
+        ik.load_robot('pnada')
 
 
 @pytest.mark.parametrize('name', ['x' * 5000, 'a\0b'])
 def test_what_can_be_no_name_is_refused_shortly(name):
     with pytest.raises(ik.UrdfError, match='no robot') as refusal:
-        ik.load_urdf(name)
+        ik.load_robot(name)
     assert len(str(refusal.value)) < 500
 
 
 def test_a_missing_file_of_a_shipped_robot_is_told_its_name():
     with pytest.raises(ik.UrdfError, match=r"can't read 'panda.urdf'.*shipped robot is 'panda'"):
-        ik.load_urdf('panda.urdf')
+        ik.load_robot('panda.urdf')
 
 
 @pytest.mark.parametrize('text', [BROKEN, '<robot', '', '<robot name="r"><link/></robot>'])
@@ -63,9 +63,9 @@ def test_an_error_names_the_file_that_is_wrong(elsewhere, text):
     path.write_text(text)
     for source in (path, str(path), 'broken.urdf'):
         with pytest.raises(ik.UrdfError, match=re.escape('broken.urdf: ')):
-            ik.load_urdf(source)
+            ik.load_robot(source)
     with pytest.raises(ik.UrdfError) as of_text:
-        ik.load_urdf(text)
+        ik.load_robot(text)
     assert 'broken.urdf' not in str(of_text.value)
 
 

@@ -30,7 +30,7 @@ def assert_same_robot(robot, again):
 @pytest.mark.parametrize('name', robots.SHIPPED)
 def test_a_shipped_robot_is_read_back(name):
     robot = robots.shipped(name)
-    again = ik.load_urdf(urdf_text(robot))
+    again = ik.load_robot(urdf_text(robot))
     assert_same_robot(robot, again)
     assert again.mimic_joints == robot.mimic_joints
 
@@ -41,7 +41,7 @@ def test_a_captured_figure_is_read_back(tmp_path, kind):
     text = {'asf': figures.asf_text(), 'bvh': figures.bvh_text(figures.bvh_values())}[kind]
     path.write_text(text)
     robot = ik.motion.load_skeleton(path)
-    assert_same_robot(robot, ik.load_urdf(urdf_text(robot)))
+    assert_same_robot(robot, ik.load_robot(urdf_text(robot)))
 
 
 @pytest.mark.parametrize('pitch', [0.0, np.pi / 2, np.pi / 2 - 1e-9, -np.pi / 2, 1.0])
@@ -51,4 +51,4 @@ def test_origins_are_exact_at_a_pitch_of_a_right_angle(pitch):
         origin = robots.transform(Rotation.from_euler('xyz', [roll, pitch, yaw]), [1.0, 2.0, 3.0])
         joints = [ik.robot.Joint('turn', 'revolute', 'base', 'tip', origin, lower=-1.0, upper=1.0)]
         robot = ik.Robot.from_joints('one', ['base', 'tip'], joints)
-        assert_same_robot(robot, ik.load_urdf(urdf_text(robot)))
+        assert_same_robot(robot, ik.load_robot(urdf_text(robot)))

@@ -18,7 +18,7 @@ def again(original):
 @pytest.mark.parametrize('copied', [copy.copy, copy.deepcopy, again])
 @pytest.mark.parametrize('name', ['levenberg_marquardt', 'bfgs', 'closed_form'])
 def test_a_copy_solves_for_itself(copied, name):
-    robot, rng = ik.load_urdf('ur5e'), np.random.default_rng(3)
+    robot, rng = ik.load_robot('ur5e'), np.random.default_rng(3)
     tip = robot.default_tip()
     solver, problem = ik.make_solver(name), ik.IkProblem(robot, [ik.PoseTask(tip)])
     known = rng.uniform(-1.0, 1.0, (4, robot.n))
@@ -40,7 +40,7 @@ def test_a_copy_solves_for_itself(copied, name):
 
 @pytest.mark.parametrize('copied', [copy.deepcopy, again])
 def test_a_search_under_way_says_that_it_has_no_copy(copied):
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     goal = ik.PoseTask(robot.default_tip())
     goal.set_target(robot.forward_kinematics(np.ones(robot.n), robot.default_tip()))
     search = ik.make_solver('levenberg_marquardt').begin(ik.IkProblem(robot, [goal]))

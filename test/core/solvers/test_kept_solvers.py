@@ -14,7 +14,7 @@ import ik_core as ik
 from ik_core import solvers
 from ik_core.solvers import levenberg_marquardt
 
-PANDA = ik.load_urdf('panda')
+PANDA = ik.load_robot('panda')
 
 
 def new_problem():

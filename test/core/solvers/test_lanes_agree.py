@@ -25,7 +25,7 @@ needs_lanes = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='there are
 
 def random_problems(name, count, seed=0, goal=ik.PoseTask):
     """A problem, goals (count, 1, 12) that are reached, and starts (count, variables)."""
-    robot, rng = ik.load_urdf(name), np.random.default_rng(seed)
+    robot, rng = ik.load_robot(name), np.random.default_rng(seed)
     tip = robot.default_tip()
     problem = ik.IkProblem(robot, [goal(tip)])
     lower, upper = problem.limits.sample_lower, problem.limits.sample_upper
@@ -246,7 +246,7 @@ def test_there_are_as_many_lanes_as_the_kernels_say():
 
 
 def test_joints_that_stand_still_stand_where_each_solve_has_them():
-    robot, rng = ik.load_urdf('panda'), np.random.default_rng(5)
+    robot, rng = ik.load_robot('panda'), np.random.default_rng(5)
     tip, still = robot.default_tip(), 3
     goal = ik.PoseTask(tip)
     problem = ik.IkProblem(robot, [goal], frozen_joints=[robot.joint_names[still]])

@@ -19,7 +19,7 @@ DENTED = np.array([(1, 0, 0.2), (1, 1, -4), (0.2, 1, -0.4), (-1, 0, -1), (0, -1,
 
 @pytest.fixture(scope='module')
 def robot():
-    return ik.load_urdf('human')
+    return ik.load_robot('human')
 
 
 def shoulder(corners, inner=DOWN):
@@ -155,7 +155,7 @@ def test_a_cone_that_the_limits_exclude_is_a_collision_with_the_reason(robot, so
 
 @both
 def test_cones_linear_constraints_and_obstacles_are_kept_together(robot, solver):
-    panda = ik.load_urdf('panda')
+    panda = ik.load_robot('panda')
     cone = ReachCone('panda_link5', 'panda_link0', (0, 1, 0), 0.3 * HEXAGON * (1, 1, -1))
     row = LinearConstraint({'panda_joint1': 1.0, 'panda_joint3': 1.0}, -0.5, 0.5)
     world, seen = ik.World(), 0

@@ -14,7 +14,7 @@ START = np.array([5.0, -20.0, 30.0, 25.0, 10.0, 42.0])  # the gripper last
 
 @pytest.fixture(scope='module')
 def robot():
-    return ik.load_urdf('so101_like')
+    return ik.load_robot('so101_like')
 
 
 @pytest.fixture(scope='module')

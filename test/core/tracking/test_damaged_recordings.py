@@ -26,7 +26,7 @@ ODD = (None, True, -1, 0, 1, 3, 1e308, -1e308, 1e-308, float('nan'), float('inf'
 @pytest.fixture(scope='module')
 def recording(tmp_path_factory):
     """The arrays of a short recording of a UR5e, with most kinds of instructions."""
-    robot = ik.load_urdf(URDF / 'ur5e.urdf')
+    robot = ik.load_robot(URDF / 'ur5e.urdf')
     tip = robot.default_tip()
     problem = ik.IkProblem(robot, [ik.PoseTask(tip)], secondary=[ik.PostureTask(np.zeros(6))])
     tracker = Tracker(problem, 250.0, limits=MotionLimits.of(robot, acceleration=20.0, jerk=1e4))

@@ -41,7 +41,7 @@ class JumpyClock:
 
 def record(ticks, act=lambda tracker, k, goal: None, minutes=10.0, seed=0):
     """A recorder after a run of the Panda with goals that jump, some of them out of reach."""
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     q0 = np.array([0.0, -0.5, 0.0, -2.2, 0.0, 1.8, 0.8, 0.02])
     task = ik.PoseTask(TIP, transform=robot.forward_kinematics(q0, TIP))
     limits = MotionLimits.of(robot, acceleration=20.0)
@@ -128,7 +128,7 @@ def test_an_instruction_counts_from_its_tick_on(tmp_path):
 
 
 def test_all_limits_are_written(tmp_path):
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     rng = np.random.default_rng(0)
     limits = MotionLimits(*(rng.uniform(k, k + 1.0, robot.n) for k in (-2, 1, 3, 5, 7)))
     encoder = Encoder()
@@ -140,7 +140,7 @@ def test_all_limits_are_written(tmp_path):
 
 def test_a_file_keeps_its_names_and_so_its_format(tmp_path):
     """A recording of format 10 is read whatever the attributes are called by now."""
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     problem = ik.IkProblem(robot, [ik.PoseTask(TIP, transform=np.eye(4))])
     options = TrackerOptions(speed_profile='linear')
     tracker = Tracker(problem, RATE, limits=MotionLimits.of(robot), options=options)
@@ -161,7 +161,7 @@ def test_a_file_keeps_its_names_and_so_its_format(tmp_path):
 
 def test_only_the_last_minutes_are_kept(tmp_path):
     recorder = Recorder((URDF / 'panda.urdf').read_text(), minutes=1.5 * SEGMENT / 60.0)
-    robot = ik.load_urdf(URDF / 'panda.urdf')
+    robot = ik.load_robot(URDF / 'panda.urdf')
     problem = ik.IkProblem(robot, [ik.PoseTask(TIP, transform=np.eye(4))])
     rate, limits = 5.0, MotionLimits.of(robot)
     tracker = Tracker(problem, rate, limits=limits)

@@ -310,7 +310,7 @@ def test_the_callers_problem_is_left_alone():
 
 
 def test_without_limits_those_of_the_robot_hold_and_one_warning_names_joints():
-    robot = ik.load_urdf('ur5e')
+    robot = ik.load_robot('ur5e')
     problem = ik.IkProblem(robot, [ik.PoseTask('tool0')])
     with pytest.warns(UserWarning, match='no acceleration limit: shoulder_pan_joint, ') as caught:
         tracker = ik.Tracker(problem, 250)
@@ -320,7 +320,7 @@ def test_without_limits_those_of_the_robot_hold_and_one_warning_names_joints():
 
 
 def test_tips_are_named_by_their_links():
-    robot = ik.load_urdf('dual_arm')
+    robot = ik.load_robot('dual_arm')
     tips = robot.tips()[:2]
     limits = ik.MotionLimits.of(robot, acceleration=10.0)
     trackers = [

@@ -30,7 +30,7 @@ class Arm:
     """A panda that follows goals, and the least distance that it ever had."""
 
     def __init__(self, world=None, jerk=np.inf, acceleration=10.0):
-        self.robot = ik.load_urdf('panda')
+        self.robot = ik.load_robot('panda')
         self.judge = Collisions(self.robot, world)
         goal = ik.PoseTask('panda_hand', position=[0.5, 0.0, 0.5], quaternion=DOWN)
         problem = ik.IkProblem(self.robot, [goal], avoid=self.judge)
@@ -252,7 +252,7 @@ def test_a_recording_replays_the_same_bits(tmp_path):
 
 
 def test_arguments_that_do_not_fit_are_refused():
-    robot = ik.load_urdf('panda')
+    robot = ik.load_robot('panda')
     goal = ik.PoseTask('panda_hand')
     collisions = Collisions(robot)
     plain, avoiding = ik.IkProblem(robot, [goal]), ik.IkProblem(robot, [goal], avoid=collisions)
@@ -260,7 +260,7 @@ def test_arguments_that_do_not_fit_are_refused():
     with pytest.raises(InvalidOption, match='give it once'):
         Tracker(avoiding, RATE, limits=limits, avoid=collisions)
     with pytest.raises(InvalidOption, match='Collisions of this robot'):
-        Tracker(plain, RATE, limits=limits, avoid=Collisions(ik.load_urdf('panda')))
+        Tracker(plain, RATE, limits=limits, avoid=Collisions(ik.load_robot('panda')))
     with pytest.raises(UnsupportedProblem, match='avoids nothing'):
         Tracker(plain, RATE, limits=limits).set_world(table())
     tracker = Tracker(plain, RATE, limits=limits, avoid=collisions)

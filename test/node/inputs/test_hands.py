@@ -133,7 +133,7 @@ def test_a_hand_in_another_frame_moves_the_tip_along_the_axes_of_that():
         hand.frame = 'mast'
         pose = ik.transform(position=[0.03, 0.0, 0.01], rpy=[0.1, 0.0, 0.0])
         expected = ik.transform(position=[0.0, 0.03, 0.01], rpy=[0.0, 0.1, 0.0])
-        assert moves_the_tip(hand, ik.load_urdf(text), pose, expected)
+        assert moves_the_tip(hand, ik.load_robot(text), pose, expected)
         hand.frame = 'nowhere'
         hand.until(lambda: int(it.status.get('refused.unknown_frame', 0)) > 0, 'a refusal')
 

@@ -42,7 +42,7 @@ def make_robot():
         JOINT.format(name=name, kind=kind, lower=lower, upper=upper, speed=speed, i=i, j=i + 1)
         for i, (name, kind, lower, upper, speed) in enumerate(JOINTS)
     )
-    return ik.load_urdf(f'<robot name="three">{links}{joints}</robot>')
+    return ik.load_robot(f'<robot name="three">{links}{joints}</robot>')
 
 
 ROBOT = make_robot()

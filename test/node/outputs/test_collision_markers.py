@@ -122,7 +122,7 @@ def test_a_robot_without_shapes_is_one_warning_and_moves_on():
     ],
 )
 def test_a_cover_has_the_size_and_the_place_of_its_shape(shape, kinds):
-    robot = ik.load_urdf(SHAPES.format(shape=shape))
+    robot = ik.load_robot(SHAPES.format(shape=shape))
     collisions = ik.Collisions(robot)
     q = np.array([0.05])
     found = [marker for marker in markers(collisions, q) if marker.ns == 'colliding']

@@ -30,7 +30,7 @@ GRIPPER = """<robot name="gripper">
 
 
 def test_the_joint_state_names_mimic_joints_and_moves_them():
-    robot = ik.load_urdf(GRIPPER)
+    robot = ik.load_robot(GRIPPER)
     message = JointStateWriter(robot).fill(np.array([0.5, 0.03]), np.array([0.2, -0.1]), 0)
     positions = dict(zip(message.name, message.position, strict=True))
     velocities = dict(zip(message.name, message.velocity, strict=True))
@@ -39,7 +39,7 @@ def test_the_joint_state_names_mimic_joints_and_moves_them():
 
 
 def test_the_joint_state_agrees_with_the_robot():
-    robot = ik.load_urdf(GRIPPER)
+    robot = ik.load_robot(GRIPPER)
     writer, rng = JointStateWriter(robot), np.random.default_rng(1)
     for _ in range(5):
         q = rng.uniform(robot.lower, robot.upper)
@@ -49,7 +49,7 @@ def test_the_joint_state_agrees_with_the_robot():
 
 
 def test_one_joint_state_message_is_filled_again_and_again():
-    robot = ik.load_urdf(GRIPPER)
+    robot = ik.load_robot(GRIPPER)
     writer, moment = JointStateWriter(robot), Moment(0, 0)
     first = writer.write(Commanded(np.array([0.5, 0.03]), np.zeros(2)), moment)
     second = writer.write(Commanded(np.array([0.1, 0.01]), np.zeros(2)), moment)
@@ -58,7 +58,7 @@ def test_one_joint_state_message_is_filled_again_and_again():
 
 
 def test_bytes_are_what_rclpy_makes_of_the_message():
-    robot, rng = ik.load_urdf(GRIPPER), np.random.default_rng(2)
+    robot, rng = ik.load_robot(GRIPPER), np.random.default_rng(2)
     fast, slow = SerializedJointStateWriter(robot), JointStateWriter(robot)
     for _ in range(20):
         q, dq = rng.uniform(robot.lower, robot.upper), rng.normal(size=robot.n)
@@ -70,7 +70,7 @@ def test_bytes_are_what_rclpy_makes_of_the_message():
 
 
 def test_bytes_that_were_handed_out_do_not_change():
-    robot = ik.load_urdf(GRIPPER)
+    robot = ik.load_robot(GRIPPER)
     writer = SerializedJointStateWriter(robot, ['open', 'turn'])
     first = writer.write(Commanded(np.array([0.5, 0.03]), np.zeros(2)), Moment(1, 1))
     writer.write(Commanded(np.array([0.1, 0.01]), np.zeros(2)), Moment(2, 2))

@@ -304,7 +304,7 @@ def test_mimic_joints_have_limits_of_their_own(make):
     node, parameters = make(
         joint_limits__default__velocity=5.4, joint_limits__default__acceleration=5.0
     )
-    robot = ik.load_urdf(GEARED)
+    robot = ik.load_robot(GEARED)
     parameters.declare_robot(robot)
     limits = motion_limits(robot, parameters.take())
     assert limits.velocity == pytest.approx(5.4 / 27.0)
@@ -427,7 +427,7 @@ def test_a_tool_far_from_its_tip_is_refused(make, number):
 
 def test_a_velocity_limit_below_all_parameters_is_its_own_range(make):
     text = (URDF / 'ur5e.urdf').read_text()
-    slow = ik.load_urdf(re.sub('velocity="[^"]*"', 'velocity="1e-9"', text))
+    slow = ik.load_robot(re.sub('velocity="[^"]*"', 'velocity="1e-9"', text))
     _, parameters = make()
     parameters.declare_robot(slow, ['tool0'])
 
@@ -443,7 +443,7 @@ def test_a_limit_that_a_joint_does_not_have_is_refused(make):
 def renamed(joint, other):
     """The UR5e with names of joints replaced."""
     text = (URDF / 'ur5e.urdf').read_text(encoding='utf-8')
-    return ik.load_urdf(text.replace(f'"{joint}', f'"{other}'))
+    return ik.load_robot(text.replace(f'"{joint}', f'"{other}'))
 
 
 @pytest.mark.parametrize('sides', [('left', 'right'), ('right',)])

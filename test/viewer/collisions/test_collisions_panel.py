@@ -57,7 +57,7 @@ def server():
 def panel(server, tmp_path):
     path = tmp_path / 'two_links.urdf'
     path.write_text(URDF)
-    yield from made(server, ik.load_urdf(path), URDF)
+    yield from made(server, ik.load_robot(path), URDF)
 
 
 def made(server, robot, urdf):

@@ -14,7 +14,7 @@ from ik_viewer.drawing.shapes import Cylinder, Sphere
 HEAD = """<robot name="r"><link name="base"/><joint name="j" type="continuous">
 <parent link="base"/><child link="tip"/><axis xyz="0 0 1"/></joint><link name="tip">"""
 TAIL = '</link></robot>'
-ROBOT = ik.load_urdf(HEAD + TAIL)
+ROBOT = ik.load_robot(HEAD + TAIL)
 
 
 def shapes_with(*geometries):

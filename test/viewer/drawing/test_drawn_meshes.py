@@ -48,7 +48,7 @@ def test_a_hostile_description_is_drawn_as_a_skeleton_and_the_page_says_so(folde
     (folder / 'link.stl').symlink_to(folder.parent / 'secret.stl')
     names = ['../secret.stl', str(folder.parent / 'secret.stl'), 'link.stl', 'package://own/x.stl']
     urdf = URDF.format(visuals=''.join(map(VISUAL.format, names)))
-    description = Description(ik.load_urdf(urdf), urdf, None, (folder,))
+    description = Description(ik.load_robot(urdf), urdf, None, (folder,))
     shapes, notices = shapes_of(description)
     assert shapes
     assert not any(isinstance(shape.solid, Mesh) for shape in shapes)
@@ -83,7 +83,7 @@ def test_meshes_are_drawn_in_the_colour_of_the_urdf_and_read_once(folder, monkey
     monkeypatch.setattr(appearance, 'read_bytes', lambda path: reads.append(path) or real(path))
     material = '<material name="m"><color rgba="1 0 0 1"/></material></visual>'
     urdf = URDF.format(visuals=2 * VISUAL.format('part.stl').replace('</visual>', material))
-    shapes, notices = shapes_of(Description(ik.load_urdf(urdf), urdf, folder))
+    shapes, notices = shapes_of(Description(ik.load_robot(urdf), urdf, folder))
     assert [type(shape.solid) for shape in shapes] == [Mesh, Mesh]
     assert {shape.colour for shape in shapes} == {(255, 0, 0)}
     assert notices == []
@@ -95,7 +95,7 @@ def test_bodies_with_shapes_keep_them_where_others_lack_theirs(folder):
     urdf = URDF.format(visuals=VISUAL.format('missing.stl')).replace(
         '<link name="base"/>', f'<link name="base">{box}</link>'
     )
-    shapes, notices = shapes_of(Description(ik.load_urdf(urdf), urdf, folder))
+    shapes, notices = shapes_of(Description(ik.load_robot(urdf), urdf, folder))
     assert [shape.solid for shape in shapes if shape.body == -1] == [Box((1.0, 2.0, 3.0))]
     assert any(shape.body == 0 for shape in shapes)
     (notice,) = notices

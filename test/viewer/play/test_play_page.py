@@ -127,7 +127,7 @@ def test_a_captured_clip_is_stood_up_for_a_robot_whose_z_is_up(page, clip):
 
 
 def test_a_demonstration_on_one_robot_is_played_on_another(page, tmp_path):
-    panda = ik.load_urdf(URDF / 'panda.urdf')
+    panda = ik.load_robot(URDF / 'panda.urdf')
     wave = panda.middle_configuration + 0.1 * np.sin(np.arange(5))[:, None] * (np.arange(8) < 7)
     ik.motion.save_motion(ik.motion.Motion(panda.joint_names, wave, 0.1), tmp_path / 'wave.csv')
     links = 'panda_hand=iiwa_link_ee'

@@ -12,7 +12,7 @@ from rcl_interfaces.msg import ListParametersResult, ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
 
-from ik_core import load_urdf
+from ik_core import load_robot
 from ik_node.parameters.specs import (
     fixed_specs,
     following_error_specs,
@@ -23,7 +23,7 @@ from ik_node.parameters.specs import (
 from ik_viewer.ros.parameters import Parameters
 from ik_viewer.ros.settings import converted, parameters_of, setting_of
 
-PANDA = load_urdf('panda')
+PANDA = load_robot('panda')
 SPECS = [
     *fixed_specs(),
     *limit_specs(PANDA),

@@ -9,7 +9,7 @@ pytest.importorskip('rclpy')
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from sensor_msgs.msg import JointState
 
-from ik_core import load_urdf
+from ik_core import load_robot
 from ik_core.shared_files import shared_file
 from ik_viewer.arm import GoalKind
 from ik_viewer.ros.messages import status_of, take_positions
@@ -39,7 +39,7 @@ def test_kinds_of_goals_that_are_not_known_count_as_poses():
 
 
 def test_of_joint_states_only_what_is_finite_and_known_counts():
-    robot = load_urdf(shared_file('urdf/ur5e.urdf'))
+    robot = load_robot(shared_file('urdf/ur5e.urdf'))
     q, (first, second, third, *_) = np.zeros(robot.n), robot.joint_names
     names, positions = [first, 'nobody', second, third], [np.nan, 1.0, 0.5]
     take_positions(JointState(name=names, position=positions), robot, q)

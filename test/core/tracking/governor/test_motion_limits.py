@@ -32,7 +32,7 @@ def test_limits_are_checked(changes, message):
 
 
 def test_the_limits_of_a_robot_are_its_own_and_those_given():
-    robot = ik.load_urdf(URDF / 'ur5e.urdf')
+    robot = ik.load_robot(URDF / 'ur5e.urdf')
     limits = MotionLimits.of(robot, velocity=1.5, acceleration=np.arange(1.0, 7.0))
     np.testing.assert_array_equal(limits.lower, robot.lower)
     np.testing.assert_array_equal(limits.upper, robot.upper)

@@ -40,7 +40,7 @@ class Gantry:
     """A tracker of three sliding joints, its clock, and its moves and stops."""
 
     def __init__(self, limits, q=(0.0, 0.0, 0.0), rate=RATE, **arguments):
-        self.robot = ik.load_urdf(GANTRY)
+        self.robot = ik.load_robot(GANTRY)
         self.now = 0.0
         options = TrackerOptions(goal_timeout=TIMEOUT, twist_timeout=10.0)
         problem = ik.IkProblem(self.robot, [ik.PositionTask('tool')])

@@ -86,7 +86,7 @@ def test_a_tracker_follows_an_example_motion_as_one_solves_it_by_hand():
 
 
 def test_a_recording_begins_with_the_frames_so_far(tmp_path):
-    robot = ik.load_urdf(URDF / 'iiwa14.urdf')
+    robot = ik.load_robot(URDF / 'iiwa14.urdf')
     tip = robot.tips()[0]
     example, places = motion(robot, tip)
     tracker = ik.Tracker(begun(robot, tip), RATE, limits=limits_of(robot))

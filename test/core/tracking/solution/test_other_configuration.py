@@ -244,6 +244,7 @@ def reset(stream):
     stream.tracker.reset(stream.tracker.q)
 
 
+# Events in the middle of a search, or of the motion to what it found
 EVENTS = {
     'another goal': lambda s: s.goal(NEAR_GOAL),
     'jog': lambda s: s.tracker.set_twist(0, [0.0, 0.0, 0.05], [0.0, 0.0, 0.0], s.now),
@@ -257,7 +258,6 @@ EVENTS = {
     'reconfigure off': lambda s: s.tracker.set_options(TrackerOptions()),
     'tolerances': lambda s: s.tracker.set_problem(looser(s)),
 }
-"""Events in the middle of a search, or of the motion to what it found."""
 
 
 def looser(stream):
@@ -431,7 +431,7 @@ def test_closest_is_said_of_minima_alone(solver, preset, name):
     if name == 'three rods':
         robot, kind = linkage(3, 'two_angle'), ik.PositionTask
     else:
-        robot, kind = ik.load_urdf('panda'), ik.PoseTask
+        robot, kind = ik.load_robot('panda'), ik.PoseTask
     tip, goals = robot.tips()[0], []
     low, high = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
     for k in range(8):

@@ -91,7 +91,7 @@ ARMS = {
 def few_joint_arm(name):
     """The arm of this name."""
     make, tip, q = ARMS[name]
-    return FewJoints(ik.load_urdf(make()), tip, np.array(q))
+    return FewJoints(ik.load_robot(make()), tip, np.array(q))
 
 
 RATE = 100.0

@@ -9,7 +9,7 @@ import pytest
 import ik_core as ik
 from ik_core.collision import Box
 from ik_core.collision.piece import piece_of
-from ik_core.collision.srdf import MAX_BYTES, disabled_pairs
+from ik_core.robot.srdf import MAX_BYTES, read_srdf
 
 JOINT = (
     '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/>'
@@ -24,7 +24,7 @@ def robot():
     links = ''.join(f'<link name="{name}"/>' for name in ('base', 'a', 'b', 'c'))
     joints = [('j1', 'base', 'a', 0.1), ('j2', 'a', 'b', 0.5), ('j3', 'b', 'c', 0.5)]
     text = links + ''.join(JOINT.format(*joint) for joint in joints)
-    return ik.load_urdf(f'<robot name="arm">{text}</robot>')
+    return ik.load_robot(f'<robot name="arm">{text}</robot>')
 
 
 @pytest.fixture
@@ -136,11 +136,11 @@ def test_an_srdf_that_disables_nothing_changes_nothing(robot, pieces):
 )
 def test_an_srdf_that_can_not_be_read_is_refused(robot, text, said):
     with pytest.raises(ik.UrdfError, match=re.escape(said)):
-        disabled_pairs(text, robot)
+        read_srdf(text, robot)
 
 
 def test_an_error_names_the_file(robot, tmp_path):
     path = tmp_path / 'arm.srdf'
     path.write_bytes(b'<?xml version="1.0" encoding="utf-99"?><robot/>')
     with pytest.raises(ik.UrdfError, match=re.escape(str(path))):
-        disabled_pairs(path, robot)
+        read_srdf(path, robot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench hot`: a warm solve repeated, and after other work has used the caches.
+"""`ik bench warm_solve`: a warm solve repeated, and after other work has used the caches.
 
 The time of a goal is the least of four whole calls of `solver.solve`, to 1e-6 m and 1e-6 rad.
 Starts are random, or near: up to 0.1 rad (or m) away in every joint. Rows have medians and means
@@ -113,7 +113,7 @@ class Blocks:
     def measure(self, name: str, start: str, megabytes: int, block: int) -> dict[str, Any]:
         """Return the least time [s] of each goal of a block, and the number of goals reached."""
         if name not in self._problems:
-            robot = self._ik.load_urdf(name)
+            robot = self._ik.load_robot(name)
             goal = self._ik.PoseTask(robot.default_tip())
             problem = self._ik.IkProblem(
                 robot, [goal], position_tolerance=TOLERANCE, orientation_tolerance=TOLERANCE
