@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmark.never_hits import SCENES, Judge
-from ik_core import load_urdf
+from ik_core import load_robot
 
 pytest.importorskip('coal')
 
@@ -31,7 +31,7 @@ def table(tmp_path_factory):
 
 def test_a_hand_through_the_table_is_a_breach_as_deep_as_its_fingers(table):
     scene, judge = table
-    robot = load_urdf(scene.urdf)
+    robot = load_robot(scene.urdf)
     above = np.array(scene.q0)
     below = above.copy()
     below[1] += 1.0
@@ -54,7 +54,7 @@ def test_a_step_through_an_obstacle_and_back_is_a_breach(table):
 
 def test_a_goal_is_reached_at_its_pose_alone(table):
     scene, judge = table
-    robot = load_urdf(scene.urdf)
+    robot = load_robot(scene.urdf)
     pose = robot.forward_kinematics(scene.q0, scene.tips[0])
     scene.goals[0][0] = pose.tolist()
     assert judge.row(ticks([scene.q0] * 3))['reached'] == 1.0
