@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures side by side, without the panel: those of [Engell2007], and a retargeted throw.
+"""The figures of [Engell2007] side by side, without the panel.
 
 Its Fig. 1 follows a painting; the goals for hands, feet and head are read off by eye. Its Figs. 2
-and 3 have the same ball; in Fig. 3 the limits of trunk and right arm are a quarter as wide. Figs. 5 and 7
-are the models of its measurements, `arm5` and `chains5`.
+and 3 have the same ball; in Fig. 3 the limits of trunk and right arm are a quarter as wide. Figs. 5
+and 7 are the models of its measurements, `arm5` and `chains5`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,16 @@ from typing import Any
 import numpy as np
 
 import ik_core as ik
-from ik_core.figures import BLUE, SKY
 from ik_core.maths.rotations import Array
-from ik_core.retargeting import human_motion, retarget
-from ik_core.robot.human_model import HIP, ROOT
-from ik_core.robot.joints import FLOATING_BASE, carried_by_floating_base
+from ik_core.robot.human_model import HIP
 from ik_viewer.drawing.appearance import shapes_of
-from ik_viewer.drawing.description import describe, description_of
+from ik_viewer.drawing.description import describe
 from ik_viewer.drawing.drawn_robot import DrawnRobot
 from ik_viewer.page.server import PANEL, light, start_server, url_of
 
 from ..papers.arm_out_of_reach import cases
-from ..papers.imitation import proportioned_joints
 from .browser import drawn, look_from, open_tab
-from .film import FRAME_RATE, HEIGHT, QUALITY, SHADOW, WIDTH, picture, save
+from .film import QUALITY, SHADOW, picture
 
 BALL, VERMILION = 0.05, (213, 94, 0)
 TOP = 1.75 * HIP  # [m] height of the pelvis of a person that stands
@@ -128,29 +124,3 @@ def _place(
             f'/{node}/goal_{k}', BALL, VERMILION, position=np.array(goal, float)
         )
     server.scene.add_label(f'/title/{node}', title, position=(at[0], 0.0, -0.25))
-
-
-def throw(chromium: Any, path: Path) -> None:
-    """The throw of `human`, and one with shorter limbs and a longer trunk that imitates it."""
-    frames = human_motion('throw')
-    motion, source = frames.motion(FRAME_RATE), frames.robot
-    own = proportioned_joints(0.8, 1.2)
-    links, joints = carried_by_floating_base([ROOT, *(joint.child for joint in own)], own)
-    other = ik.Robot.from_joints('imitator', links, joints, free_joints=[FLOATING_BASE])
-    ends = ('left_fingertips', 'right_fingertips', 'left_toe_tips', 'right_toe_tips')
-    made = retarget(motion, other, {link: link for link in ends}, source=source)
-    with scene(chromium, ((0.35, 0.0, 0.95), (4.0, -13.0, 1.5)), WIDTH, HEIGHT) as (server, tab):
-        pairs = []
-        for k, (robot, colour) in enumerate(((source, SKY), (other, BLUE))):
-            server.scene.add_frame(f'/{k}', show_axes=False, position=(0.2, 0.7 - 1.4 * k, 0.0))
-            shapes = shapes_of(description_of(robot))[0]
-            drawing = DrawnRobot(server.scene, f'/{k}/robot', robot, shapes)
-            q = (motion, made.motion)[k].positions_of(robot)
-            pairs.append((drawing, q))
-        shown = []
-        for k in range(len(motion)):
-            for drawing, q in pairs:
-                drawing.show(q[k])
-            drawn(tab, server)
-            shown.append(picture(tab, WIDTH, HEIGHT))
-    save(shown, path)

@@ -54,7 +54,20 @@ def test_coupled_hands_miss_their_goals_alike(capsys):
 
 
 def test_coupled_goals_within_reach_are_reached(capsys):
-    both = ('--tip', 'left_palm', '--xyz', 0.4, 0.2, 1, '--tip', 'right_palm', '--xyz', 0.4, -0.2, 1)
+    both = (
+        '--tip',
+        'left_palm',
+        '--xyz',
+        0.4,
+        0.2,
+        1,
+        '--tip',
+        'right_palm',
+        '--xyz',
+        0.4,
+        -0.2,
+        1,
+    )
     code, data = as_json(capsys, 'solve', 'dual_arm', *both, '--couple', 3)
     assert (code, data['status']) == (0, 'REACHED')
     assert max(goal['position_error'] for goal in data['goals']) < 1e-5

@@ -108,7 +108,8 @@ def test_task_without_a_kernel_is_evaluated_once_at_each_point(solver):
         assert len(points) <= 4 + result.evaluations, what
 
 
-def test_differences_of_coupled_goals_weigh_more_than_their_mean(panda):
+def test_differences_of_coupled_goals_weigh_more_than_their_mean():
+    panda = robots.shipped('panda')
     rng, q = np.random.default_rng(4), panda.middle_configuration
     links, weight = ('panda_hand', 'panda_link4'), 7.0
     targets = rng.normal(size=(2, 3))
@@ -124,8 +125,9 @@ def test_differences_of_coupled_goals_weigh_more_than_their_mean(panda):
     assert task.missed_by(panda, q) == pytest.approx(np.hypot(*map(np.linalg.norm, (a, b))))
 
 
-def test_what_a_coupling_does_not_weigh_need_not_be_reached(panda):
+def test_what_a_coupling_does_not_weigh_need_not_be_reached():
     """Only the height of the hand counts: a weight of 0 leaves the others free."""
+    panda = robots.shipped('panda')
     goal = ik.PositionTask('panda_hand', [5.0, 5.0, 0.4])
     task = ik.tasks.CoupledTask([goal], np.diag([0.0, 0.0, 3.0]), tolerance=1e-4)
     result = ik.solve(ik.IkProblem(panda, [task]))
