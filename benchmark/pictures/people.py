@@ -2,8 +2,8 @@
 """The figures of [Engell2007] side by side, without the panel.
 
 Its Fig. 1 follows a painting; the goals for hands, feet and head are read off by eye. Its Figs. 2
-and 3 have the same ball; in Fig. 3 the limits of trunk and right arm are a quarter as wide. Figs. 5
-and 7 are the models of its measurements, `arm5` and `chains5`.
+and 3 have the same ball; in Fig. 3 the limits of trunk and right arm are a quarter as wide. Figs.
+5 and 7 are the models of its measurements, `arm5` and `chains5`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def state_of_the_art(chromium: Any, path: Path) -> None:
         goal = problem.points[0]
         upright = (0.707, 0.707, 0.0, 0.0)
         _place(server, 'Fig. 5', 'arm5', reached, (5.4, 0.0, 0.4), upright, [goal], 0.45)
-        _place(server, 'Fig. 7', 'chains5', np.zeros(16), (7.0, 0.0, 1.0), upright, (), 0.45)
+        _place(server, 'Fig. 7', 'chains5', np.zeros(16), (6.9, 0.0, 0.9), upright, (), 0.28)
         drawn(tab, server)
         picture(tab, *WIDE).save(path, quality=QUALITY)
 
