@@ -44,25 +44,25 @@ KERNELS = Path('ik_core', 'kernels')
 HEADER = 'ik_core.h'
 WANTED = os.environ.get('IK_KERNELS')
 MACHINE = ('macos_' if sys.platform == 'darwin' else '') + platform.machine()
+# The platforms of wheels with libraries for all processors of an architecture
 PLATFORMS = {
     'x86_64': 'manylinux_2_28_x86_64',
     'aarch64': 'manylinux_2_28_aarch64',
     'macos_arm64': 'macosx_11_0_arm64',
 }
-"""The platforms of wheels with libraries for all processors of an architecture."""
+# Whether a build without kernels fails: packages of Debian and RPM must have them, too
 REQUIRED = any(map(os.environ.get, ('IK_KERNELS_REQUIRED', 'DEB_BUILD_ARCH', 'RPM_PACKAGE_NAME')))
-"""Whether a build without kernels fails: packages of Debian and RPM must have them, too."""
+# Requirement of the compiler of kernels: up to the newest that the workflows have built with
 NUMBA = 'numba>=0.61,<0.69'
-"""Requirement of the compiler of kernels: up to the newest that the workflows have built with."""
 
 NAME = 'ik_node'
 SHARE = f'share/{NAME}'
 
+# A placeholder, as the maintainer's address: docs/develop/releasing.md
 URL = 'https://ik-node.example'
-"""A placeholder, as the maintainer's address: docs/develop/releasing.md."""
 NAMES_EXPRESSION = tuple(map(int, setuptools.__version__.split('.')[:2])) >= (77, 0)
+# PEP 639's field, and the one before it for the setuptools of distributions
 LICENSE = {'license_expression' if NAMES_EXPRESSION else 'license': 'Apache-2.0'}
-"""PEP 639's field, and the one before it for the setuptools of distributions."""
 
 MESSAGES = ['std', 'geometry', 'sensor', 'trajectory', 'visualization', 'diagnostic']
 

@@ -17,14 +17,14 @@ OWN = {
     'ik_call', 'ik_entries_0', 'ik_entries_1', 'ik_lanes', 'ik_seal', 'ik_sources', 'ik_suits',
     'ik_trial',
 }  # fmt: skip
+# A line of the tables in the library, for each of its entries
 ROW = re.compile(rb'(ik_\w+) [\w()]* \w* ik_core\.[\w.:]+\n')
-"""A line of the tables in the library, for each of its entries."""
+# Functions of libSystem that every macOS since 11 has
 LIBSYSTEM = {
     'acos', 'asin', 'atan', 'atan2', 'bzero', 'cos', 'exp', 'fmod', 'hypot', 'log', 'memcpy',
     'memmove', 'memset', 'pow', 'sin', 'strchr', 'strlen', 'tan', '__sincos_stret',
     'dyld_stub_binder',
 }  # fmt: skip
-"""Functions of libSystem that every macOS since 11 has."""
 
 
 def said(*command: str | Path) -> str:

@@ -11,7 +11,7 @@ An experiment is a module of this folder, or of `papers` for those of the papers
 Only `rows` is required; the experiments of papers have the first three. Claims and figures depend
 on rows alone, so they can be made again from a CSV file. `arguments` has `count` (random goals per
 robot), `mocap` (a folder, or None), `peers` and `peers_venv` for the peers, and `beside` for
-`hot`. Times of solvers compared are taken in turns in one run: compare ratios, not times of
+`warm_solve`. Times of solvers compared are taken in turns in one run: compare ratios, not times of
 different days or machines.
 
 `runner` is the command, `results` prints and writes rows, `robots` and `problems` make the robots
@@ -22,7 +22,7 @@ and problems that are measured.
 BENCHMARKS = {
     'solve': 'success and time of every solver over random reachable goals',
     'closest': 'goals out of reach: which closest points are none, by perturbation and scipy',
-    'hot': 'a single solve with warm caches and with cold ones, beside another checkout',
+    'warm_solve': 'a single solve with warm caches and with cold ones, beside another checkout',
     'batch': 'rates of many goals at once, one thread and all; all solutions of a UR5e',
     'closed_form': 'all solutions in closed form beside searches; the sweep of a seventh joint',
     'closed_form_proof': 'solutions in closed form that others find not, and the other way',
@@ -30,6 +30,7 @@ BENCHMARKS = {
     'path': 'paths of 200 poses that can be done: how many are, how well, how fast',
     'collisions': 'judging configurations, and solving goals free of collisions, in four scenes',
     'avoiding': 'motion that keeps clear of the robot and of obstacles, and what that costs',
+    'never_hits': 'arms sent into each other and into a table, beside other solvers',
     'startup': 'time from the start of a process to its first answer of each kind',
     'hard': 'singularities, limits, boundaries, goals out of reach: the default solver',
     'secondary': 'secondary tasks: their extra time, and how low they end beside SLSQP',
@@ -42,7 +43,7 @@ BENCHMARKS = {
     'peers': 'success and time beside every other solver that PyPI has, on nine arms',
 }
 
-PEERS = 'peers'  # runs only by name: it installs what it compares with
+INSTALLING = ('peers', 'never_hits')  # run only by name: they install what they compare with
 
 # The figures and tables of papers that are reproduced; each name is a module of `papers`.
 PAPERS = {

@@ -33,13 +33,16 @@ TOLERANCE, EPA_TOLERANCE, MOST_ITERATIONS = 1e-12, 1e-9, 1000
 class CoalJudge:
     """The pieces of a robot's links and the obstacles of its world, as objects of coal.
 
+    earlier : a judge of the same robot in another world, whose hulls are taken
+
     Raises ImportError without coal.
     """
 
-    def __init__(self, collisions: Collisions) -> None:
+    def __init__(self, collisions: Collisions, earlier: CoalJudge | None = None) -> None:
         import coal  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         self._coal, self.collisions = coal, collisions
+        self._hulls: dict[int, Any] = {} if earlier is None else earlier._hulls
         robot = collisions.robot
         things = [(piece.link, *self._of_piece(piece)) for piece in collisions.pieces]
         self._solids: list[tuple[str, str, str, Array, float]] = [
@@ -54,6 +57,7 @@ class CoalJudge:
         self._things = sorted(things, key=lambda thing: robot.placement(thing[0]).body < 0)
         self._solids.sort(key=lambda solid: robot.placement(solid[1]).body < 0)
         self._pairs = collisions.model['pairs'][:, :2].copy()
+        self._spheres = np.array([_sphere_around(*solid[3:]) for solid in self._solids])
         names = collisions.piece_names
         self._names = [(names[i], names[j]) for i, j in self._pairs]
         self._request = coal.DistanceRequest()
@@ -91,9 +95,49 @@ class CoalJudge:
         ]
         found = []
         for i, j in (self._pairs if pairs is None else pairs).tolist():
-            self._result.clear()
-            found.append(self._coal.distance(*placed[i], *placed[j], self._request, self._result))
+            found.append(self._distance(placed[i], placed[j]))
         return np.array(found)
+
+    def distances_within(self, configurations: Array, within: float) -> Array:
+        """Return the signed distances (N, P) [m] of all checked pairs at configurations (N, n).
+
+        They are inf if spheres around both pieces are farther apart than `within` [m], and where
+        coal has no answer. Distances below the margin are the larger of those in both orders.
+        """
+        robot, margins = self.collisions.robot, self.collisions.model['margin']
+        poses = {
+            link: robot.forward_kinematics(configurations, link)
+            for link in {link for link, *_ in self._things}
+        }
+        centres, radii = self._spheres[:, :3], self._spheres[:, 3]
+        places = np.array(
+            [
+                poses[link][:, :3, :3] @ centre + poses[link][:, :3, 3]
+                for (link, *_), centre in zip(self._things, centres, strict=True)
+            ]
+        )
+        first, second = self._pairs.T
+        apart = np.linalg.norm(places[first] - places[second], axis=2)
+        is_near = apart - (radii[first] + radii[second])[:, np.newaxis] < within
+        found = np.full(is_near.T.shape, np.inf)
+        placed: dict[tuple[int, int], Any] = {}
+        for pair, k in np.argwhere(is_near).tolist():
+            both = []
+            for i in self._pairs[pair].tolist():
+                if (i, k) not in placed:
+                    link, shape, place = self._things[i]
+                    placed[i, k] = shape, self._transform(poses[link][k] @ place)
+                both.append(placed[i, k])
+            distance = self._distance(*both)
+            if distance < margins[pair]:  # coal may be wrong in one of both orders
+                distance = max(distance, self._distance(*both[::-1]))
+            if distance > NO_ANSWER:
+                found[k, pair] = distance
+        return found
+
+    def _distance(self, first: Any, second: Any) -> float:
+        self._result.clear()
+        return float(self._coal.distance(*first, *second, self._request, self._result))
 
     def solids_at(self, q: Array, name: str) -> list[tuple[str, Array, float]]:
         """Return kind, corners (m, 3) and radius [m] of the pieces of a link or obstacle, at q."""
@@ -139,7 +183,9 @@ class CoalJudge:
                 return self._coal.Capsule(piece.radius, _length(piece)), _along(piece)
             case 'cylinder':
                 return self._coal.Cylinder(piece.radius, _length(piece)), _along(piece)
-        return self._hull(piece.corners), np.eye(4)
+        if id(piece) not in self._hulls:
+            self._hulls[id(piece)] = self._hull(piece.corners)
+        return self._hulls[id(piece)], np.eye(4)
 
     def _of_shape(self, shape: Shape) -> tuple[Any, Array]:
         coal = self._coal
@@ -176,6 +222,14 @@ class CoalJudge:
 
     def _transform(self, pose: Array) -> Any:
         return self._coal.Transform3s(pose[:3, :3].copy(), pose[:3, 3].copy())
+
+
+def _sphere_around(corners: Array, radius: float) -> Array:
+    """Return centre and radius (4,) [m] of a sphere around a solid; a plane's is infinite."""
+    if not len(corners):
+        return np.array([0.0, 0.0, 0.0, np.inf])
+    centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    return np.array([*centre, np.linalg.norm(corners - centre, axis=1).max() + radius])
 
 
 def _length(piece: Piece) -> float:

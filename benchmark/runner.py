@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik bench`: run experiments, print their rows, write CSV files, figures and docs/papers.md.
 
-    ik bench                                # all but the papers and peers
+    ik bench                                # all but the papers, peers and never_hits
     ik bench solve hard --count 500
     ik bench peers --peers ours,kdl         # installs 6 GB to compare with
     ik bench solve --out benchmark          # also CSV and figures
@@ -32,7 +32,7 @@ from ik_core.cli.parser import NOT_REACHED, REACHED, Parser, add_json, examples
 from ik_core.exceptions import InvalidOption
 from ik_core.figures import draw_file, require_matplotlib
 
-from . import BENCHMARKS, CHECK_COUNTS, GROUP, NAMES, NEED_MOCAP, PAPERS, PEERS
+from . import BENCHMARKS, CHECK_COUNTS, GROUP, INSTALLING, NAMES, NEED_MOCAP, PAPERS
 from .results import (
     Row,
     claim_rows,
@@ -129,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
         'names',
         metavar='NAME',
         nargs='*',
-        default=[name for name in BENCHMARKS if name != PEERS],
-        help='what to measure, see below (default: all but the papers and peers)',
+        default=[name for name in BENCHMARKS if name not in INSTALLING],
+        help='what to measure, see below (default: all but the papers, peers, never_hits)',
     )
     add('--count', type=int, default=2000, help='random goals per robot')
     add('--out', type=Path, metavar='DIR', help='write CSV and figures there')
@@ -141,9 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     text = 'collisions: solve only; leave out the times of judging'
     add('--solve', action='store_true', help=text)
     add('--page', type=Path, metavar='FILE', help='papers: the page to put the claims in')
-    add('--beside', type=Path, metavar='DIR', help='hot: another checkout, measured in turns')
-    add('--peers', metavar='NAMES', help='peers: only these, with commas between')
-    text = 'peers: where to keep what is installed'
+    add('--beside', type=Path, metavar='DIR', help='warm_solve: a checkout to compare with')
+    add('--peers', metavar='NAMES', help='peers, never_hits: only these, with commas between')
+    text = 'peers, never_hits: where to keep what is installed'
     add('--peers-venv', type=Path, metavar='DIR', help=text)
     text = 'measure nothing: write claims and figures of the CSV files in --out anew'
     add('--redraw', action='store_true', help=text)

@@ -18,9 +18,10 @@ import docstrings  # noqa: E402  beside this file
 import ik_core  # noqa: E402
 
 ROOT = Path(ik_core.__file__).resolve().parents[1]
+# Files outside this folder that pages include, show or link to
 BESIDE = ('CONTRIBUTING.md', 'CHANGELOG.rst', 'LICENSE', 'benchmark', 'config', 'examples')
-"""Files outside this folder that pages include, show or link to."""
 
+# Pages that link to a file outside this folder, the file, and the options of its include
 WHOLE = {
     'contributing': (
         '../CONTRIBUTING.md',
@@ -29,7 +30,7 @@ WHOLE = {
     'measured': ('../benchmark/README.md', ':start-after: "# Measured"\n:relative-images:'),
     'changelog': ('../CHANGELOG.rst', ':start-line: 3\n:parser: rst'),
 }
-"""Pages that link to a file outside this folder, the file, and the options of its include."""
+# Pages of docs/api, which Sphinx makes of docstrings
 API = (
     'robots',
     'problems',
@@ -42,7 +43,6 @@ API = (
     'showing',
     'errors',
 )
-"""Pages of docs/api, which Sphinx makes of docstrings."""
 
 project = 'ik_node'
 author = 'ik_node maintainers'

@@ -9,8 +9,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+# Such as 'q0 (n,) : where to start', at the beginning of a line
 PARAMETER = re.compile(r'(?P<names>[^\s:`|=(]+(?:, \w+)*(?: [\[(][^:]*[\])])?) +: (?P<meaning>.*)')
-"""Such as 'q0 (n,) : where to start', at the beginning of a line."""
 CODE = re.compile(r'(`[^`]+`)')
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 SPECIAL = re.compile(r'[*|\\]|_(?!\w)')

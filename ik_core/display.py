@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-FEW = 8  # of more numbers or names only those at both ends are shown
+LONGEST_LIST = 8  # of more numbers or names only those at both ends are shown
 LEAST_LENGTH = 1e-10  # [m] smaller lengths are rounding
 LEAST_ANGLE = 1e-10  # [deg] smaller angles are rounding
 
@@ -26,9 +26,9 @@ def numbers(values: ArrayLike) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names with commas; of more than FEW, the first ones and the last."""
+    """Names with commas; of more than LONGEST_LIST, the first ones and the last."""
     shown = list(names)
-    if len(shown) > FEW:
+    if len(shown) > LONGEST_LIST:
         shown = [*shown[:3], '...', shown[-1]]
     return ', '.join(shown)
 

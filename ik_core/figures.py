@@ -27,6 +27,7 @@ COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, BLACK, GREY)  # for items withou
 LINES = ('-', '--', ':', '-.')  # once all colours are used
 
 # colour and line of every solver
+# Colour and line of every solver of this package
 LOOKS: dict[str, tuple[str, str]] = {
     'levenberg_marquardt': (BLACK, '-'),
     'closed_form': (BLACK, '--'),
@@ -42,11 +43,10 @@ LOOKS: dict[str, tuple[str, str]] = {
     'sqp': (SKY, '--'),
     'trust_region': (GREEN, ':'),
 }
-"""Colour and line of every solver of this package."""
+# Colours and lines for solvers of other packages
 OTHER_LOOKS = [
     look for look in itertools.product(COLOURS, LINES) if look not in set(LOOKS.values())
 ]
-"""Colours and lines for solvers of other packages."""
 
 SETTINGS = {
     'axes.grid': True,

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 T = TypeVar('T')
 
-WIDTH = 24  # [characters] of the bar
-COLUMNS = 79  # of a terminal: a longer line could not be overwritten
+BAR_WIDTH = 24  # [characters] of the bar
+TERMINAL_COLUMNS = 79  # of a terminal: a longer line could not be overwritten
 REFRESH = 0.1  # [s] between updates, so that they take no time
 
 
@@ -61,8 +61,8 @@ class ProgressLine:
             return
         self._shown = now
         fraction = done / total if total else 1.0
-        full = int(WIDTH * fraction)
-        bar = f'[{"#" * full}{"." * (WIDTH - full)}] {done:,}/{total:,}'
+        full = int(BAR_WIDTH * fraction)
+        bar = f'[{"#" * full}{"." * (BAR_WIDTH - full)}] {done:,}/{total:,}'
         own = done - self._first
         left = duration((now - self._begun) * (total - done) / own) if own else '?'
         self._write(f'{self.label} {bar} {", ".join(filter(None, (note, f"{left} left")))}')
@@ -75,7 +75,7 @@ class ProgressLine:
 
     def _write(self, text: str) -> None:
         if not self.silent:
-            text = text[:COLUMNS]
+            text = text[:TERMINAL_COLUMNS]
             print(f'\r{text:<{self._width}}', end='', file=sys.stderr, flush=True)
             self._width = len(text)
 

@@ -9,7 +9,8 @@ from enum import Enum
 from .display import angle, html_table, length, numbers, time
 from .maths.rotations import Array
 
-FAR = 20.0  # [m] larger errors are more likely a mistake in the units than a goal out of reach
+# [m] larger errors are more likely a mistake in the units than a goal out of reach
+UNIT_MISTAKE = 20.0
 
 
 class IkStatus(Enum):
@@ -114,6 +115,6 @@ class IkResult:
     def _hint(self) -> str:
         """A hint about units if a goal is very far away."""
         farthest = max(self.position_errors, default=0.0)
-        if farthest <= FAR:
+        if farthest <= UNIT_MISTAKE:
             return ''
         return f'; a goal is {length(farthest)} away: positions are in metres'

@@ -32,12 +32,11 @@ from .robot.motion import Motion
 from .robot.outline import LimitArcs, bone_lines
 from .robot.robot import Robot, check_robot
 
+# Length of a frame's axes and radius of arcs, as fractions of the robot's size
 AXES, ARCS = 0.12, 0.1
-"""Length of a frame's axes and radius of arcs, as fractions of the robot's size."""
-PALEST = 0.2
-"""Opacity of the first of several arms."""
+PALEST = 0.2  # Opacity of the first of several arms
+# Size of a new figure [inch], and where it is seen from [deg]
 SIZE, VIEW = (6.4, 5.6), {'elev': 22.0, 'azim': -62.0}
-"""Size of a new figure [inch], and where it is seen from [deg]."""
 COLOURS_OF_AXES = RED, GREEN, BLUE
 
 

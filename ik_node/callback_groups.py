@@ -2,7 +2,7 @@
 """Callback groups that drop the references to destroyed entities.
 
 rclpy's groups keep a weak reference to each entity that was ever added. Each activation and each
-new robot makes publishers and subscriptions anew, so these references would add up.
+new robot makes new publishers and subscriptions, so these references would add up.
 """
 
 from __future__ import annotations

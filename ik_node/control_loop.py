@@ -315,7 +315,7 @@ class ControlLoop:
     def _send(self, model: Model, due: int) -> None:
         """Publish the command for the deadline `due` [ns], or for a later one that has passed.
 
-        A message that was delayed on its way to the middleware is dropped and written anew. After
+        A message that was delayed on its way to the middleware is dropped and written again. After
         an exception nothing is published, and the joints keep to the last message.
         """
         self._last_due, output = due, self._output

@@ -65,10 +65,7 @@ class KnownCollisions:
 
 def _world_of(options: NodeOptions) -> World:
     if not options.world_file:
-        raise InvalidOption(
-            'avoid is world, and world_file is empty: a YAML file with obstacles is needed, or '
-            'avoid: self'
-        )
+        return World()  # all obstacles come by topics
     try:
         return load_world(Path(options.world_file).expanduser())
     except IkError as error:

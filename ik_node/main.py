@@ -43,7 +43,10 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _with_robot(args: list[str]) -> list[str] | None:
-    """Return the arguments for rclpy; print an error and return None for an unknown robot."""
+    """Return the arguments for rclpy, with the robot as the parameter `urdf_path`.
+
+    Prints an error and returns None for an unknown robot.
+    """
     from ik_core.exceptions import UrdfError
 
     from .arguments import with_robot

@@ -44,6 +44,7 @@ from .inputs.interactive_goals import InteractiveGoals
 from .inputs.joint_states import FeedbackMonitor
 from .inputs.robot_description import TOPIC as DESCRIPTION
 from .inputs.robot_description import Description
+from .inputs.scene_topics import SceneTopics
 from .inputs.tf_frames import TfFrames
 from .known_collisions import KnownCollisions
 from .outputs.codes import StatusCode
@@ -54,6 +55,7 @@ from .outputs.goal_log import GoalLog, JogLog
 from .outputs.goals_and_solution import SOLUTION_PERIOD, GoalsInForce, Solution
 from .outputs.graph_watch import GRAPH_PERIOD, ClockLog, GraphWatch
 from .outputs.markers import SAMPLING_PERIOD, Markers
+from .outputs.obstacles import Obstacles
 from .parameters.store import Parameters
 from .robot_model import Model
 from .robot_swap import RobotSwap
@@ -61,6 +63,7 @@ from .scene_reader import SceneReader
 from .services.compute_ik import ComputeIk
 from .services.controls import ANSWER_PERIOD, Controls
 from .services.recording import RecordService
+from .services.world import WorldServices
 from .texts import MIDDLEWARE_ERRORS, explanation, sentence
 from .ticker import Gate, Housekeeping
 
@@ -158,6 +161,9 @@ class IkNode(GuardedNode):
         )
         self._scenes = SceneReader(self._collisions)
         self._compute_ik = ComputeIk(self, self._moved, self._tf, self._scenes)
+        self._scene_topics = SceneTopics(self, self._moved, self._tf, self._scenes)
+        self._world_services = WorldServices(self, self._moved, self._scenes)
+        self._health.why_unknown = self._why_unknown
 
     def _make_housekeeping(self) -> None:
         self._markers = Markers(self, self._shown)
@@ -176,6 +182,7 @@ class IkNode(GuardedNode):
             (STATUS_PERIOD, JogLog(self, self._health, self._shown).follow),
             (STATUS_PERIOD, ClockLog(self, self._clock_source).follow),
             (STATUS_PERIOD, self._interactive.follow),
+            (STATUS_PERIOD, Obstacles(self, self._shown).follow),
             (COLLISIONS_PERIOD, self._collision_markers.follow),
             (DIAGNOSTICS_PERIOD, self._health.publish_diagnostics),
             (GRAPH_PERIOD, self._graph.follow),
@@ -284,6 +291,8 @@ class IkNode(GuardedNode):
         self._examples.open()
         self._controls.open()
         self._compute_ik.open(parameters.node.compute_ik)
+        self._scene_topics.open(parameters.node)
+        self._world_services.open()
         self._recording.open()
 
     def _tear_down(self) -> None:
@@ -294,6 +303,8 @@ class IkNode(GuardedNode):
             for part in (
                 self._tf,
                 self._compute_ik,
+                self._scene_topics,
+                self._world_services,
                 self._controls,
                 self._goals,
                 self._examples,
@@ -325,8 +336,16 @@ class IkNode(GuardedNode):
             state = self._feedback.obstacle or StatusCode.ACTIVE
         if model is None or state is not StatusCode.ACTIVE:
             raise Refused(state.key, state.text)
+        unknown = self._why_unknown()
+        if unknown:
+            raise Refused('world_unknown', f'avoid: world: {unknown}')
         self._motion.take_parameters()  # parameters set before a goal apply to it
         return model
+
+    def _why_unknown(self) -> str:
+        """Return why the world that the motion avoids is not known; '' if it is."""
+        model = self._motion.model
+        return '' if model is None else self._scene_topics.why_unknown(model)
 
     def _take_loaded_robot(self) -> None:
         """Change to a robot that came by topic and is loaded, once the present one is at rest."""
@@ -369,6 +388,7 @@ class IkNode(GuardedNode):
         self._description.poll()
         self._feedback.poll()
         self._examples.poll()
+        self._scene_topics.apply_world()
         self._goals.poll()
 
     def rest(self) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MoveIt's planning scenes: objects around the robot and on its links, and allowed collisions.
+"""Planning scenes: objects around the robot and on its links, and allowed collisions.
+
+Messages are those of MoveIt, or markers of RViz: cubes, spheres and cylinders.
 
 A scene is a value: each message makes another one. Reading a message never fails: the readable
 parts are applied, and the scene keeps a `Flaw` for each other part, until a later message
@@ -7,10 +9,11 @@ replaces or removes that part. So a collision check can be declined while parts 
 (`PlanningScene.missing`).
 
 An object given in the frame of a link stays where it was when the message came. One given in any
-other frame moves with that frame. Meshes are replaced by their convex hulls. Octomaps, planes,
-cones, padding and scale are not supported.
+other frame moves with that frame. A marker does neither, but stays, unless it is `frame_locked`:
+then it moves with its frame, as RViz shows it; a link carries it. Meshes are replaced by their
+convex hulls. Octomaps, planes, cones, padding and scale are not supported.
 
-Nothing here imports moveit_msgs: any object with the fields of its messages is accepted.
+Nothing here imports messages: any object with the fields of the messages is accepted.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from scipy.spatial import ConvexHull, QhullError
 from ik_core import IkError, Robot
 from ik_core.collision import Box, Convex, Cylinder, Sphere, World
 from ik_core.collision.shapes import Shape, checked_shape
-from ik_core.collision.world import MOST
+from ik_core.collision.world import MAX_OBSTACLES
 from ik_core.display import listed
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
@@ -43,8 +46,17 @@ PRIMITIVES: dict[int, tuple[Callable[[list[float]], Shape], int]] = {
     3: (lambda sizes: Cylinder(sizes[1], sizes[0]), 2),
 }
 MATRIX = 'allowed_collision_matrix'
+ROUND = 1e-6  # largest relative difference of two diameters of a round marker
 # Kinds of shapes that can't be read, by shape_msgs/SolidPrimitive.type.
 UNSUPPORTED = {4: 'cone', 5: 'prism'}
+
+
+class Action(IntEnum):
+    """The actions of visualization_msgs/Marker."""
+
+    ADD = 0  # or modify
+    DELETE = 2
+    DELETEALL = 3
 
 
 class Operation(IntEnum):
@@ -141,11 +153,15 @@ class Allowed:
 
 @dataclass(frozen=True)
 class PlanningScene:
-    """Objects by their ids, allowed collisions, and flaws of other parts by their kinds."""
+    """Objects by their ids, allowed collisions, and flaws of other parts by their kinds.
+
+    room : the most shapes of all objects
+    """
 
     objects: Mapping[str, SceneObject] = field(default_factory=dict)
     allowed: Allowed = field(default_factory=Allowed)
     flaws: Mapping[str, Flaw] = field(default_factory=dict)
+    room: int = MAX_OBSTACLES
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.allowed)
@@ -171,7 +187,7 @@ class PlanningScene:
 
     def changed(self, message: Any, now: Moment) -> PlanningScene:
         """Return the scene after a moveit_msgs/PlanningScene."""
-        scene = self if message.is_diff else PlanningScene()
+        scene = self if message.is_diff else self.cleared()
         scene = scene._with_octomap(message.world.octomap.octomap)._with_padding(message)
         matrix = message.allowed_collision_matrix
         if matrix.entry_names or matrix.default_entry_names:
@@ -200,6 +216,20 @@ class PlanningScene:
             scene = scene._holding(each.object.id, scene._carried(each, now))
         return scene
 
+    def marked(self, message: Any, now: Moment) -> PlanningScene:
+        """Return the scene after a visualization_msgs/MarkerArray, its markers in their order.
+
+        The id of an object is '<ns>/<id>'.
+        """
+        scene = self
+        for each in message.markers:
+            scene = scene._after_marker(each, now)
+        return scene
+
+    def cleared(self) -> PlanningScene:
+        """Return an empty scene with as much room."""
+        return PlanningScene(room=self.room)
+
     def without_attached(self) -> PlanningScene:
         """Return the scene without attached objects."""
         objects = {k: it for k, it in self.objects.items() if not it.is_carried}
@@ -208,10 +238,13 @@ class PlanningScene:
     # --- worlds ----------------------------------------------------------------------------------
 
     def put_into(self, world: World, now: Moment) -> None:
-        """Add all objects with a known pose to an empty world. Raises IkError naming one."""
+        """Add all objects with a known pose to a world. Raises IkError naming one.
+
+        An object with the name of an obstacle of the world gets a number.
+        """
         links = set(now.robot.link_names)
         parts = {link: [link] for link in now.robot.link_names}
-        for name, part, item, shape, pose in self._parts(now):
+        for name, part, item, shape, pose in self._parts(now, {each.name for each in world}):
             if item.is_carried:
                 world.attach(part, shape, item.frame_id, pose, item.touching)
             else:
@@ -225,21 +258,29 @@ class PlanningScene:
                         world.allow(one, other)
 
     def move_in(self, world: World, now: Moment) -> None:
-        """Move the objects of a world made by `put_into` with their frames."""
-        root = now.robot.base_link
-        if all(it.is_carried or it.frame_id == root for it in self.objects.values()):
+        """Move the objects of a world made by `put_into` from an empty one with their frames."""
+        if not self.follows_frames(now.robot):
             return
         for _, part, item, _, pose in self._parts(now):
             if not item.is_carried and not np.array_equal(world[part].pose, pose):
                 world.move(part, pose)
 
-    def _parts(self, now: Moment) -> Iterator[tuple[str, str, SceneObject, Shape, Array]]:
+    def follows_frames(self, robot: Robot) -> bool:
+        """Return whether objects move with frames outside the robot."""
+        every = self.objects.values()
+        return any(not (it.is_carried or it.frame_id == robot.base_link) for it in every)
+
+    def _parts(
+        self, now: Moment, others: Collection[str] = ()
+    ) -> Iterator[tuple[str, str, SceneObject, Shape, Array]]:
         """Yield each shape: the object's id, a unique name, the object, the shape, and its pose.
+
+        others : names of other obstacles
 
         The pose (4, 4) is in the root link's frame, or in that of the carrying link.
         """
         links = set(now.robot.link_names)
-        taken, frame_of = {*links, *self.objects}, cache(now.frame_of)
+        taken, frame_of = {*links, *self.objects, *others}, cache(now.frame_of)
         for name, item in self.objects.items():
             if item.misplaced is not None:
                 continue
@@ -247,10 +288,10 @@ class PlanningScene:
             if not item.is_carried:
                 with _about(_subject(name)):
                     base = frame_of(item.frame_id) @ item.pose
-            is_link = name in links
+            is_link, is_other = name in links, name in others
             for number, (shape, pose) in enumerate(item.shapes):
                 part = name
-                if number or is_link:
+                if number or is_link or is_other:
                     wanted = f'{name} (object)' if is_link else name
                     part = _free_name(f'{wanted} {number}' if number else wanted, taken)
                     taken.add(part)
@@ -278,10 +319,25 @@ class PlanningScene:
 
     def _holding(self, name: str, objects: dict[str, SceneObject]) -> PlanningScene:
         """Return the scene with these objects; drop the shapes of `name` if there are too many."""
-        if name in objects and sum(len(item.shapes) for item in objects.values()) > MOST:
-            flaw = Flaw('count', f'there would be more than {MOST} shapes')
+        if name in objects and sum(len(item.shapes) for item in objects.values()) > self.room:
+            flaw = Flaw('count', f'there would be more than {MAX_OBSTACLES} shapes')
             objects[name] = replace(objects[name], shapes=(), flaws=(flaw,))
         return replace(self, objects=objects)
+
+    def _after_marker(self, marker: Any, now: Moment) -> PlanningScene:
+        name, action = f'{marker.ns}/{marker.id}', int(marker.action)
+        if action == Action.DELETEALL:
+            of_all = f'{marker.ns}/' if marker.ns else ''
+            return replace(
+                self, objects={k: it for k, it in self.objects.items() if not k.startswith(of_all)}
+            )
+        if action == Action.DELETE:
+            return replace(self, objects={k: it for k, it in self.objects.items() if k != name})
+        if action != Action.ADD:
+            item = _flawed(self.objects.get(name), now, f'unknown action {action}')
+        else:
+            item = _marked_object(marker, now)
+        return self._holding(name, dict(self.objects) | {name: item})
 
     def _objects_after(self, message: Any, now: Moment) -> dict[str, SceneObject]:
         """Return the objects after a moveit_msgs/CollisionObject."""
@@ -389,6 +445,44 @@ def _scene_object(message: Any, now: Moment, needs_shapes: bool = True) -> Scene
         flaws.append(Flaw('', 'primitives or meshes are needed'))
     item = SceneObject(now.robot.base_link, np.eye(4), tuple(shapes), flaws=tuple(flaws))
     return _placed(item, message, now)
+
+
+def _marked_object(marker: Any, now: Moment) -> SceneObject:
+    """Return the object of a visualization_msgs/Marker."""
+    root = now.robot.base_link
+    item, kind = SceneObject(root, np.eye(4)), ''
+    try:
+        item = replace(item, shapes=((_marked_shape(marker), np.eye(4)),))
+    except IkError as error:
+        item = replace(item, flaws=(Flaw('marker', str(error)),))
+    frame_id = marker.header.frame_id.removeprefix('/')
+    try:
+        pose = pose_to_transform(marker.pose)
+        kind = 'frame'
+        frame = now.frame_of(frame_id)
+    except IkError as error:
+        return replace(item, misplaced=Flaw(kind, str(error)))
+    if not marker.frame_locked or frame_id in ('', root):
+        return replace(item, pose=frame @ pose)
+    return replace(item, frame_id=frame_id, pose=pose, is_carried=frame_id in now.robot.link_names)
+
+
+def _marked_shape(marker: Any) -> Shape:
+    """Return the shape of a visualization_msgs/Marker. Raises IkError."""
+    number, name = int(marker.type), f'{marker.ns}/{marker.id}'
+    x, y, z = marker.scale.x, marker.scale.y, marker.scale.z
+    make, _ = PRIMITIVES.get(number, (None, 0))
+    if make is None:
+        text = f'a marker of type {number} is not known'
+        raise InvalidOption(f'{text}: CUBE (1), SPHERE (2) and CYLINDER (3) are')
+    if number == 1:
+        return checked_shape(make([x, y, z]), name)
+    shape = checked_shape(make([0.5 * x] if number == 2 else [z, 0.5 * x]), name)
+    diameters = (y, z) if number == 2 else (y,)
+    if not all(abs(each - x) <= ROUND * x for each in diameters):  # also if one is NaN
+        text = f'scale {", ".join(f"{each:g}" for each in (x, y, z))}'
+        raise InvalidOption(f'{text}: its diameters must be equal')
+    return shape
 
 
 def _placed(item: SceneObject, message: Any, now: Moment) -> SceneObject:

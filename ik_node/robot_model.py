@@ -24,6 +24,7 @@ from ik_core import (
     Robot,
     load_urdf,
 )
+from ik_core.collision import PairDistance
 from ik_core.display import listed
 from ik_core.exceptions import InvalidGoal, InvalidOption, UnsupportedProblem, UrdfError
 from ik_core.jobs import Job
@@ -50,6 +51,7 @@ from .texts import cut
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
+NEAR = 0.05  # [m] beyond the margins, where the arm may stop before an obstacle
 STOP_MARGIN = 0.9  # [s] allowance for the delay of a stop and of the response to its service
 BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
@@ -257,7 +259,7 @@ class Model:
         return self.with_mimics(self.governor.q)
 
     def with_mimics(self, q: Array) -> Array:
-        """Append the m mimic joints to positions q (n,); return a copy of a q that has them."""
+        """Return q (n,) with the m mimic joints appended; a q (n + m,) is only copied."""
         if q.size > self.robot.n or not self.robot.mimic_joints:
             return q.copy()
         return np.array(list(self.robot.joint_values(q).values()))
@@ -269,7 +271,7 @@ class Model:
 
     @property
     def is_aligning(self) -> bool:
-        """True if mimic joints move into line; goals wait for that."""
+        """True while mimic joints move to the positions of their drivers; goals wait for that."""
         return self._alignment is not None and self._alignment.is_on
 
     def end_alignment(self) -> None:
@@ -319,6 +321,35 @@ class Model:
             f'checked for collisions; list in command_joints what is published, without '
             f'{listed(mimics)}'
         )
+
+    def nearest_pair(self) -> PairDistance | None:
+        """Return the pair that is nearest to its margin, as commanded; None without `avoid`.
+
+        Links that are never far apart have smaller margins, so they seldom count as nearest.
+        """
+        clearance = self.governor.clearance
+        if clearance is None:
+            return None
+        collisions, q = clearance.collisions, self.q
+        try:
+            first = collisions.distance(q)
+        except UnsupportedProblem:  # no pair may meet
+            return None
+        within = max(first.distance - first.margin + collisions.reach, 0.0)
+        pairs = [first, *collisions.distances(q, within)]
+        return min(pairs, key=lambda pair: pair.distance - pair.margin)
+
+    def distance_between(self, first: str, second: str) -> float:
+        """Return the distance [m] of two near links or obstacles, as commanded; NaN if far.
+
+        Raises UnsupportedProblem without `avoid`.
+        """
+        clearance, names = self.governor.clearance, {first, second}
+        if clearance is None:
+            raise UnsupportedProblem('without avoid no distances are known')
+        near = clearance.collisions.distances(self.q, clearance.collisions.reach + NEAR)
+        found = (pair.distance for pair in near if {pair.first, pair.second} == names)
+        return next(found, np.nan)
 
     @property
     def longest_stop(self) -> float:

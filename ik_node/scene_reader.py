@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ik_core import Collisions
 from ik_core.collision import World
+from ik_core.collision.world import MAX_OBSTACLES
 from ik_core.locks import Lock
 
 from .known_collisions import MOST_MARGINS, KnownCollisions
 from .planning_scene import Missing, Moment, PlanningScene
 from .texts import explanation
 
+# A method of PlanningScene that returns the scene after a message.
+Change = Callable[[PlanningScene, Any, Moment], PlanningScene]
 UNREAD = 'planning_scene'  # the kind of a flaw for a message that could not be read at all
 
 
@@ -46,15 +51,33 @@ class SceneReader:
         """The scene after all messages received so far."""
         return self._scene
 
-    def read(self, message: Any, now: Moment) -> list[Missing]:
-        """Apply a moveit_msgs/PlanningScene; return the parts of it that could not be read."""
+    def read(
+        self, message: Any, now: Moment, change: Change = PlanningScene.changed
+    ) -> list[Missing]:
+        """Apply a message; return the parts of it that could not be read.
+
+        change : how to read it; the default reads a moveit_msgs/PlanningScene
+        """
         with self._lock:
             before = set(self._scene.missing())
             try:
-                self._scene = self._scene.changed(message, now)
+                self._scene = change(self._scene, message, now)
             except Exception as error:  # the next whole scene removes the flaw
                 self._scene = self._scene.with_flaw(UNREAD, explanation(error))
             return [each for each in self._scene.missing() if each not in before]
+
+    def clear(self) -> int:
+        """Remove all objects, allowed pairs and flaws; return the number of objects."""
+        with self._lock:
+            count, self._scene = len(self._scene.objects), self._scene.cleared()
+            return count
+
+    def leave_room_for(self, world: World) -> None:
+        """Accept so many shapes only that they fit into a world with the obstacles it has."""
+        room = MAX_OBSTACLES - len(world)
+        with self._lock:
+            if room != self._scene.room:
+                self._scene = replace(self._scene, room=room)
 
     def miss(self, reason: str) -> None:
         """Add the flaw that a message was not read; the next whole scene removes it."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ik_core import Robot
+from ik_core import Robot, World
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array
 from ik_core.robot import ReachCone
@@ -74,6 +74,7 @@ class Moment(NamedTuple):
     solution : the solver's solution (n,); None if unknown
     solve_time, iterations : [s] and number since the last goal
     condition_number : of the goals' Jacobian; 0 while no goal is followed
+    world : obstacles that the arm avoids; a new object after each change, None for none
     """
 
     time: float
@@ -85,6 +86,7 @@ class Moment(NamedTuple):
     solve_time: float = 0.0
     iterations: int = 0
     condition_number: float = 0.0
+    world: World | None = None
 
 
 @dataclass(frozen=True)

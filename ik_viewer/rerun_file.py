@@ -23,8 +23,7 @@ from .drawing.shapes import Mesh, Shape
 
 TIMELINE, SUFFIX = 'time', '.rrd'
 MISSING = "a recording of Rerun needs {package}: pip install 'rerun-sdk>=0.23' trimesh"
-WIDTH = 0.004
-"""Radius of the tips' paths, as a fraction of the robot's size."""
+WIDTH = 0.004  # Radius of the tips' paths, as a fraction of the robot's size
 
 
 def write(motion: Motion, path: str | Path, robot: Robot | None) -> None:

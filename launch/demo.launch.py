@@ -28,7 +28,8 @@ from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 
-IK_LAUNCH = Path(get_package_share_directory('ik_node')) / 'launch' / 'ik.launch.py'
+SHARE = Path(get_package_share_directory('ik_node'))
+IK_LAUNCH, WORLD = SHARE / 'launch' / 'ik.launch.py', SHARE / 'config' / 'demo_world.yaml'
 FRAME, TIP = 'panda_link0', 'panda_hand_tcp'
 ROBOT = {'urdf': 'panda', 'base_link': FRAME, 'tip_links': TIP}
 
@@ -49,7 +50,10 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument('rviz', default_value='true', description='true: open RViz'),
             DeclareLaunchArgument('goals', default_value='true', description='true: send goals'),
             DeclareLaunchArgument(
-                'avoid', default_value='self', description='none: do not check for collisions'
+                'avoid', default_value='world', description='none: do not check for collisions'
+            ),
+            DeclareLaunchArgument(
+                'world_file', default_value=str(WORLD), description='YAML file with obstacles'
             ),
             DeclareLaunchArgument('pause', default_value='3.0', description='[s] between goals'),
             OpaqueFunction(function=check),  # first, before any process is started

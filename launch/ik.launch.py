@@ -37,6 +37,7 @@ ARGUMENTS = [
     ('frame_prefix', '', 'before the names of frames: left/, if others use the same names'),
     ('tip_links', '', 'links that follow goals, with commas between them'),
     ('avoid', '', 'self: the links keep clear of one another; world: and of obstacles; none'),
+    ('world_file', '', 'YAML file with obstacles, for avoid: world'),
     ('solver', '', 'name of the solver'),
     ('rate', '', 'joint states per second'),
     ('example', '', 'motion of the robot, .csv or .npz, in whose style goals are followed'),
@@ -112,7 +113,7 @@ def overrides(given: dict[str, str], description: str) -> list[dict[str, object]
     """Return the parameters that the arguments set, and no others."""
     values: dict[str, object] = {
         name: ParameterValue(given[name], value_type=str)
-        for name in ('base_link', 'frame_prefix', 'tip_links', 'avoid', 'solver')
+        for name in ('base_link', 'frame_prefix', 'tip_links', 'avoid', 'world_file', 'solver')
         if given[name]
     }
     if given['example']:

@@ -38,12 +38,12 @@ take_installed_library(KERNELS, sys.path)
 
 HERE = Path(__file__).parent
 BENCHMARK = HERE / 'benchmark'
+# Folders of tests that mostly wait: for nodes, for browsers, for an arm to arrive
 WAITING = {'launch', 'node', 'soak', 'viewer'}
-"""Folders of tests that mostly wait: for nodes, for browsers, for an arm to arrive."""
-LONG = 6
-"""How many other files a long one counts for."""
+LONG = 6  # How many other files a long one counts for
 
 
+# Tests that run where a package of Debian is built: without ROS and numba
 OF_A_PACKAGE = (
     'core/test_compiled_library.py',
     'core/test_problem.py',
@@ -51,7 +51,6 @@ OF_A_PACKAGE = (
     'core/robot/test_kinematics.py',
     'core/solvers/test_solve_a_pose.py',
 )
-"""Tests that run where a package of Debian is built: without ROS and numba."""
 
 
 def pytest_cmdline_main(config):

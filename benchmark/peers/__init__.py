@@ -33,8 +33,7 @@ from .tables import report
 
 __all__ = ['draw', 'report', 'rows']
 
-BLOCK = 100
-"""Problems in a turn."""
+BLOCK = 100  # Problems in a turn
 SETS = ('random', 'near')
 
 

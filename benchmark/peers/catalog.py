@@ -29,8 +29,8 @@ class Peer:
 
 LOOP = {'restarts': 100}
 ALL_ONLY, CHOSEN = {'choose': False}, {'choose': True}
+# ssik's solvers of other arms take ten seconds for a goal, or as many minutes to derive
 CLOSED = ('panda', 'iiwa14', 'ur5', 'kinova_j2s6s200')
-"""ssik's solvers of other arms take ten seconds for a goal, or as many minutes to derive."""
 
 PEERS = {
     peer.name: peer

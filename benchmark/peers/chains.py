@@ -21,8 +21,8 @@ from ik_core.robot.shipped import shipped_robots
 
 from .adapters.base import Chain
 
+# The limits given to a continuous joint [rad]: not every peer knows joints without limits
 ENDLESS = 2.0 * math.pi
-"""The limits given to a continuous joint [rad]: not every peer knows joints without limits."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from .catalog import Peer
 
-INSTALLED = 'installed.txt'
-"""Holds the requirements that an environment was completed with."""
-PATIENCE = 1800.0
-"""Time limit of an installation [s]."""
+INSTALLED = 'installed.txt'  # Holds the requirements that an environment was completed with
+PATIENCE = 1800.0  # Time limit of an installation [s]
 
 
 class PeerAbsent(Exception):

@@ -14,8 +14,7 @@ from .catalog import OURS
 from .scores import ALL, TOLERANCES, column
 
 TIGHT = column(TOLERANCES[0])
-CROWDED = 90.0
-"""Percentage from which names stand in a row above the points."""
+CROWDED = 90.0  # Percentage from which names stand in a row above the points
 
 
 def draw(rows: Sequence[Row]) -> Any:

@@ -12,10 +12,9 @@ from ik_core.maths.rotations import Array
 
 from .adapters.base import Chain
 
-NEAR = 0.2
-"""Distance of the start of a `near` problem from a solution, per joint [rad]."""
+NEAR = 0.2  # Distance of the start of a `near` problem from a solution, per joint [rad]
+# Answers that overstep a limit by no more [rad] are moved back onto it before they count
 OVERSTEP = 1e-5
-"""Answers that overstep a limit by no more [rad] are moved back onto it before they count."""
 SEED = 0
 
 

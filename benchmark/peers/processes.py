@@ -20,8 +20,7 @@ from .catalog import Peer
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name('worker.py')
-PATIENCE = 300.0
-"""Time limit of a peer's answer to one request [s]."""
+PATIENCE = 300.0  # Time limit of a peer's answer to one request [s]
 
 
 class PeerFailed(Exception):

@@ -13,8 +13,7 @@ from ..results import Row
 from .catalog import OURS
 from .problems import Judge, Problems
 
-TOLERANCES = (1e-6, 1e-4, 1e-3)
-"""Both in metres and in radians."""
+TOLERANCES = (1e-6, 1e-4, 1e-3)  # Both in metres and in radians
 ALL = 'all'
 
 

@@ -27,10 +27,8 @@ ARGUMENTS = (
 )
 MISSING = 'this needs Playwright: pip install --group browser, in a clone'
 NO_CHROMIUM = f'none of {", ".join(NAMES)} is on the path: install one (apt install chromium)'
-PATIENCE = 600.0
-"""[s] Two cores that do other work take a while to draw in software."""
-LOOK = 0.02
-"""[s] Between two looks at what is waited for."""
+PATIENCE = 600.0  # [s] Two cores that do other work take a while to draw in software
+LOOK = 0.02  # [s] Between two looks at what is waited for
 
 HIDE_NOTICES = """addEventListener('DOMContentLoaded', () => {
   const style = document.createElement('style');
@@ -42,16 +40,13 @@ TWO_FRAMES = """() => new Promise(done =>
   requestAnimationFrame(() => requestAnimationFrame(done)))"""
 _COUNTER = itertools.count(1_000_000)
 Plane = tuple[int, int]
+# Planes of a gizmo, by the axes that span them
 PLANES: tuple[Plane, ...] = ((0, 1), (1, 2), (2, 0))
-"""Planes of a gizmo, by the axes that span them."""
+# Spots on the square of a plane; the arrows of a gizmo are 1 long
 SQUARE = tuple((x, y) for x in (0.17, 0.24, 0.31) for y in (0.17, 0.24, 0.31))
-"""Spots on the square of a plane; the arrows of a gizmo are 1 long."""
-ARC = 0.65
-"""The radius of the arcs that turn a gizmo."""
-NEAR = 2e-3
-"""[m] The mouse is somewhere on a pixel."""
-SETTLING = 0.3
-"""[s] Until the square under the mouse knows of it."""
+ARC = 0.65  # The radius of the arcs that turn a gizmo
+NEAR = 2e-3  # [m] The mouse is somewhere on a pixel
+SETTLING = 0.3  # [s] Until the square under the mouse knows of it
 
 
 @contextmanager

@@ -25,13 +25,12 @@ from .browser import Hand, View, drawn, look_from, open_tab, wait_for
 from .stepped import SteppedArm
 
 FRAME_RATE = 16.0
-LAP = 5.0
-"""Period [s] of the mouse's closed path: the film loops."""
+LAP = 5.0  # Period [s] of the mouse's closed path: the film loops
 WIDTH, HEIGHT = 640, 400
 SHADOW = 24  # [px] the panel darkens this much of the canvas beside it
 QUALITY, EFFORT = 82, 6
+# Target of the camera, and its offset from there [m]
 LOOK_AT, VIEW = (0.33, 0.0, 0.44), (0.75, -1.25, 0.40)
-"""Target of the camera, and its offset from there [m]."""
 CURSOR = """() => {
   const cursor = document.createElement('div');
   cursor.id = 'cursor';

@@ -36,15 +36,12 @@ from .stepped import SteppedArm
 
 WIDTH, HEIGHT = 1280, 800
 QUALITY, EFFORT = 86, 6
+# A point to look at, and from where, seen from there [m]
 Camera = tuple[Sequence[float], Sequence[float]]
-"""A point to look at, and from where, seen from there [m]."""
-ENOUGH = 200
-"""Updates of the slowest method in a comparison."""
-AT_THE_TOP = 66
-"""A frame of the jump."""
+ENOUGH = 200  # Updates of the slowest method in a comparison
+AT_THE_TOP = 66  # A frame of the jump
 FRAME_RATE = 30.0
-THERE = 6.0
-"""[s] In which all goals of the pictures are reached."""
+THERE = 6.0  # [s] In which all goals of the pictures are reached
 
 
 class Steps(Arm, Protocol):

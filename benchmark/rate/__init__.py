@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..results import Row, markdown_table
 
+# Columns of the table, and their heads
 COLUMNS = {
     'robot': 'robot',
     'asked_hz': 'asked [Hz]',
@@ -31,7 +32,6 @@ COLUMNS = {
     'latency_p50_ms': 'p50',
     'latency_p99_ms': 'p99',
 }
-"""Columns of the table, and their heads."""
 
 
 def rows(arguments: argparse.Namespace) -> list[Row]:

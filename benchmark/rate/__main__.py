@@ -57,8 +57,7 @@ from ik_node.tools.viewer import viewing
 from .partners import Arm, bare, echo, figure, panda, publish_goals
 
 START_PATIENCE = 300.0
-SETTLING = 0.5
-"""Time [s] at the start of each turn that does not count."""
+SETTLING = 0.5  # Time [s] at the start of each turn that does not count
 ACCELERATION = 10.0
 NAN = float('nan')
 VIEWED = 'ik_node with viewer'

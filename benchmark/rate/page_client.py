@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# First message of a browser: from then on it counts as one
 CAMERA = {
     'type': 'ViewerCameraMessage',
     'wxyz': (1.0, 0.0, 0.0, 0.0),
@@ -25,9 +26,7 @@ CAMERA = {
     'look_at': (0.0, 0.0, 0.0),
     'up_direction': (0.0, 0.0, 1.0),
 }
-"""First message of a browser: from then on it counts as one."""
-SCENE = 3.0
-"""[s] In which the scene itself is sent."""
+SCENE = 3.0  # [s] In which the scene itself is sent
 
 
 @contextmanager

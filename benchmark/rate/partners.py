@@ -29,11 +29,11 @@ from ..robots import X, Y, Z, fixed, joint
 
 GOAL_RATE = 50.0
 RADIUS = 0.05
+# Step [m] of the goal that measures latency: small, so that the arm soon rests again
 STEP = 0.0005
-"""Step [m] of the goal that measures latency: small, so that the arm soon rests again."""
 STEP_PERIOD = 0.1
+# Multiples of it, but for what is before the point, are spread evenly over [0, 1)
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Multiples of it, but for what is before the point, are spread evenly over [0, 1)."""
 
 
 class Arm(NamedTuple):

@@ -7,17 +7,17 @@ the goals are proved to be out of reach.
 Otherwise searches start evenly spread over the joint space, each with restarts, so each ends in a
 solution if there is one; solutions are collected modulo whole turns. A solution that attracts the
 fraction p of the starts is missed by k searches with the probability (1 - p)^k. So the search ends
-after at least LEAST searches, once every solution has been found REPEATS times: a solution that
-attracts half as many starts as the rarest of these has then been missed with a probability of
-about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
+after at least LEAST_SEARCHES searches, once every solution has been found REPEATS times: a
+solution that attracts half as many starts as the rarest of these has then been missed with a
+probability of about exp(-REPEATS / 2), an equally rare one with exp(-REPEATS).
 
 The end of a search, within the tolerances, is counted for a known solution if it is nearer to it
 than a second solution can be: within NEWTON times the relative smallest singular value there,
 since Newton's method converges to the solution from all around (Kantorovich). All other ends are
-first refined to TIGHT, or as far as possible: near a singularity distant postures are within the
-tolerances of one solution. An end that remains inexact (a near miss) is a solution of its own if
-it is within the problem's tolerances and no straight path within them leads to a better one. So
-problems with few joints, which reach hardly any goal exactly, have all their branches.
+first refined to TIGHT_TOLERANCE, or as far as possible: near a singularity distant postures are
+within the tolerances of one solution. An end that remains inexact (a near miss) is a solution of
+its own if it is within the problem's tolerances and no straight path within them leads to a better
+one. So problems with few joints, which reach hardly any goal exactly, have all their branches.
 """
 
 from __future__ import annotations
@@ -50,15 +50,16 @@ from .many_targets import ManySolves, scattered_starts
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-LEAST = 128
-MORE = 64  # searches between two checks of the stopping rule, after the first LEAST
+LEAST_SEARCHES = 128
+MORE = 64  # searches between two checks of the stopping rule, after the first LEAST_SEARCHES
 REPEATS = 12
-TIGHT = 1e-11  # solutions are refined to this position [m] and orientation [rad], if possible
+# solutions are refined to this position [m] and orientation [rad], if possible
+TIGHT_TOLERANCE = 1e-11
 EXACT = 1e-9  # [m, rad] with larger errors a solution is a near miss
 BETWEEN = tuple(k / 8 for k in range(1, 8))  # checked points of a path between configurations
 SAME = 1e-4  # [rad or m] solutions that differ less in all joints are the same
 NEWTON = 0.03  # a solution is alone within this, times its smallest relative singular value
-SINGULAR = 1e-6  # smallest singular value of a regular Jacobian, relative to the largest
+SINGULAR_ESTIMATE = 1e-6  # smallest singular value of a regular Jacobian, relative to the largest
 NEARLY_SINGULAR = 1e-5  # solutions with a smaller estimate of that get an SVD
 MOST_SINGULAR = 16  # if as many singular solutions were found only once, there is a continuum
 MOST_LOST = 0.01  # fraction of searches whose ends could not be refined, near singularities
@@ -185,7 +186,8 @@ def _by_searches(
     first = solver.solve(own, start)
     found.add(first.q[np.newaxis][: int(first.success)], 1)
     while first.success and not found.ended and found.searches < limit:
-        count = min(MORE if found.searches >= LEAST else LEAST, limit - found.searches)
+        count = MORE if found.searches >= LEAST_SEARCHES else LEAST_SEARCHES
+        count = min(count, limit - found.searches)
         starts, seeds = scattered_starts(own, start, found.searches, count, random_seed)
         batch = many.run(None, starts, near=start, seeds=seeds)
         found.add(batch.q[batch.success], count)
@@ -254,7 +256,7 @@ def _in_closed_form(
     singular = ratios <= NEARLY_SINGULAR
     for i in singular.nonzero()[0]:
         values = np.linalg.svd(problem.at(q[i, problem.variables]).jacobian, compute_uv=False)
-        singular[i] = values[-1] <= SINGULAR * values[0]
+        singular[i] = values[-1] <= SINGULAR_ESTIMATE * values[0]
     if turns:
         q, singular = _with_turns(problem, q, singular)
         order = np.argsort(np.linalg.norm(q - form.start(q0), axis=1), kind='stable')
@@ -285,7 +287,7 @@ class _Found:
         self.singular: list[bool] = []
         self.searches = self.lost = 0
         tight = problem.clone()
-        tight.position_tolerance = tight.orientation_tolerance = TIGHT
+        tight.position_tolerance = tight.orientation_tolerance = TIGHT_TOLERANCE
         self.polish = ManySolves(tight, make_solver(restarts=0), threads=1)
 
     def add(self, q: Array, searches: int) -> None:
@@ -324,7 +326,7 @@ class _Found:
         self.counts.append(count + (not exact))
         self.misses.append(miss)
         self.radii.append(max(SAME, NEWTON * float(s[-1] / s[0])))
-        self.singular.append(bool(s[-1] <= SINGULAR * s[0]))
+        self.singular.append(bool(s[-1] <= SINGULAR_ESTIMATE * s[0]))
 
     def _connects(self, i: int, known: Array, point: Array, exact: bool) -> bool:
         """Return whether a straight path within the tolerances connects a point to solution i.
@@ -355,7 +357,7 @@ class _Found:
         """True if the stopping rule is met; singular solutions need to be found twice only."""
         needed = np.where(self.singular, 2, REPEATS)
         often = bool((np.array(self.counts) >= needed).all()) and len(self.counts) > 0
-        return often and self.searches >= LEAST and self.lost <= MOST_LOST * self.searches
+        return often and self.searches >= LEAST_SEARCHES and self.lost <= MOST_LOST * self.searches
 
     @property
     def ended(self) -> bool:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 Criterion = Literal['first', 'nearest', 'limits', 'manipulable']
 CHOICES: tuple[Criterion, ...] = get_args(Criterion)
-ATTEMPTS = 64
-TOGETHER = 64  # compiled searches between two checks of the clock
+BATCH_ATTEMPTS = 64
+PROBLEMS_TOGETHER = 64  # compiled searches between two checks of the clock
 COUNTS = 'iterations', 'evaluations', 'restarts', 'abandoned_evaluations'
 
 Choice = Criterion | Callable[[Array], float]
@@ -81,7 +81,7 @@ def solve_best(
     limit = _checked_attempts(attempts, unlimited=seconds is not None)
     found = _Found(first, criterion)
     many = ManySolves(problem, method, threads)
-    size = TOGETHER if many.compiled else 1
+    size = PROBLEMS_TOGETHER if many.compiled else 1
     for done in range(1, limit, size):
         if method.clock() >= deadline:
             break
@@ -216,5 +216,5 @@ def _checked_weights(problem: IkProblem, weights: WeightsLike) -> Array:
 
 def _checked_attempts(attempts: int | None, unlimited: bool) -> int:
     if attempts is None:
-        return 2**31 if unlimited else ATTEMPTS
+        return 2**31 if unlimited else BATCH_ATTEMPTS
     return whole_number(attempts, 'attempts')

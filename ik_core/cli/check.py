@@ -18,7 +18,7 @@ from typing import Any
 from ..display import angle, length, time
 from ..progress import ProgressLine
 from ..robot.shipped import robot_path
-from .collision_check import CollisionReport, check_collisions
+from .collision_check import FOLLOWING_ERROR, MARGIN, CollisionReport, check_collisions
 from .first_limits import suggested_yaml
 from .parser import add_json, add_robot, add_tip, check_writable, limits_of, new_parser
 from .self_test import Report, TipReport, check
@@ -179,6 +179,12 @@ def _collisions(report: CollisionReport) -> str:
         )
     elif report.why:
         lines.append(report.why)
+    lines.append(
+        f'avoid: ready in {time(report.load_time)}; blocks {100.0 * report.blocked:.3g} % of '
+        f'these poses, at {1e3 * MARGIN:g} mm between links; a robot whose joints are '
+        f'{FOLLOWING_ERROR:g} rad (following_error) off the commands is up to '
+        f'{1e3 * report.off_path:.0f} mm nearer to an obstacle'
+    )
     lines += [
         f'{first} and {second} may touch, as fingers of one gripper'
         for first, second in report.fingers

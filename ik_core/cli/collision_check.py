@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check of collision shapes: how much convex pieces, spheres and capsules add to the meshes.
 
-Part of `ik check`, for robots with <collision> elements.
+Part of `ik check`, for robots with <collision> elements. It also says what `avoid` of a tracker or
+of the node means for the robot: how long it takes to load, how many poses it blocks, and how much
+nearer to an obstacle the robot comes than its commands, if it lags.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,10 @@ from ..meshes.mesh_folders import read_bytes
 from ..robot.robot import Robot
 from ..robot.urdf_shapes import MeshName, read_shapes
 
-POSES = 2000  # random poses for the fraction that collides
+RANDOM_POSES = 2000  # random poses for the fraction that collides
+MARGIN = 0.01  # [m] default of `Collisions` and of the node's avoid_margin
+FOLLOWING_ERROR = 0.1  # [rad] the node's default: joints that deviate by more stop the robot
+LAG_POSES = 100  # random poses for what such a deviation means
 CLOSED = 1e-6  # a mesh is closed if its area vectors sum to less, relative to its area
 NO_SHAPES = (
     'no <collision> elements, so it collides with nothing; '
@@ -57,6 +63,10 @@ class CollisionReport:
 
     colliding : fraction of random poses in which pieces collide, without a margin
     added : fraction in which pieces collide and meshes do not; NaN without meshes or coal
+    blocked : fraction of random poses that `avoid` blocks, with MARGIN between the links
+    load_time : [s] to get ready for `avoid`
+    off_path : [m] how far a point of the robot is from where it is commanded, at most, if each
+        turning joint is off by FOLLOWING_ERROR; found at random poses
     why : reason for a missing report or fraction, '' if there is none
     fingers : pairs of links that may touch, as fingers of one gripper
     """
@@ -65,12 +75,15 @@ class CollisionReport:
     poses: int = 0
     colliding: float = math.nan
     added: float = math.nan
+    blocked: float = math.nan
+    load_time: float = math.nan
+    off_path: float = math.nan
     why: str = ''
     fingers: tuple[tuple[str, str], ...] = ()
 
 
 def check_collisions(
-    robot: Robot, folders: Sequence[Path] = (), poses: int = POSES
+    robot: Robot, folders: Sequence[Path] = (), poses: int = RANDOM_POSES
 ) -> CollisionReport:
     """Report on a robot's <collision> elements; errors in them are part of the report."""
     try:
@@ -87,7 +100,22 @@ def check_collisions(
         if meshes:
             added, why = _added_fraction(collisions, pieces, meshes, rows, free)
         fingers = tuple((p.first, p.second) for p in collisions.pairs if p.verdict == 'fingers')
-        return CollisionReport(links, poses, float(1.0 - free.mean()), added, why, fingers)
+        began = time.perf_counter()
+        avoided = Collisions(robot, margin=MARGIN, pieces=pieces)
+        for is_outside in (False, True):
+            avoided.approaches(is_outside)
+        load_time = time.perf_counter() - began
+        return CollisionReport(
+            links,
+            poses,
+            float(1.0 - free.mean()),
+            added,
+            float(1.0 - avoided.free(rows).mean()),
+            load_time,
+            _off_path(robot, pieces, rows[:LAG_POSES]),
+            why,
+            fingers,
+        )
     except IkError as error:
         return CollisionReport(why=str(error))
 
@@ -101,6 +129,34 @@ def _random_poses(robot: Robot, count: int) -> Array:
     lower = np.where(np.isfinite(robot.lower), robot.lower, -math.pi)
     upper = np.where(np.isfinite(robot.upper), robot.upper, math.pi)
     return np.random.default_rng(0).uniform(lower, upper, (count, robot.n))
+
+
+def _off_path(robot: Robot, pieces: Sequence[Piece], rows: Array) -> float:
+    """The largest displacement [m] of a piece's corner at rows (N, n), of first order.
+
+    Each turning joint is off by FOLLOWING_ERROR to one of both sides: the signs that move a corner
+    farthest are found by going in turns from signs to the direction that they move it to.
+    """
+    turning, farthest = np.array([unit == 'rad' for unit in robot.joint_units]), 0.0
+    for link in _links(pieces):
+        own = [piece for piece in pieces if piece.link == link]
+        corners = np.concatenate([piece.corners for piece in own])
+        rims = [0.0 if piece.round else piece.radius for piece in own]  # of cylinders
+        rim = np.repeat(rims, [len(piece.corners) for piece in own])
+        for q in rows:
+            jacobian = robot.jacobian(q, link)[:, turning]
+            rotation = robot.forward_kinematics(q, link)[:3, :3]
+            turns = jacobian[3:].T[:, np.newaxis]
+            moved = jacobian[:3].T[:, np.newaxis] + np.cross(turns, corners @ rotation.T)
+            turn = np.linalg.norm(jacobian[3:], axis=0).sum()
+            first = np.linalg.norm(moved, axis=2).argmax(axis=0)
+            direction = moved[first, range(len(corners))]
+            for _ in range(4):
+                signs = np.sign(np.einsum('jpx,px->jp', moved, direction))
+                direction = np.einsum('jpx,jp->px', moved, signs)
+            ways = np.linalg.norm(direction, axis=1) + rim * turn
+            farthest = max(farthest, float(ways.max(initial=0.0)))
+    return FOLLOWING_ERROR * farthest
 
 
 def _meshes_of(robot: Robot, folders: Sequence[Path]) -> dict[str, list[Array]]:

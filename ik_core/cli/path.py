@@ -8,7 +8,8 @@
 
 The file has a pose in each line, as for `ik solve --poses`: x,y,z,roll,pitch,yaw, or
 x,y,z,qx,qy,qz,qw; with x,y,z alone the orientation is free. Between the poses the tip moves along
-straight lines, and turns about one axis. `ik play motion.csv ROBOT` shows the motion.
+straight lines, and turns about one axis. With --times it is at the poses at the times [s] of the
+file's column `time`. `ik play motion.csv ROBOT` shows the motion.
 
 Exit codes: 0 there is a motion, 1 there is none, 2 bad input.
 """
@@ -58,6 +59,16 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--tool', nargs='+', type=float, metavar='N', help=text)
     text = 'configuration to begin in: a number for each joint, or JOINT=VALUE for some'
     add('--q0', nargs='+', type=joint_value, metavar='Q', help=text)
+    text = 'configuration to end in: as --q0'
+    add('--end', nargs='+', type=joint_value, metavar='Q', help=text)
+    add('--closed', action='store_true', help='return to the first pose and configuration')
+    text = 'distance [m] behind the first pose, along its z axis, to begin in'
+    add('--approach', type=float, default=0.0, metavar='M', help=text)
+    text = 'distance [m] behind the last pose, along its z axis, to end in'
+    add('--retreat', type=float, default=0.0, metavar='M', help=text)
+    text = "be at the poses at the times [s] of the file's column `time`"
+    add('--times', action='store_true', help=text)
+    add('--rest', action='store_true', help='with --times: begin and end at rest')
     for name, unit in (('velocity', 's'), ('acceleration', 's^2'), ('jerk', 's^3')):
         text = f'limit of all joints [rad/{unit} or m/{unit}]; it can tighten that of the robot'
         add(f'--{name}', type=float, default=math.inf, metavar='LIMIT', help=text)
@@ -68,7 +79,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--out', type=Path, metavar='FILE', help='file for the motion, .csv or .npz')
     add('--plot', type=Path, metavar='FILE', help='draw the motion, .png or .svg')
     add_collisions(parser.add_argument_group('collisions'))
-    text = 'angles of POSES, --tool and --q0 in degrees, not in radians'
+    text = 'angles of POSES, --tool, --q0 and --end in degrees, not in radians'
     add('--degrees', action='store_true', help=text)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -90,18 +101,27 @@ def run(arguments: argparse.Namespace) -> int:
     tool = GoalMaker(robot, angles).tool(Goal(tool=arguments.tool))
     goal = PoseTask(tip, tool=tool) if poses.turned else PositionTask(tip, tool=tool)
     problem = IkProblem(robot, [goal], avoid=collisions_of(arguments, robot))
-    start = None
-    if arguments.q0 is not None:
-        start = configuration(robot, arguments.q0, robot.middle_configuration, angles)
+    if arguments.times and poses.times is None:
+        raise UsageError(f'{arguments.poses}: --times needs a column `time` [s]')
+    start, end = (
+        None if q is None else configuration(robot, q, robot.middle_configuration, angles)
+        for q in (arguments.q0, arguments.end)
+    )
     rates = {name: getattr(arguments, name) for name in ('velocity', 'acceleration', 'jerk')}
     limits = MotionLimits.of(robot, **rates)
     result = solve_path(
         problem,
         poses.transforms,
         q0=start,
+        end=end,
+        times=poses.times if arguments.times else None,
+        rest=arguments.rest,
         limits=limits,
         keep_within=(arguments.keep_within, 10.0 * arguments.keep_within),
         tip_speed=arguments.tip_speed,
+        approach=arguments.approach,
+        retreat=arguments.retreat,
+        closed=arguments.closed,
         period=1.0 / arguments.rate,
     )
     if result.motion is not None and arguments.out:

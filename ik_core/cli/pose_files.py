@@ -3,7 +3,8 @@
 
 With a heading the columns may have any order, and others may be between them: `x y z`, and for an
 orientation `qx qy qz qw` or `roll pitch yaw`. Longer names are understood (`pose.position.x`,
-`orientation_w`), and units in names are used (`x [mm]`, `yaw_deg`). Without a heading, 3 columns
+`orientation_w`), and units in names are used (`x [mm]`, `yaw_deg`). A column `time` [s] counts
+for paths at given times. Without a heading, 3 columns
 are x y z, 6 also have roll pitch yaw, and 7 a quaternion x y z w. Columns are separated by commas,
 semicolons, tabs or blanks; empty lines and text after # are ignored.
 """
@@ -25,6 +26,7 @@ from .parser import UsageError, is_number
 
 POSITION = ('x', 'y', 'z')
 RPY = ('roll', 'pitch', 'yaw')
+TIME = 'time'
 QUATERNION = ('qx', 'qy', 'qz', 'qw')
 # columns of a file without a heading, by their number
 BARE = {3: POSITION, 6: POSITION + RPY, 7: POSITION + QUATERNION}
@@ -44,12 +46,14 @@ Row = tuple[int, list[str]]  # the number of a line in its file, and its cells
 class Poses:
     """Poses (N, 4, 4) in the root link's frame [m], and their `lines` in the file.
 
-    `turned`: True if they have orientations, False if only positions.
+    `turned`: True if they have orientations, False if only positions. `times` (N,) [s] are those
+    of a column `time`, None without one.
     """
 
     transforms: Array
     lines: tuple[int, ...]
     turned: bool
+    times: Array | None = None
 
 
 def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
@@ -71,7 +75,8 @@ def read_poses(path: Path, angles: Angles = RADIANS) -> Poses:
     transforms = np.tile(np.eye(4), (len(body), 1, 1))
     for transform, row in zip(transforms, body, strict=True):
         columns.read(row, transform)
-    return Poses(transforms, tuple(line for line, _ in body), columns.turned)
+    times = columns.times(body)
+    return Poses(transforms, tuple(line for line, _ in body), columns.turned, times)
 
 
 def _rows(text: str) -> Iterator[Row]:
@@ -105,6 +110,7 @@ class _Columns:
         self._count = len(cells)
         self._order = [names[name] for name in (*POSITION, *(wanted or ()))]
         self._cells = cells
+        self._time = names.get(TIME)
         scales = [self._scale(line, i) if self.has_heading else None for i in self._order]
         otherwise = 1.0 / angles.per_radian if wanted == RPY else 1.0
         self._scales = [
@@ -124,6 +130,13 @@ class _Columns:
         transform[:3, 3] = values[:3]
         if self.turned:
             transform[:3, :3] = self._rotation(line, values[3:])
+
+    def times(self, rows: Sequence[Row]) -> Array | None:
+        """The times (N,) [s] of lines; None without such a column. Raises UsageError."""
+        at = self._time
+        if at is None:
+            return None
+        return np.array([self._number(line, cells[at], at) for line, cells in rows])
 
     def _rotation(self, line: int, values: Sequence[float]) -> Array:
         if len(values) == 3:

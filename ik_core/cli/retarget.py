@@ -49,7 +49,8 @@ from .parser import (
 )
 from .text import as_json
 
-FAR = 0.02  # a link farther from its path than this fraction of the robot's length is warned of
+# a link farther from its path than this fraction of the robot's length is warned of
+FAR_FROM_PATH = 0.02
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -233,7 +234,7 @@ def run(arguments: argparse.Namespace) -> int:
     save_motion(made.motion, arguments.out)
     data = _data(made, arguments.out, options)
     print(as_json(data) if arguments.json else _text(data))
-    is_far = made.link_errors.max() > FAR * made.length
+    is_far = made.link_errors.max() > FAR_FROM_PATH * made.length
     if is_far:
         print(f'ik: {_advice(arguments)}', file=sys.stderr)
     return REACHED if made.converged.all() and not is_far else NOT_REACHED

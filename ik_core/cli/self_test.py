@@ -29,7 +29,7 @@ from ..solvers import make_solver
 from ..tasks import PoseTask
 
 # values outside of these [turns, rad/s, m/s, m] more likely have a wrong unit
-MOST_TURNS = 2.0
+LARGEST_TURNS = 2.0
 FASTEST = {'rad': 50.0, 'm': 10.0}
 LONGEST_TRAVEL = 10.0
 SENSIBLE_REACH = (0.01, LONGEST_ARM)
@@ -42,7 +42,8 @@ REQUIRED_SHARE = 0.99  # of the goals
 ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
-FEW = 10
+MOST_CHECKED = 10  # configurations of the checks that take longest
+MOST_LISTED = 10  # names in a line
 MOST_DRIVERS = 3
 
 # warnings of the loader that this report has in its own words, or as problems
@@ -188,7 +189,7 @@ def _joint_report(robot: Robot, i: int, effort: float, moves_a_tip: bool) -> Joi
 
 
 CAN_NOT_MOVE = 'can not move: its limits are equal'
-TOO_WIDE = f'ranges over more than {MOST_TURNS:g} turns'
+TOO_WIDE = f'ranges over more than {LARGEST_TURNS:g} turns'
 TOO_FAR = f'travels more than {LONGEST_TRAVEL:g} m'
 TOO_FAST = {unit: f'is faster than {speed:g} {unit}/s' for unit, speed in FASTEST.items()}
 NO_VELOCITY = 'has no velocity limit'
@@ -208,7 +209,7 @@ def _remarks(unit: str, lower: float, upper: float, velocity: float) -> Iterable
     width = upper - lower
     if width == 0.0:
         yield CAN_NOT_MOVE
-    if unit == 'rad' and MOST_TURNS * 2.0 * math.pi + 1e-3 < width < math.inf:
+    if unit == 'rad' and LARGEST_TURNS * 2.0 * math.pi + 1e-3 < width < math.inf:
         yield TOO_WIDE
     if unit == 'm' and width > LONGEST_TRAVEL:
         yield TOO_FAR
@@ -234,7 +235,7 @@ def _tip_report(
     errors, times = _solve_for_poses(problem, goal, samples, show)
     reached = (errors <= (problem.position_tolerance, problem.orientation_tolerance)).all(axis=1)
     worst = errors[reached].max(axis=0, initial=0.0)
-    directions = max(_directions(problem, reach, q) for q in samples[:FEW])
+    directions = max(_directions(problem, reach, q) for q in samples[:MOST_CHECKED])
     return TipReport(
         link=link,
         why=why,
@@ -249,7 +250,7 @@ def _tip_report(
         worst_time=float(times.max()),
         start_condition=_condition(problem, reach, start, directions),
         zero_condition=_condition(problem, reach, zero, directions),
-        inconsistency=max(_inconsistency(robot, link, reach, q) for q in samples[:FEW]),
+        inconsistency=max(_inconsistency(robot, link, reach, q) for q in samples[:MOST_CHECKED]),
     )
 
 
@@ -358,17 +359,17 @@ def _notes(
             yield warning
     drivers = dict.fromkeys(mimic.joint for mimic in robot.mimic_joints.values())
     if len(drivers) > MOST_DRIVERS:
-        yield from _listed(f'mimic {len(drivers)} other joints', robot.mimic_joints, FEW)
+        yield from _listed(f'mimic {len(drivers)} other joints', robot.mimic_joints, MOST_LISTED)
     else:
         for driver in drivers:
             names = (name for name, mimic in robot.mimic_joints.items() if mimic.joint == driver)
-            yield from _listed(f'mimics {driver}', names, FEW)
+            yield from _listed(f'mimics {driver}', names, MOST_LISTED)
     for tip in tips:
         yield from _gripper_notes(robot, tip)
     ours = [joint for joint in joints if joint.moves_a_tip]
     if tips:
         others = (joint.name for joint in joints if not joint.moves_a_tip)
-        yield from _listed('moves no tip, and keeps its position', others, FEW)
+        yield from _listed('moves no tip, and keeps its position', others, MOST_LISTED)
     yield from _listed('turns without end', (j.name for j in ours if j.kind == 'continuous'))
     weak = (joint.name for joint in ours if joint.effort == math.inf)
     yield from _listed('has no effort limit, which controllers and simulators may need', weak)

@@ -26,8 +26,8 @@ from .kernel import EXACT
 from .refinement import follow
 from .workspace import Workspace
 
-SAMPLES = 180  # Values of the idealised chain's redundancy parameter
-WIDER = 0.15  # Solutions of the idealised chain may violate limits by this much [rad]
+IDEALISED_SAMPLES = 180  # Values of the idealised chain's redundancy parameter
+LIMIT_ALLOWANCE = 0.15  # Solutions of the idealised chain may violate limits by this much [rad]
 # Solutions closer than SAME [rad] in every joint count as one; at most MOST are refined.
 SAME, MOST = 0.2, 40
 # Solutions further from the start than the best one by more than this [rad] are skipped.
@@ -145,13 +145,13 @@ def approximate_nearest(
     None without such formulas, and for chains with prismatic joints. joints (7,): the columns of
     the chain's joints in q (n,). limits: of the variables.
     """
-    wide = JointLimits(limits.lower - WIDER, limits.upper + WIDER)
+    wide = JointLimits(limits.lower - LIMIT_ALLOWANCE, limits.upper + LIMIT_ALLOWANCE)
     for ideal in idealised_chains(chain):
         for strategy in ideal.strategies():
             if strategy.by_elimination or strategy.redundant < 0 or strategy.deviation > EXACT:
                 continue
             j = chain.variables[strategy.redundant]
-            values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], SAMPLES)
+            values = np.linspace(limits.sample_lower[j], limits.sample_upper[j], IDEALISED_SAMPLES)
             workspace = Workspace(ideal, strategy, wide, joints, n, EXACT)
             return ApproximateNearest(workspace, values, packed, limits, scratch)
     return None

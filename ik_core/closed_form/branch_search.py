@@ -11,10 +11,10 @@ import math
 from ..kernels.jit import kernel
 from ..maths.rotations import Array, IntArray
 from .branches import COST, END, choose, measure, set_values
-from .kernel import BRANCHES, SNAP
+from .kernel import BRANCHES, LIMIT_SNAP
 from .records import DISTANCE, JOINTS, LIMIT_MARGIN, NONE, WIDTH, result_at
 
-ROUNDS = 12
+SEARCH_ROUNDS = 12
 # Accuracy of the best value: NARROWED [rad], times its distance to the start if that is below one.
 # Accuracy of the end of a branch: SHARP [rad].
 NARROWED, SHARP = 2e-5, 1e-10
@@ -22,7 +22,7 @@ NARROWED, SHARP = 2e-5, 1e-10
 # than SHRINKING of the range, the next eight are spread evenly.
 NEARER, SHRINKING = 0.1, 0.3
 # Two branches whose ends are no further apart [rad] are one branch that turns back there.
-TOUCHING = 1e-2
+TURNS_BACK = 1e-2
 # Rows of a trial behind its values: costs, margins, the picked values or parts, and from BRACKET
 # on the bracket.
 COSTS, MARGINS, PICKED, BRACKET = 1, 2, 3, 4
@@ -44,7 +44,7 @@ def evaluate_one_each(plan: IntArray, wide: Array, trial: Array, memory: Array) 
 @kernel
 def take(cost: float, margin: float, value: float, slot: int, trial: Array) -> None:
     """Make a value the best one if it has a solution that is nearer."""
-    if margin >= -SNAP and cost < trial[BRACKET + HERE, COST]:
+    if margin >= -LIMIT_SNAP and cost < trial[BRACKET + HERE, COST]:
         here = trial[BRACKET + HERE]
         here[COST], here[END], here[AT], here[SLOT] = cost, margin, value, slot
 
@@ -75,12 +75,12 @@ def _turn_back(plan: IntArray, wide: Array, trial: Array, memory: Array) -> bool
         choose(plan, lane, lane, memory)
         trial[0, lane] = value
     evaluate_one_each(plan, wide, trial, memory)
-    best, gap = -1, TOUCHING * TOUCHING
+    best, gap = -1, TURNS_BACK * TURNS_BACK
     for lane in range(WIDTH):
         apart = 0.0
         for j in range(plan[JOINTS]):
             apart += (memory[result_at(0) + j, lane] - memory[result_at(0) + j, own]) ** 2
-        if lane != own and trial[MARGINS, lane] >= -SNAP and apart < gap:
+        if lane != own and trial[MARGINS, lane] >= -LIMIT_SNAP and apart < gap:
             best, gap = lane, apart
     if best < 0:
         return False
@@ -99,7 +99,7 @@ def _follow_one(
     low = bracket[LOW, AT] = max(bracket[HERE, AT] - width, low)
     high = bracket[HIGH, AT] = min(bracket[HERE, AT] + width, high)
     _spread(low, high, 0, trial)
-    for k in range(ROUNDS):
+    for k in range(SEARCH_ROUNDS):
         before = bracket[HIGH, AT] - bracket[LOW, AT]
         evaluate_one_each(plan, wide, trial, memory)
         if k == 0:
@@ -109,7 +109,7 @@ def _follow_one(
         if _is_narrow(bracket):
             break
         _choose_values(before, trial)
-    return bracket[HERE, END] <= SNAP
+    return bracket[HERE, END] <= LIMIT_SNAP
 
 
 @kernel
@@ -134,7 +134,7 @@ def _narrow(trial: Array) -> None:
     best = -1
     for lane in range(WIDTH):
         is_inside = bracket[LOW, AT] <= trial[0, lane] <= bracket[HIGH, AT]
-        good = trial[MARGINS, lane] >= -SNAP and is_inside
+        good = trial[MARGINS, lane] >= -LIMIT_SNAP and is_inside
         if good and trial[COSTS, lane] < (bracket[HERE, COST] if best < 0 else trial[COSTS, best]):
             best = lane
     if best >= 0:
@@ -153,9 +153,9 @@ def _narrow(trial: Array) -> None:
 def _is_narrow(bracket: Array) -> bool:
     """Return whether the best is known exactly, inside of a branch or at its end."""
     here, ends = bracket[HERE, AT], NONE
-    if bracket[LOW, END] < -SNAP:
+    if bracket[LOW, END] < -LIMIT_SNAP:
         ends = here - bracket[LOW, AT]
-    if bracket[HIGH, END] < -SNAP:
+    if bracket[HIGH, END] < -LIMIT_SNAP:
         ends = min(ends, bracket[HIGH, AT] - here)
     width = NARROWED * min(math.sqrt(bracket[HERE, COST]), 1.0)
     return ends <= SHARP or (ends >= NONE and bracket[HIGH, AT] - bracket[LOW, AT] <= width)
@@ -188,8 +188,8 @@ def _guess(bracket: Array) -> float:
     else:
         guess = low if bracket[LOW, COST] < bracket[HIGH, COST] else high
     side = LOW if guess < here else HIGH
-    if bracket[side, END] >= -SNAP:
+    if bracket[side, END] >= -LIMIT_SNAP:
         return guess
-    inside, beyond = bracket[HERE, END] + SNAP, bracket[side, END] + SNAP
+    inside, beyond = bracket[HERE, END] + LIMIT_SNAP, bracket[side, END] + LIMIT_SNAP
     end = here + (bracket[side, AT] - here) * inside / (inside - beyond)
     return max(guess, end) if side == LOW else min(guess, end)

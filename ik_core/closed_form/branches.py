@@ -15,47 +15,30 @@ from ..kernels.jit import kernel
 from ..maths.lanes import Number, bits, floor, in_lanes, least, most, root, select
 from ..maths.rotations import Array, IntArray
 from ..robot.limits import FULL_TURN
-from .kernel import MEASURED, SNAP, load_goal, load_start, passes_of, prepare, solve_branches
-from .records import (
-    BOUND,
-    DISTANCE,
-    GAPS,
-    JOINTS,
-    LIMIT_MARGIN,
-    LOWER,
-    MOST_JOINTS,
-    NONE,
-    SIGN_OF,
-    SIGNS,
-    SLOTS,
-    START,
-    UNDETERMINED,
-    UPPER,
-    USED_SIGNS,
-    VALUE,
-    WIDTH,
-    result_at,
-)
+from . import records as rec
+from .kernel import LIMIT_SNAP, MEASURED, load_goal, load_start, passes_of, prepare, solve_branches
+from .records import result_at
 
 # Columns of a branch at a value: its squared distance to the start, its distance from its end
 # (negative beyond the end), and its distances from the ends of each subproblem.
 COST, END, EDGES = 0, 1, 2
-STAND = EDGES + SIGNS  # First column of a branch's joint values
-NUMBERS = STAND + MOST_JOINTS
+STAND = EDGES + rec.SIGNS  # First column of a branch's joint values
+NUMBERS = STAND + rec.MOST_JOINTS
 # The radius of the tube, as a fraction of the path. One of a hundred paths of the Panda leaves it.
-BENT = 0.2
-FOLDED = 0.5  # The radius if a value lies beyond the reach: the path turns back before it
+TUBE_RADIUS = 0.2
+# The radius if a value lies beyond the reach: the path turns back before it
+FOLDED_TUBE_RADIUS = 0.5
 # Gaps deviate from an even change by at most this fraction of the path and of their own change.
-HOPE = 0.25
+GAP_DEVIATION = 0.25
 # A joint that turns further than this [rad] near a singularity may do so in either direction.
 WILD = 2.0
 HALF_TURN = 0.5 * FULL_TURN
-FAR = 1e9
+ENDLESS = 1e9
 TINY = 1e-12
 
 Clip = tuple[Number, Number]  # An interval of fractions of the path
 
-_in_lanes = in_lanes[WIDTH]
+_in_lanes = in_lanes[rec.WIDTH]
 
 
 # --- branches at a value -------------------------------------------------------------------------
@@ -64,25 +47,25 @@ _in_lanes = in_lanes[WIDTH]
 @kernel
 def load(plan: IntArray, targets: Array, starts: Array, memory: Array) -> None:
     """Load the target (1, 12) and the start (1, n) into all lanes, without a bound."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, starts[0], 0, lane, memory)
-        memory[BOUND, lane] = NONE
+        memory[rec.BOUND, lane] = rec.NONE
 
 
 @kernel
 def set_values(values: Array, memory: Array) -> None:
     """Set the redundancy parameter of each lane to values (8,)."""
-    for lane in range(WIDTH):
-        memory[VALUE, lane] = values[lane]
+    for lane in range(rec.WIDTH):
+        memory[rec.VALUE, lane] = values[lane]
 
 
 @kernel
 def choose(plan: IntArray, slot: int, lane: int, memory: Array) -> None:
     """Set the branch signs of a lane to those of branch number `slot`."""
-    for sign in range(plan[USED_SIGNS]):
-        second = (slot >> (plan[USED_SIGNS] - 1 - sign)) & 1
-        memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0
+    for sign in range(plan[rec.USED_SIGNS]):
+        second = (slot >> (plan[rec.USED_SIGNS] - 1 - sign)) & 1
+        memory[rec.SIGN_OF + sign, lane] = -1.0 if second else 1.0
 
 
 @kernel
@@ -95,7 +78,7 @@ def measure(plan: IntArray, numbers: Array, memory: Array, spread: int) -> bool:
     """
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, MEASURED)
-    return bits(_in_lanes(memory)[UNDETERMINED] > 0.0) != 0
+    return bits(_in_lanes(memory)[rec.UNDETERMINED] > 0.0) != 0
 
 
 @kernel
@@ -103,25 +86,25 @@ def keep(plan: IntArray, memory: Array, slot: int, lane: int, rows: Array, colum
     """Copy the branch of a slot and lane to a column of rows (NUMBERS, 8)."""
     at = result_at(slot)
     rows[COST, column], rows[END, column] = (
-        memory[at + DISTANCE, lane],
-        memory[at + LIMIT_MARGIN, lane],
+        memory[at + rec.DISTANCE, lane],
+        memory[at + rec.LIMIT_MARGIN, lane],
     )
-    if rows[COST, column] < NONE:
-        for k in range(SIGNS):
-            used = k < plan[USED_SIGNS]
-            rows[EDGES + k, column] = memory[at + GAPS + k, lane] if used else 1.0
-        for j in range(MOST_JOINTS):
+    if rows[COST, column] < rec.NONE:
+        for k in range(rec.SIGNS):
+            used = k < plan[rec.USED_SIGNS]
+            rows[EDGES + k, column] = memory[at + rec.GAPS + k, lane] if used else 1.0
+        for j in range(rec.MOST_JOINTS):
             rows[STAND + j, column] = memory[at + j, lane]
 
 
 @kernel
 def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
     """Copy the branches of a lane to rows (NUMBERS, SLOTS)."""
-    for slot in range(SLOTS):
+    for slot in range(rec.SLOTS):
         if slot < passes_of(plan, 0):
             keep(plan, memory, slot, lane, rows, slot)
         else:
-            rows[COST, slot], rows[END, slot] = NONE, -NONE
+            rows[COST, slot], rows[END, slot] = rec.NONE, -rec.NONE
 
 
 # --- and between two values ----------------------------------------------------------------------
@@ -131,7 +114,7 @@ def keep_all(plan: IntArray, memory: Array, lane: int, rows: Array) -> None:
 def way_between(plan: IntArray, one: Array, two: Array) -> Number:
     """Return the distance between branches one, two (NUMBERS,), in lanes, modulo whole turns."""
     square = 0.0 * one[COST]
-    for j in range(STAND, STAND + plan[JOINTS]):
+    for j in range(STAND, STAND + plan[rec.JOINTS]):
         apart = _apart(one[j], two[j])
         square = square + apart * apart
     return root(square)
@@ -163,16 +146,17 @@ def nearest_between(
     """
     way = way_between(plan, one, two)
     clip, folds = (0.0 * way, 0.0 * way + 1.0), 0.0 * way
-    for k in range(EDGES, EDGES + SIGNS):
+    for k in range(EDGES, EDGES + rec.SIGNS):
         rise = two[k] - one[k]
-        clip = _clipped(clip, one[k], rise, -HOPE * (way + abs(rise)), FAR)
+        clip = _clipped(clip, one[k], rise, -GAP_DEVIATION * (way + abs(rise)), ENDLESS)
         folds = least(folds, least(one[k], two[k]))
-    bend = way * select(folds < 0.0, FOLDED, BENT)
+    bend = way * select(folds < 0.0, FOLDED_TUBE_RADIUS, TUBE_RADIUS)
     beside = along = square = 0.0 * way
-    for j in range(plan[JOINTS]):
-        a, b, start, k = one[STAND + j], two[STAND + j], lanes[START + j], j + 1
+    for j in range(plan[rec.JOINTS]):
+        a, b, start, k = one[STAND + j], two[STAND + j], lanes[rec.START + j], j + 1
         rise = b - a
-        inside = _clipped(clip, a, rise, numbers[k, LOWER] - bend, numbers[k, UPPER] + bend)
+        lower, upper = numbers[k, rec.LOWER] - bend, numbers[k, rec.UPPER] + bend
+        inside = _clipped(clip, a, rise, lower, upper)
         # round the shorter way, through the gap between limits; or as far as either way round
         round_ = (abs(rise) > HALF_TURN) | (abs(_apart(a, b)) > WILD)
         clip = select(round_, clip[0], inside[0]), select(round_, clip[1], inside[1])
@@ -181,20 +165,20 @@ def nearest_between(
         beside, along, square = beside + gap * gap, along - gap * rise, square + rise * rise
     at = least(most(along / most(square, TINY), clip[0]), clip[1])
     near = root(most(beside + at * (at * square - 2.0 * along), 0.0))
-    near = select(clip[0] <= clip[1], most(near - bend, 0.0), NONE)
+    near = select(clip[0] <= clip[1], most(near - bend, 0.0), rec.NONE)
     known = least(one[COST], two[COST])
-    is_inside = most(one[END], two[END]) >= -SNAP
-    else_ = select(is_inside, root(known), NONE)
-    return select(most(one[COST], two[COST]) < NONE, near, else_), way
+    is_inside = most(one[END], two[END]) >= -LIMIT_SNAP
+    else_ = select(is_inside, root(known), rec.NONE)
+    return select(most(one[COST], two[COST]) < rec.NONE, near, else_), way
 
 
 @kernel
 def stays_between(plan: IntArray, one: Array, two: Array) -> Number:
     """Estimate a lower bound of a branch's distance to its ends between two values, or below 0."""
     way = way_between(plan, one, two)
-    low = least(one[END], two[END]) - BENT * way
-    for j in range(STAND, STAND + plan[JOINTS]):
-        low = select(abs(two[j] - one[j]) > HALF_TURN, -NONE, low)
-    for k in range(EDGES, EDGES + SIGNS):
-        low = least(low, least(one[k], two[k]) - HOPE * (way + abs(two[k] - one[k])))
-    return select(most(one[COST], two[COST]) < NONE, low, -NONE)
+    low = least(one[END], two[END]) - TUBE_RADIUS * way
+    for j in range(STAND, STAND + plan[rec.JOINTS]):
+        low = select(abs(two[j] - one[j]) > HALF_TURN, -rec.NONE, low)
+    for k in range(EDGES, EDGES + rec.SIGNS):
+        low = least(low, least(one[k], two[k]) - GAP_DEVIATION * (way + abs(two[k] - one[k])))
+    return select(most(one[COST], two[COST]) < rec.NONE, low, -rec.NONE)

@@ -28,16 +28,16 @@ from .kernel import BY_START, EXACT, SAME
 from .nearest_branch import UNKNOWN
 from .records import MARGIN, MISSES, SETTINGS, SLOTS
 from .refinement import appraise, follow
-from .workspace import FAR_FOLLOWED, FOLLOWED, NEARLY_FOLLOWED, Workspace
+from .workspace import FAR_REFINED_WITHIN, NEARLY_REFINED_WITHIN, REFINED_WITHIN, Workspace
 
 # Random configurations that a strategy has to find again: all of them if it is exact, else most.
-TRIALS = 6
+STRATEGY_TRIALS = 6
 MOST_STRATEGIES = 3  # Maximum number of strategies that are kept if they need virtual joints
 # Distances of undetermined joints from their start [rad] that are tried, over a whole turn.
 GUESSES = tuple(0.5236 * k for k in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6))
 # A candidate whose least squares end within this many tolerances may be a solution: other weights
 # of position and orientation may bring it within one tolerance.
-DOUBTFUL = 4.0
+DOUBTFUL_TOLERANCES = 4.0
 # Fractions of a path between two configurations at which the path is checked.
 BETWEEN = tuple(k / 8 for k in range(1, 8))
 GUESSED_MARGIN = 1.0  # Largest error [m, rad] from which solutions for guessed values are refined
@@ -153,17 +153,17 @@ class ClosedForm:
         Such configurations come from solutions that a limit, or the end of the reach, excludes by
         less than the tolerances. With large tolerances none of them can be ruled out.
         """
-        margin = FAR_FOLLOWED * max(self.tolerances)
+        margin = FAR_REFINED_WITHIN * max(self.tolerances)
         settings = [workspace.numbers[SETTINGS] for workspace in self._workspaces]
         before = [row.copy() for row in settings]
         try:
             for row in settings:
-                row[MARGIN] = row[MISSES] = max(row[MARGIN], min(margin, NEARLY_FOLLOWED))
+                row[MARGIN] = row[MISSES] = max(row[MARGIN], min(margin, NEARLY_REFINED_WITHIN))
             q = self.solve(q0)
         finally:
             for row, values in zip(settings, before, strict=True):
                 row[:] = values
-        self.is_certain &= not self._has_missed and margin <= NEARLY_FOLLOWED
+        self.is_certain &= not self._has_missed and margin <= NEARLY_REFINED_WITHIN
         return q
 
     def solve_loaded(self, start: Array, redundancy: float | None = None) -> Array:
@@ -401,13 +401,13 @@ class ClosedForm:
             left = error
             if error > EXACT:
                 one[self._columns], left = self._follow(one[self._columns], still)
-                self._has_refined |= self._within_tolerances(DOUBTFUL)
+                self._has_refined |= self._within_tolerances(DOUBTFUL_TOLERANCES)
             if left <= EXACT:
                 self._add(kept, one, start)
             elif self._within_tolerances():
                 self._add(missed, one, start)
             else:
-                self._has_missed |= self._within_tolerances(DOUBTFUL)
+                self._has_missed |= self._within_tolerances(DOUBTFUL_TOLERANCES)
         missed = self._misses_apart(missed, kept)
         self._has_missed |= bool(kept) and bool(missed)
         both = kept + missed if workspace.strategy.is_completed else kept or missed
@@ -521,8 +521,8 @@ class ClosedForm:
             if workspace is None:
                 continue
             direct, followed = self._finds_again(workspace)
-            workspace.is_exact = direct == TRIALS
-            if workspace.is_exact or (2 * followed > TRIALS and not good):
+            workspace.is_exact = direct == STRATEGY_TRIALS
+            if workspace.is_exact or (2 * followed > STRATEGY_TRIALS and not good):
                 good.append(workspace)
             if good and (not strategy.is_completed or len(good) == MOST_STRATEGIES):
                 break
@@ -531,10 +531,11 @@ class ClosedForm:
     def _made(self, chain: Chain, strategy: Strategy) -> Workspace | None:
         """Return the workspace of a strategy, or None if it fails."""
         is_exact = strategy.deviation <= EXACT
-        margin = max(FOLLOWED * max(self.tolerances), EXACT)
+        margin = max(REFINED_WITHIN * max(self.tolerances), EXACT)
         if strategy.is_completed:
-            margin = max(margin, min(FAR_FOLLOWED * max(self.tolerances), NEARLY_FOLLOWED))
-        margin = margin if is_exact else NEARLY_FOLLOWED
+            far = FAR_REFINED_WITHIN * max(self.tolerances)
+            margin = max(margin, min(far, NEARLY_REFINED_WITHIN))
+        margin = margin if is_exact else NEARLY_REFINED_WITHIN
         make = EliminationWorkspace if strategy.by_elimination else Workspace
         try:
             return make(chain, strategy, self._limits, self._joints, self.robot.n, margin)
@@ -549,7 +550,7 @@ class ClosedForm:
         span, joint = limits.sample_upper - limits.sample_lower, workspace.strategy.redundant
         free = math.nan if workspace.strategy.is_completed else BY_START
         direct = again = 0
-        for _ in range(TRIALS):
+        for _ in range(STRATEGY_TRIALS):
             q, start = self._default.copy(), self._default.copy()
             x, s = limits.sample_lower + span * rng.uniform(0.05, 0.95, (2, len(span)))
             q[self._columns], start[self._columns] = x, s

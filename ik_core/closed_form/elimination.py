@@ -34,11 +34,10 @@ from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray, transform_of
 from ..robot.limits import FULL_TURN, JointLimits
-from . import records
+from . import records as rec
 from .chain import Chain, motion_of
 from .families import Strategy
 from .kernel import BY_START, SAME, check_candidates
-from .records import MOST_FOUND
 from .workspace import Workspace
 
 # Ways to cut the loop: whether it is read backwards, and how many of its joints are behind E. The
@@ -46,10 +45,11 @@ from .workspace import Workspace
 CUTS = tuple((mirrored, place) for place in (1, 0, 2) for mirrored in (False, True))
 # Imaginary parts of angles [rad] up to this may be rounding, or come from nearly double solutions.
 REAL = 0.05
-SINGULAR = 1e-11  # The eigenvalues of matrices with a smaller reciprocal condition are useless
+# The eigenvalues of matrices with a smaller reciprocal condition are useless
+WORST_CONDITION = 1e-11
 # Solutions whose eigenvalues are angles no further apart than this [rad] share one angle, or are
 # double.
-TOGETHER = 1e-5
+SAME_EIGENVALUE = 1e-5
 NULL = 1e-6  # Singular values below this, relative to the largest, count as zero
 MIXED = 0.6180339887  # Weight of x5 relative to x4: separates solutions that share one of the two
 HOPELESS = 1e-16  # Matrices with a smaller reciprocal condition are not inverted
@@ -112,7 +112,7 @@ class Elimination:
 
     @property
     def last(self) -> int:
-        """The joint whose value candidates leave at 0; it follows from all others."""
+        """The joint that candidates leave unsolved, at 0: its value follows from the others."""
         return int(self._order[5])
 
     def candidates(self, target: Array) -> Candidates:
@@ -126,7 +126,7 @@ class Elimination:
         placed = self._first_two(right, found)
         q = np.empty((len(found), 6))
         q[:, self._order] = np.column_stack([placed, found, np.zeros(len(found))])
-        return Candidates(q, imaginary, condition > SINGULAR)
+        return Candidates(q, imaginary, condition > WORST_CONDITION)
 
     def _right(self, target: Array) -> Array:
         """The right hand side (14, 9): coefficients of the products of joints 1 and 2."""
@@ -233,7 +233,7 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array, float]:
 def _groups(kept: IntArray, angles: Array) -> Iterator[IntArray]:
     """Group the candidates that are kept by (nearly) equal angles [rad]."""
     kept = kept[np.argsort(angles[kept])]
-    ends = np.flatnonzero(np.diff(angles[kept]) > TOGETHER) + 1
+    ends = np.flatnonzero(np.diff(angles[kept]) > SAME_EIGENVALUE) + 1
     for group in np.split(kept, ends):
         if len(group):
             yield group
@@ -316,12 +316,12 @@ def joint_matrices(row: Array, slides: bool) -> Array:
 
 
 def inverse_joint(matrices: Array) -> Array:
-    """Matrices of the inverse of a joint, by the same variable."""
+    """Return the matrices of the inverse of a revolute joint, by the same variable."""
     return matrices * np.array([1.0, 1.0, -1.0])[:, None, None]
 
 
 def inverse_shift(matrices: Array) -> Array:
-    """Matrices of the inverse of a prismatic joint."""
+    """Return the matrices of the inverse of a prismatic joint, by the same variable."""
     return matrices * np.array([1.0, -1.0, 1.0])[:, None, None]
 
 
@@ -355,8 +355,8 @@ def _cross_matrix(v: Array) -> Array:
 
 NEWTON_STEPS = 6
 EXACT_ENOUGH = 1e-13  # Errors [m, rad] below this are not reduced further
-TINY = 1e-300
-FARTHEST = 0.3  # Largest move of a joint in a step [rad, m]
+SMALLEST_SCALE = 1e-300
+LONGEST_NEWTON_MOVE = 0.3  # Largest move of a joint in a step [rad, m]
 
 
 class Six:
@@ -408,7 +408,9 @@ class Six:
                 break
             moves = _solved(jacobians[kept], twists[kept])
             sizes = np.abs(moves).max(axis=1, keepdims=True)
-            values[going] += moves * np.minimum(1.0, FARTHEST / np.maximum(sizes, FARTHEST))
+            values[going] += moves * np.minimum(
+                1.0, LONGEST_NEWTON_MOVE / np.maximum(sizes, LONGEST_NEWTON_MOVE)
+            )
         values[:] = best
         return errors
 
@@ -416,7 +418,7 @@ class Six:
         """Return the least singular values of the Jacobians at values (k, 6), relative (k,) to the
         largest."""
         sizes = np.linalg.svd(self._linearised(values, np.eye(4))[0], compute_uv=False)
-        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], TINY), float)
+        return np.asarray(sizes[:, -1] / np.maximum(sizes[:, 0], SMALLEST_SCALE), float)
 
     def _linearised(self, values: Array, target: Array) -> tuple[Array, Array]:
         """Return the Jacobians (k, 6, 6) of the twist about the origin, and the twists (k, 6) to
@@ -477,14 +479,14 @@ def _solved(matrices: Array, sides: Array) -> Array:
 
 # --- ready for use -------------------------------------------------------------------------------
 
-TRIALS = 4  # Random configurations on which a cut of the loop is tried
+CUT_TRIALS = 4  # Random configurations on which a cut of the loop is tried
 LEAST_ACCURATE = 1e-4  # A cut whose median error at these exceeds this [rad, m] is not used
 SOLVED = 1e-10  # A candidate with a smaller error [m, rad] is a solution
 # Solutions whose Jacobian has a singular value below this, relative to the largest, may be some of
 # infinitely many.
 SINGULAR_SHARE = 1e-6
 # If an imaginary part [rad] is below this, a candidate should have become a solution.
-DOUBTFUL = 1e-4
+DOUBTFUL_IMAGINARY = 1e-4
 # Small motions (4, 4) in directions that are special to no arm. They lead from singular matrices
 # to regular ones, at which there still are solutions near those wanted.
 NUDGES = [
@@ -492,7 +494,7 @@ NUDGES = [
     for angle, point in ((1e-4, (0.3, -0.7, 0.2)), (-1e-3, (-0.4, 0.1, 0.6)))
 ]
 # A candidate that moves further [rad, m] while it is refined may have become another solution.
-MOVED = 1e-2
+LONGEST_REFINEMENT = 1e-2
 
 
 class NoCut(Exception):
@@ -509,7 +511,7 @@ class EliminationWorkspace(Workspace):
     is none.
     """
 
-    rows = MOST_FOUND
+    rows = rec.MOST_FOUND
 
     def __init__(
         self, chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, n: int,
@@ -517,7 +519,7 @@ class EliminationWorkspace(Workspace):
     ) -> None:  # fmt: skip
         super().__init__(chain, strategy, limits, columns, n, margin)
         self._order = np.array(strategy.order)
-        self._home = transform_of(self.numbers[records.HOME])
+        self._home = transform_of(self.numbers[rec.HOME])
         self._cuts = self._good_cuts()
         self._stood, self._parts_there = (
             np.nan,
@@ -531,7 +533,7 @@ class EliminationWorkspace(Workspace):
         stands, redundant = 0.0, self.strategy.redundant
         if redundant >= 0:
             row = self.numbers[redundant + 1]
-            stands = float(row[records.MULTIPLIER] * value + row[records.OFFSET])
+            stands = float(row[rec.MULTIPLIER] * value + row[rec.OFFSET])
         if stands != self._stood:
             self._stood, self._parts_there, self._eliminations = stands, self._at(stands), []
         found = self._found(transform_of(targets[0]) @ self._home @ self._parts_there[1])
@@ -550,7 +552,7 @@ class EliminationWorkspace(Workspace):
         found = np.empty((0, 6))
         for i in range(len(self._cuts)):
             values, errors, self.is_sure = self._by_cut(i, target)
-            values = values[errors <= max(self.numbers[records.SETTINGS, records.MARGIN], SOLVED)]
+            values = values[errors <= max(self.numbers[rec.SETTINGS, rec.MARGIN], SOLVED)]
             found = np.vstack([found, _new_ones(values, found)])
             if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_SHARE).all():
                 return found
@@ -570,10 +572,10 @@ class EliminationWorkspace(Workspace):
     def _at_start(self) -> Array:
         """Return the values (1, 6) of the six joints at the start."""
         own = np.zeros(len(self.strategy.rows))
-        joints = self.numbers[1 : self.plan[records.JOINTS] + 1]
-        columns = self.plan[records.COLUMN : records.COLUMN + len(joints)]
+        joints = self.numbers[1 : self.plan[rec.JOINTS] + 1]
+        columns = self.plan[rec.COLUMN : rec.COLUMN + len(joints)]
         own[1 : len(joints) + 1] = (
-            joints[:, records.MULTIPLIER] * self._start[0, columns] + joints[:, records.OFFSET]
+            joints[:, rec.MULTIPLIER] * self._start[0, columns] + joints[:, rec.OFFSET]
         )
         return np.asarray(own[self._order], float)[None]
 
@@ -588,12 +590,17 @@ class EliminationWorkspace(Workspace):
         six.complete(values, self._eliminations[i].last, target)
         before = values.copy()
         errors = six.polish(values, target)
-        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > MOVED)
-        doubtful &= candidates.imaginary < DOUBTFUL
+        doubtful = (errors > SOLVED) | (np.abs(values - before).max(axis=1) > LONGEST_REFINEMENT)
+        doubtful &= candidates.imaginary < DOUBTFUL_IMAGINARY
         return values, errors, candidates.is_regular and not bool(doubtful.any())
 
     def _at(self, stands: float) -> tuple[Six, Array]:
-        """Return the six joints for a value of the redundant one, and their target's factor."""
+        """Return the six joints with the redundant one fixed, and a transform (4, 4).
+
+        stands : value of the redundant joint [rad, m]
+
+        The target of the six joints is the given one times this transform.
+        """
         rows, k = self.strategy.rows, self.strategy.redundant + 1
         slides, back = self.strategy.slides[self._order], np.eye(4)
         if k > 0:
@@ -606,7 +613,7 @@ class EliminationWorkspace(Workspace):
     def _good_cuts(self) -> list[tuple[bool, int]]:
         """Return the accurate ways to cut the loop, the most accurate first."""
         rng = np.random.default_rng(0)
-        values = rng.uniform(-3.0, 3.0, (TRIALS, 7))
+        values = rng.uniform(-3.0, 3.0, (CUT_TRIALS, 7))
         values[:, self.strategy.slides[self._order].nonzero()[0]] /= 3.0
         errors = np.array([[self._error(one, cut) for one in values] for cut in CUTS])
         order = errors.max(axis=1).argsort(kind='stable')

@@ -30,17 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..maths.rotations import Array, IntArray
-from . import records
+from . import records as rec
 from .kernel import EXACT
-from .records import BEGINS, HEADER, NORMALS, RECORD, TARGET
 
 # Axes that miss each other by less [m], or lean by less [rad], may be treated as if they met or
 # were parallel.
-NEARLY = 5e-3
-ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
+NEARLY_SPECIAL = 5e-3
+PARALLEL_ROUNDING = 1e-15  # Axes that were made parallel have at most this sine of their angle
 ASIDE = 0.02  # Neighbouring axes that meet at an angle of at least this sine are not parallel
 # [m] Axes whose distance times the sine of their angle exceeds this neither meet nor are parallel.
-SQUARED_DISTANCE = 1e-5
+SKEW = 1e-5
 # Order in which the joints of a 7R chain are tried as the redundancy parameter.
 REDUNDANT_ORDER = 2, 6, 4, 0, 1, 3, 5
 # Directions and points [m] that are special to no robot.
@@ -111,8 +110,8 @@ FAMILIES = (
     ),
 )  # fmt: skip
 _KINDS = {
-    'TURN': records.TURN, 'PLANE': records.PLANE, 'SPHERE': records.SPHERE, 'CONE': records.CONE,
-    'CIRCLE': records.SPHERE, 'PLACE': records.PLACE, 'LEVEL': records.LEVEL,
+    'TURN': rec.TURN, 'PLANE': rec.PLANE, 'SPHERE': rec.SPHERE, 'CONE': rec.CONE,
+    'CIRCLE': rec.SPHERE, 'PLACE': rec.PLACE, 'LEVEL': rec.LEVEL,
 }  # fmt: skip
 
 
@@ -149,8 +148,8 @@ class Strategy:
     @property
     def is_simple(self) -> bool:
         """True if the records have no equation of degree four."""
-        kinds = self.plan[HEADER + records.KIND :: RECORD][: self.plan[records.RECORDS]]
-        return not self.by_elimination and bool((kinds < records.PLACE).all())
+        kinds = self.plan[rec.HEADER + rec.KIND :: rec.RECORD][: self.plan[rec.RECORDS]]
+        return not self.by_elimination and bool((kinds < rec.PLACE).all())
 
     @property
     def is_completed(self) -> bool:
@@ -160,7 +159,7 @@ class Strategy:
     def title(self, names: Sequence[str]) -> str:
         """The strategy in words, with the names of the chain's joints."""
         these = ', '.join(names[i] for i in self.of)
-        if self.plan[records.POINT_ONLY]:
+        if self.plan[rec.POINT_ONLY]:
             title = f'{len(names)} joints that place a point'
         elif self.by_elimination:
             title = f'a chain of {len(names)}, by eigenvalues'
@@ -212,8 +211,8 @@ class _Chain:
         slides = np.concatenate([self.slides, np.zeros(virtual, bool)])
         elements = list(range(1, len(rows)))
         for redundant in (-1,) if self.n <= 6 else REDUNDANT_ORDER:
-            plan = np.zeros(HEADER, np.int64)
-            plan[records.ELEMENTS], plan[records.JOINTS] = len(rows), self.n
+            plan = np.zeros(rec.HEADER, np.int64)
+            plan[rec.ELEMENTS], plan[rec.JOINTS] = len(rows), self.n
             _note_redundant(plan, redundant)
             order = [k for k in elements if k != redundant + 1 or redundant < 0]
             for own in (order, [order[-1], *order[:-1]])[: 1 + virtual]:
@@ -251,9 +250,9 @@ class _Chain:
     def _strategy(
         self, family: Family, virtual: str, redundant: int, mirrored: bool, first: int
     ) -> Strategy | None:
-        """Return the strategy of a table for one cut of the loop; None if a condition fails."""
+        """Return the strategy of a family for one cut of the loop; None if it does not fit."""
         cycle = np.roll(np.arange(self.n + 1), -first)[:: -1 if mirrored else 1].tolist()
-        known = TARGET, redundant + 1 if redundant >= 0 else TARGET
+        known = rec.TARGET, redundant + 1 if redundant >= 0 else rec.TARGET
         free = [k for k in cycle if k not in known]
         if not free or cycle[0] != free[0]:  # one cut for each labelling: known ones come last
             return None
@@ -267,11 +266,11 @@ class _Chain:
             last = cycle.index(letters[letter])
         loop = _Loop(self, family, cycle, letters, virtual, mirrored)
         deviation = loop.deviation()
-        if not deviation <= NEARLY:
+        if not deviation <= NEARLY_SPECIAL:
             return None
         plan = loop.compiled()
         _note_redundant(plan, redundant)
-        plan[records.POINT_ONLY] = self.point is not None
+        plan[rec.POINT_ONLY] = self.point is not None
         group = family.parallel or family.meet[-1]
         of = sorted(letters[x] - 1 for x in group if x not in virtual)
         return Strategy(
@@ -281,8 +280,8 @@ class _Chain:
 
 
 def _note_redundant(plan: IntArray, redundant: int) -> None:
-    plan[records.REDUNDANT] = redundant + 1 if redundant >= 0 else -1
-    plan[records.REDUNDANT_JOINT] = redundant
+    plan[rec.REDUNDANT] = redundant + 1 if redundant >= 0 else -1
+    plan[rec.REDUNDANT_JOINT] = redundant
 
 
 class _Loop:
@@ -324,7 +323,7 @@ class _Loop:
             missed.append(self._make_parallel([letters[x] for x in family.parallel]))
         if family.planar:
             missed.append(self._make_planar(*(letters[x] for x in family.planar)))
-        if max(missed) <= NEARLY:
+        if max(missed) <= NEARLY_SPECIAL:
             missed += [self._make_meet(group) for group in family.meet]
         return max(missed)
 
@@ -333,7 +332,7 @@ class _Loop:
         if self.slides[[one, two]].any():
             return True
         a, b = self.rows[one], self.rows[two]
-        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > SQUARED_DISTANCE)
+        return bool(abs(np.cross(a[:3], b[:3]) @ (b[3:] - a[3:])) > SKEW)
 
     def _make_parallel(self, these: list[int]) -> float:
         axes = self.rows[these, :3]
@@ -341,7 +340,7 @@ class _Loop:
         mean = (signs * axes).sum(0)
         mean /= np.linalg.norm(mean)
         lean = float(np.linalg.norm(np.cross(axes, mean), axis=1).max())
-        if lean <= NEARLY:
+        if lean <= NEARLY_SPECIAL:
             self.rows[these, :3] = signs * mean
         return lean
 
@@ -356,7 +355,7 @@ class _Loop:
         if length < ASIDE:
             return np.inf
         if slides[0]:
-            self._plane, self._within = NORMALS, NORMALS + 1
+            self._plane, self._within = rec.NORMALS, rec.NORMALS + 1
             self.normals[0, :3] = normal / length
             self.normals[1, :3] = np.cross(normal / length, a[:3])
         else:
@@ -371,7 +370,7 @@ class _Loop:
             point, missed = self._chain.point, 0.0
         else:
             point, missed = meeting_point(self.rows[real])
-        if missed <= NEARLY:
+        if missed <= NEARLY_SPECIAL:
             self.rows[these, 3:] = point
             self._turn_virtual(these, real)
         return missed
@@ -393,50 +392,52 @@ class _Loop:
         lines = [line.split() for line in self._family.steps.splitlines() if line.split()]
         real = [any(x not in self._virtual for x in line[1]) for line in lines]
         lines = lines[: len(real) - real[::-1].index(True)]  # what solves virtual joints alone
-        plan = np.zeros(HEADER + RECORD * len(lines), np.int64)
-        plan[records.RECORDS], plan[records.ELEMENTS] = len(lines), len(self.rows)
-        plan[records.JOINTS], plan[records.MIRRORED] = self._chain.n, self._mirrored
+        plan = np.zeros(rec.HEADER + rec.RECORD * len(lines), np.int64)
+        plan[rec.RECORDS], plan[rec.ELEMENTS] = len(lines), len(self.rows)
+        plan[rec.JOINTS], plan[rec.MIRRORED] = self._chain.n, self._mirrored
         signs, path = 0, list[int]()
         for i, line in enumerate(lines):
             record, count = self._record(line, len(plan), path)
-            record[records.SIGN], record[records.KNOWN_SIGNS] = signs, signs + count
-            plan[HEADER + RECORD * i : HEADER + RECORD * (i + 1)] = record
-            plan[BEGINS + signs : BEGINS + signs + count] = i
+            record[rec.SIGN], record[rec.KNOWN_SIGNS] = signs, signs + count
+            plan[rec.HEADER + rec.RECORD * i : rec.HEADER + rec.RECORD * (i + 1)] = record
+            plan[rec.BEGINS + signs : rec.BEGINS + signs + count] = i
             signs += count
-        plan[records.USED_SIGNS] = signs
+        plan[rec.USED_SIGNS] = signs
         waiting: list[int] = []  # joints that no further sign waits for are put side by side
         for i, line in enumerate(lines):
-            at, following = HEADER + RECORD * i, HEADER + RECORD * (i + 1)
+            at, following = rec.HEADER + rec.RECORD * i, rec.HEADER + rec.RECORD * (i + 1)
             waiting += [self._letters[x] - 1 for x in line[1] if x not in self._virtual]
             begin = len(plan) + len(path)
             is_last = i + 1 == len(lines)
-            if is_last or plan[following + records.KNOWN_SIGNS] > plan[at + records.KNOWN_SIGNS]:
+            if is_last or plan[following + rec.KNOWN_SIGNS] > plan[at + rec.KNOWN_SIGNS]:
                 path += waiting
                 waiting = []
-            plan[at + records.SOLVED : at + records.SOLVED + 2] = begin, len(plan) + len(path)
+            plan[at + rec.SOLVED : at + rec.SOLVED + 2] = begin, len(plan) + len(path)
         self._mark_shared(lines, plan, path)
         return np.concatenate([plan, np.array(path, np.int64)])
 
     def _mark_shared(self, lines: list[list[str]], plan: IntArray, path: list[int]) -> None:
         """Mark in each record the elements at the front of OUTSIDE that are the same for all its
         passes; and in a TURN, those at the back that only add to its angle."""
-        last = max(plan[records.USED_SIGNS] - 1, 0)
-        own = {self._letters[x] for line in lines[plan[BEGINS + last] :] for x in line[1]}
-        for at in range(HEADER, len(plan), RECORD):
-            place, end = plan[at + records.OUTSIDE : at + records.OUTSIDE + 2].tolist()
+        last = max(plan[rec.USED_SIGNS] - 1, 0)
+        own = {self._letters[x] for line in lines[plan[rec.BEGINS + last] :] for x in line[1]}
+        for at in range(rec.HEADER, len(plan), rec.RECORD):
+            place, end = plan[at + rec.OUTSIDE : at + rec.OUTSIDE + 2].tolist()
             while place < end and path[place - len(plan)] not in own:
                 place += 1
-            plan[at + records.SHARED] = place
-            if plan[at + records.KIND] == records.TURN:
-                own_axis = self.rows[plan[at + records.JOINT], :3]
+            plan[at + rec.SHARED] = place
+            if plan[at + rec.KIND] == rec.TURN:
+                own_axis = self.rows[plan[at + rec.JOINT], :3]
                 while end > place and self._is_along(own_axis, path[end - 1 - len(plan)]):
                     end -= 1
-                plan[at + records.AROUND] = end
+                plan[at + rec.AROUND] = end
 
     def _is_along(self, axis: Array, k: int) -> bool:
         """Return whether an element only turns about this direction."""
-        is_turning = k != TARGET and not self.slides[k]
-        return bool(is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= ROUNDING)
+        is_turning = k != rec.TARGET and not self.slides[k]
+        return bool(
+            is_turning and np.linalg.norm(np.cross(axis, self.rows[k, :3])) <= PARALLEL_ROUNDING
+        )
 
     def _record(self, line: list[str], base: int, path: list[int]) -> tuple[IntArray, int]:
         """Return a record, and the number of signs that select its solution; append its elements
@@ -448,15 +449,15 @@ class _Loop:
             joint = third
         j, i = cycle.index(joint), cycle.index(third)
         start, stop = (cycle.index(letters[x]) if x else i + 1 for x in ends.split(':'))
-        record = np.zeros(RECORD, np.int64)
-        record[records.KIND], record[records.SEEN] = _KINDS[kind], letters[ends[0]]
-        record[records.FIRST] = letters[solved[0]] if len(solved) > 1 else -1
-        record[records.JOINT], record[records.INNER] = joint, third
-        record[records.MOVED], record[records.IS_POINT] = letters[moved], of == 'point'
+        record = np.zeros(rec.RECORD, np.int64)
+        record[rec.KIND], record[rec.SEEN] = _KINDS[kind], letters[ends[0]]
+        record[rec.FIRST] = letters[solved[0]] if len(solved) > 1 else -1
+        record[rec.JOINT], record[rec.INNER] = joint, third
+        record[rec.MOVED], record[rec.IS_POINT] = letters[moved], of == 'point'
         if kind == 'PLANE' and self._plane:
-            record[records.SEEN] = self._plane
+            record[rec.SEEN] = self._plane
         if kind == 'CIRCLE' and self._within:
-            record[records.KIND], record[records.SEEN] = records.PLANE, self._within
+            record[rec.KIND], record[rec.SEEN] = rec.PLANE, self._within
         left_out = {letters[x] for x in fixed if x != '-'}
 
         def put(place: int, these: Sequence[int]) -> None:
@@ -469,11 +470,11 @@ class _Loop:
             some = [cycle[(begin + k) % len(cycle)] for k in range(count)]
             return [k for k in some if k not in left_out]
 
-        put(records.BETWEEN, between(start + 1, j) if j != start else [])
-        put(records.MIDDLE, between(j + 1, i) if i != j else [])
-        put(records.INSIDE, between(i + 1, stop))
-        put(records.OUTSIDE, between(stop, start))
-        is_linear = record[records.KIND] in (records.TURN, records.PLANE) and self.slides[joint]
+        put(rec.BETWEEN, between(start + 1, j) if j != start else [])
+        put(rec.MIDDLE, between(j + 1, i) if i != j else [])
+        put(rec.INSIDE, between(i + 1, stop))
+        put(rec.OUTSIDE, between(stop, start))
+        is_linear = record[rec.KIND] in (rec.TURN, rec.PLANE) and self.slides[joint]
         signs = 0 if kind == 'TURN' or is_linear else 2 if len(solved) == 3 else 1
         return record, signs
 

@@ -32,11 +32,13 @@ FINE, COARSE = 6e-20, 1e-14
 # Gaps of points below this fraction of `short`, times their terms, are set to zero, as for
 # stretched arms: this moves a point by no more than rounding, while the angle would be wrong by
 # the root of it.
-ROUNDING = 0.2
+STRETCHED_ROUNDING = 0.2
 SMALLEST = 1e-200  # Smallest absolute value of a divisor
-FLAT = 1e-13  # Coefficients of a polynomial below this, relative to the largest, are zero
-ZERO = 1e-14  # A polynomial is zero if it is below this fraction of the sum of its terms
-ROUNDS, SETTLED = 60, 1e-16
+# Coefficients of a polynomial below this, relative to the largest, are zero
+ZERO_COEFFICIENT = 1e-13
+# A polynomial is zero if it is below this fraction of the sum of its terms
+ZERO_POLYNOMIAL = 1e-14
+ROOT_ROUNDS, ROOT_SETTLED = 60, 1e-16
 POLISHES, LONGEST = 3, 0.1  # Number of Newton steps for a root, and the longest of them [rad]
 
 Angle = tuple[Number, Number]  # (cosine, sine)
@@ -110,7 +112,10 @@ def line(
 
 @kernel
 def line_of_shift(h: Vector, u: Vector, w: Vector, sign: Number) -> tuple[Number, Number]:
-    """Return the shift d with |u + d h| = |w| that a sign selects, and the gap, as in `line`."""
+    """Return the shift d with |u + d h| = |w| that a sign selects, and the gap of the two shifts.
+
+    The gap is (half their difference / |w|)^2, negative if there is no real shift.
+    """
     rise, flat, square = dot(h, u), across(h, u), dot(w, w)
     gap = square - dot(flat, flat)
     return sign * root(most(gap, 0.0)) - rise, gap / most(square, SMALLEST)
@@ -124,7 +129,7 @@ def plane(h: Vector, a: Vector, f: Vector, d: Number, short: Number) -> Line:
     square = x * x + y * y
     length, far = root(square), abs(d)
     gap = (length - far) * (length + far)
-    return x, y, d, select(abs(gap) > ROUNDING * short * square, gap, 0.0)
+    return x, y, d, select(abs(gap) > STRETCHED_ROUNDING * short * square, gap, 0.0)
 
 
 @inline_kernel
@@ -139,7 +144,7 @@ def sphere(h: Vector, a: Vector, g: Vector, w: Vector, short: Number) -> Line:
     up, side = dot(h, w), across(h, w)
     third = dot(side, side) + (up - rise) * (up + rise)
     gap = 0.25 * (third * (2.0 * (one + two) - third) - (one - two) * (one - two))
-    gap = select(abs(gap) > ROUNDING * short * third * (one + two), gap, 0.0)
+    gap = select(abs(gap) > STRETCHED_ROUNDING * short * third * (one + two), gap, 0.0)
     return dot(g, flat), dot(g, cross(h, a)), 0.5 * (one + two - third), gap
 
 
@@ -202,11 +207,11 @@ def quartic(
     its two points. size: that of the terms of which p is the sum
     """
     scale = most(most(most(abs(p[0]), abs(p[1])), most(abs(p[2]), abs(p[3]))), abs(p[4]))
-    clear = scale > ZERO * size
+    clear = scale > ZERO_POLYNOMIAL * size
     p = combined(1.0 / most(scale, SMALLEST), p, 0.0, p)
     length = root(p[3] * p[3] + p[4] * p[4])
-    bends = length > FLAT
-    inverse = 1.0 / most(length, FLAT)
+    bends = length > ZERO_COEFFICIENT
+    inverse = 1.0 / most(length, ZERO_COEFFICIENT)
     c2, s2 = select(bends, p[3] * inverse, 1.0), select(bends, p[4] * inverse, 0.0)
     larger = root(0.5 + 0.5 * abs(c2))  # the direction of half the angle of (c2, s2)
     smaller = 0.5 * s2 / larger
@@ -251,7 +256,7 @@ def _degenerate(a: Number, s: Number, c: Number) -> Number:
     Newton's method inside bounds."""
     mu = 0.0 * a
     low, high = mu - 1.0, mu + 1.0
-    for _ in range(ROUNDS):
+    for _ in range(ROOT_ROUNDS):
         value = (mu * mu - 1.0) * (a - mu) - (mu + 1.0) * s - (mu - 1.0) * c
         rising = value >= 0.0
         low, high = select(rising, mu, low), select(rising, high, mu)
@@ -260,7 +265,7 @@ def _degenerate(a: Number, s: Number, c: Number) -> Number:
         following = select(flat, low, mu - value / select(flat, 1.0, slope))
         inside = (following > low) & (following < high)
         following = select(inside, following, 0.5 * (low + high))
-        moving = (following != mu) & (high - low > SETTLED)
+        moving = (following != mu) & (high - low > ROOT_SETTLED)
         if bits(moving) == 0:
             break
         mu = select(moving, following, mu)

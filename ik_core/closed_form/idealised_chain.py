@@ -20,7 +20,7 @@ from .families import meeting_point
 # Largest correction of an axis: this fraction of the chain's extent, and this angle [rad]. With it
 # solves from random starts take less time in the mean and at worst; with twice as much, only in
 # the mean.
-MOST = 0.03
+LARGEST_CORRECTION = 0.03
 
 
 def idealised_chains(chain: Chain) -> Iterator[Chain]:
@@ -29,7 +29,7 @@ def idealised_chains(chain: Chain) -> Iterator[Chain]:
         return
     extent = np.linalg.norm(chain.rows[:, 3:] - (chain.last @ chain.tool)[:3, 3], axis=1).max()
     for moved, rows in sorted(_ideals(chain.rows, extent), key=lambda one: one[0]):
-        if moved <= MOST:
+        if moved <= LARGEST_CORRECTION:
             yield replace(chain, rows=rows)
 
 

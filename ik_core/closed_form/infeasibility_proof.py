@@ -15,8 +15,8 @@ no configuration inside the limits reaches the goal within the tolerances withou
 Where two branches meet, the root that distinguishes them is between 0 and a bound, and so large
 that halving the parameter helps little: there the root's range is halved.
 
-Formulas are computed without directed rounding. Instead goals may be off by `SPARE` more than the
-tolerances, which moves a formula by more than rounding does.
+Formulas are computed without directed rounding. Instead goals may be off by `PROOF_SPARE` more
+than the tolerances, which moves a formula by more than rounding does.
 """
 
 from __future__ import annotations
@@ -34,52 +34,20 @@ from ..problem import IkProblem
 from ..problem.avoidance import DEPTH
 from ..robot.kinematics import PARENT, VARIABLE
 from ..robot.limits import FULL_TURN
+from . import records as rec
 from .closed_form import ClosedForm
-from .records import (
-    BETWEEN,
-    COLUMN,
-    FIRST,
-    HEADER,
-    HOME,
-    INSIDE,
-    IS_POINT,
-    JOINT,
-    JOINTS,
-    JUDGED,
-    KIND,
-    LOWER,
-    MIRRORED,
-    MOVED,
-    MULTIPLIER,
-    OFFSET,
-    OUTSIDE,
-    PLANE,
-    RECORD,
-    RECORDS,
-    REDUNDANT,
-    SEEN,
-    SIGN,
-    SIGNS,
-    SLIDES,
-    SLOTS,
-    SPHERE,
-    TARGET,
-    TIP,
-    TURN,
-    UPPER,
-)
 
 # Unknowns of the forms: the redundancy parameter, and the rotation and translation of the goal.
 SYMBOLS = 7
-SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
+PROOF_SPARE = 1e-8  # [m, rad] Exceeds rounding, and the deviation of an exact form from its chain
 TINY = 1e-12  # Squared lengths and gaps [m^2] below this may be rounding
 PIECES = 32  # Initial number of pieces
-MOST = 8000  # Maximum number of pieces of branches: they take about a second
-NARROWEST = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
+MAX_PIECES = 8000  # Maximum number of pieces of branches: they take about a second
+NARROWEST_PIECE = 1e-4  # [rad] Pieces of this width are not divided: there the proof ends
 
 # If a joint's spread [rad] where two branches meet is more than this many times the width of the
 # piece, the spread is halved instead of the piece.
-FOLDED = 10.0
+WIDE_SPREAD = 10.0
 
 Turn = tuple[Affine, Affine]  # Cosine and sine of an element, (1, N) each
 
@@ -101,11 +69,15 @@ class Piece(NamedTuple):
         return Piece(*(one[..., mask] for one in self))
 
     def halves(self, spread: Array) -> Piece:
-        """Halve each piece: its interval, or, if `spread` (SIGNS, N) [rad] is more than FOLDED
-        times as wide, the range of the root with the largest spread."""
+        """Return both halves of each piece.
+
+        spread (SIGNS, N) : spread of the joints [rad] that each root causes; if the largest is
+            more than WIDE_SPREAD times as wide as the interval, the range of that root is halved,
+            else the interval
+        """
         halves = [Piece(*(one.copy() for one in self)) for _ in range(2)]
         sign, every = spread.argmax(axis=0), np.arange(len(self.low))
-        by_root = spread.max(axis=0) > FOLDED * (self.high - self.low)
+        by_root = spread.max(axis=0) > WIDE_SPREAD * (self.high - self.low)
         middle = 0.5 * (self.low + self.high)
         inner = self.roots[sign, :, every].mean(axis=1)
         for end, half in enumerate(halves):
@@ -118,11 +90,11 @@ class Piece(NamedTuple):
 def whole(low: float, high: float) -> Piece:
     """Return all branches on `PIECES` intervals from low to high."""
     ends = np.linspace(low, high, PIECES + 1)
-    bits = (np.arange(SLOTS) >> np.arange(SIGNS)[:, np.newaxis]) & 1
+    bits = (np.arange(rec.SLOTS) >> np.arange(rec.SIGNS)[:, np.newaxis]) & 1
     signs = np.tile(1.0 - 2.0 * bits, PIECES)
-    roots = np.zeros((SIGNS, 2, PIECES * SLOTS))
+    roots = np.zeros((rec.SIGNS, 2, PIECES * rec.SLOTS))
     roots[:, 1] = math.inf
-    return Piece(np.repeat(ends[:-1], SLOTS), np.repeat(ends[1:], SLOTS), signs, roots)
+    return Piece(np.repeat(ends[:-1], rec.SLOTS), np.repeat(ends[1:], rec.SLOTS), signs, roots)
 
 
 class Loop:
@@ -137,15 +109,15 @@ class Loop:
     ) -> None:
         self.plan, self.numbers = plan, numbers
         self.piece = whole(0.0, 0.0)
-        self.spread = np.empty((SIGNS, 0))
+        self.spread = np.empty((rec.SIGNS, 0))
         self.turns: dict[int, Turn] = {}
         self._pose = self._pose_of(target, *tolerances)
 
     def _pose_of(self, target: Array, position: float, orientation: float) -> list[Affine]:
         """The columns (3, 1) of the motion E0; its translation is the last."""
         turn, shift = _rigid(target)
-        by, along = _rigid(self.numbers[HOME])
-        position, orientation = position + SPARE, orientation + SPARE
+        by, along = _rigid(self.numbers[rec.HOME])
+        position, orientation = position + PROOF_SPARE, orientation + PROOF_SPARE
         columns = []
         for arm in (*(turn @ by).T, turn @ along):
             terms = np.zeros((SYMBOLS, 3, 1))
@@ -159,54 +131,57 @@ class Loop:
 
     def solve(self, piece: Piece) -> None:
         """Solve branches (N,); `piece` and `turns` keep those that may have solutions."""
-        k, numbers = int(self.plan[REDUNDANT]), self.numbers
+        k, numbers = int(self.plan[rec.REDUNDANT]), self.numbers
         half = 0.5 * (piece.high - piece.low)[np.newaxis]
         value = 0.5 * (piece.low + piece.high)[np.newaxis]
-        value = numbers[k, MULTIPLIER] * value + numbers[k, OFFSET]
+        value = numbers[k, rec.MULTIPLIER] * value + numbers[k, rec.OFFSET]
         slope = np.zeros((SYMBOLS, *half.shape))
-        slope[0] = numbers[k, MULTIPLIER] * half
+        slope[0] = numbers[k, rec.MULTIPLIER] * half
         c, s, rest = np.cos(value), np.sin(value), 0.5 * half * half
         self.turns = {k: (Affine(c, -s * slope, rest), Affine(s, c * slope, rest))}
         self.piece, self.spread = piece, np.zeros_like(piece.signs)
-        for one in range(self.plan[RECORDS]):
+        for one in range(self.plan[rec.RECORDS]):
             if len(self.piece.low):
-                self._solve(HEADER + RECORD * one)
+                self._solve(rec.HEADER + rec.RECORD * one)
 
     def _solve(self, r: int) -> None:
         """Solve the record at an index of the plan."""
         plan, numbers = self.plan, self.numbers
-        j, first, offset = int(plan[r + JOINT]), int(plan[r + FIRST]), float(plan[r + IS_POINT])
+        j, first = int(plan[r + rec.JOINT]), int(plan[r + rec.FIRST])
+        offset = float(plan[r + rec.IS_POINT])
         (h, p), (h0, p0), (axis, point) = (
             (numbers[k, :3], offset * numbers[k, 3:6, np.newaxis])
-            for k in (j, plan[r + SEEN], plan[r + MOVED])
+            for k in (j, plan[r + rec.SEEN], plan[r + rec.MOVED])
         )
         x = _constant(point if offset else axis[:, np.newaxis])
-        a = self._carry(r + INSIDE, 1.0, x, offset) - p
-        w = self._carry(r + OUTSIDE, -1.0, x, offset)
-        if plan[r + KIND] == TURN:
+        a = self._carry(r + rec.INSIDE, 1.0, x, offset) - p
+        w = self._carry(r + rec.OUTSIDE, -1.0, x, offset)
+        if plan[r + rec.KIND] == rec.TURN:
             self._turn(j, a, w - p)
             return
         w, rise, flat = w - p0, h[np.newaxis] @ a, _across(h, a)
-        f = self._carry(r + BETWEEN, -1.0, _constant(h0[:, np.newaxis]), 0.0)
-        g = self._carry(r + BETWEEN, -1.0, _constant(p0), offset) - p
-        if plan[r + KIND] == SPHERE:
+        f = self._carry(r + rec.BETWEEN, -1.0, _constant(h0[:, np.newaxis]), 0.0)
+        g = self._carry(r + rec.BETWEEN, -1.0, _constant(p0), offset) - p
+        if plan[r + rec.KIND] == rec.SPHERE:
             up = rise - h[np.newaxis] @ g
             d = dot(flat, flat) + dot(_across(h, g), _across(h, g)) + up * up - dot(w, w)
             d, f = 0.5 * d, g
         else:
             d = h0[np.newaxis] @ w - rise * (h[np.newaxis] @ f)
-            d = d + dot(f, g) if plan[r + KIND] == PLANE else d
-        a, w = self._line(j, dot(f, flat), dot(f, _cross(h, a)), d, int(plan[r + SIGN]), [a, w])
+            d = d + dot(f, g) if plan[r + rec.KIND] == rec.PLANE else d
+        a, w = self._line(
+            j, dot(f, flat), dot(f, _cross(h, a)), d, int(plan[r + rec.SIGN]), [a, w]
+        )
         if first >= 0 and len(self.piece.low):
             a = _rotated(h, *self.turns[j], a) + p
-            self._turn(first, self._carry(r + BETWEEN, 1.0, a, offset) - p0, w)
+            self._turn(first, self._carry(r + rec.BETWEEN, 1.0, a, offset) - p0, w)
 
     def _carry(self, span: int, direction: float, v: Affine, offset: float) -> Affine:
         """Return v moved by the elements of a span of paths, as `kernel` does."""
         path = self.plan[self.plan[span] : self.plan[span + 1]].tolist()
         for k in path if direction < 0.0 else reversed(path):
-            if k == TARGET:
-                v = self._posed(v, offset, (direction > 0.0) == (self.plan[MIRRORED] != 0))
+            if k == rec.TARGET:
+                v = self._posed(v, offset, (direction > 0.0) == (self.plan[rec.MIRRORED] != 0))
                 continue
             point = offset * self.numbers[k, 3:6, np.newaxis]
             c, s = self.turns[k]
@@ -262,9 +237,13 @@ class Loop:
         limits [rad], and whether any of the range is inside."""
         numbers, (c, s) = self.numbers, self.turns[k]
         ratio = np.hypot(c.radius, s.radius) / np.maximum(np.hypot(c.centre, s.centre), TINY)
-        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + SPARE
-        x = np.arctan2(s.centre, c.centre)[0] - numbers[k, OFFSET]
-        x, lower, upper = numbers[k, MULTIPLIER] * x, numbers[k, LOWER], numbers[k, UPPER]
+        reach = np.where(ratio < 1.0, np.arcsin(np.minimum(ratio, 1.0)), math.pi)[0] + PROOF_SPARE
+        x = np.arctan2(s.centre, c.centre)[0] - numbers[k, rec.OFFSET]
+        x, lower, upper = (
+            numbers[k, rec.MULTIPLIER] * x,
+            numbers[k, rec.LOWER],
+            numbers[k, rec.UPPER],
+        )
         if math.isfinite(lower):  # the lowest turn that is not wholly below
             x = x + FULL_TURN * np.ceil((lower - reach - x) / FULL_TURN)
         elif math.isfinite(upper):
@@ -281,7 +260,7 @@ class Loop:
         """
         for k in range(j, i, -1):
             v = _spun(*turns[k], v)
-            v = _from_frame(self.numbers[JUDGED + k - 1], v, offset)
+            v = _from_frame(self.numbers[rec.JUDGED + k - 1], v, offset)
         return v
 
     def seen_around(
@@ -289,9 +268,9 @@ class Loop:
     ) -> Affine:
         """Convert vectors of element j to the frame of element i, the other way round the loop:
         along the joints behind j, the goal, and the joints up to i."""
-        for k in range(j + 1, self.plan[JOINTS] + 1):
+        for k in range(j + 1, self.plan[rec.JOINTS] + 1):
             v = self._into(turns, k, v, offset)
-        v = _in_frame(self.numbers[HOME], _in_frame(self.numbers[TIP], v, offset), offset)
+        v = _in_frame(self.numbers[rec.HOME], _in_frame(self.numbers[rec.TIP], v, offset), offset)
         x, y, z, shift = (column[:, np.newaxis] for column in self._pose)
         v = x * v[:1] + y * v[1:2] + z * v[2:] + offset * shift
         for k in range(1, i + 1):
@@ -300,7 +279,7 @@ class Loop:
 
     def _into(self, turns: dict[int, Turn], k: int, v: Affine, offset: Array) -> Affine:
         c, s = turns[k]
-        return _spun(c, -s, _in_frame(self.numbers[JUDGED + k - 1], v, offset))
+        return _spun(c, -s, _in_frame(self.numbers[rec.JUDGED + k - 1], v, offset))
 
 
 class InfeasibilityProof:
@@ -318,7 +297,7 @@ class InfeasibilityProof:
         self.found: Array | None = None
         self.judged = 0
         self._problem, self._start, self._numbers = problem, start, numbers
-        self._columns = plan[COLUMN : COLUMN + plan[JOINTS]]
+        self._columns = plan[rec.COLUMN : rec.COLUMN + plan[rec.JOINTS]]
         self._loop = Loop(plan, numbers, problem.packed.targets[0], problem.tolerances)
         self._left = whole(*form.redundancy_range)
         self._collisions, self._model = problem.avoid, problem.avoid.model
@@ -327,12 +306,14 @@ class InfeasibilityProof:
         self._spheres = self._spheres_of(start)
 
     def _slack_by_name(self) -> dict[str, float]:
-        """Return by how much [m] depths of links and obstacles may be too large because of their
-        cylinders, by name."""
+        """Return the largest error [m] of penetration depths, by names of links and obstacles.
+
+        Depths of cylinders may be too large (`epa`).
+        """
         model, slack = self._collisions.model, dict[str, float]()
         radii = np.where(model['kind'] == CYLINDER, model['radius'], 0.0).tolist()
         for name, radius in zip(self._collisions.piece_names, radii, strict=True):
-            slack[name] = max(slack.get(name, SPARE), DEPTH * radius)
+            slack[name] = max(slack.get(name, PROOF_SPARE), DEPTH * radius)
         return slack
 
     def _spheres_of(self, q: Array) -> dict[str, Array]:
@@ -366,7 +347,7 @@ class InfeasibilityProof:
         low, high = self._left.low, self._left.high
         if not len(low) or self.found is not None:
             return True
-        return self.judged + len(low) > MOST or float((high - low).min()) < NARROWEST
+        return self.judged + len(low) > MAX_PIECES or float((high - low).min()) < NARROWEST_PIECE
 
     def refine(self) -> None:
         """Check all pieces that remain, and halve those without a proof."""
@@ -429,7 +410,7 @@ class InfeasibilityProof:
         """Return cosines and sines of all elements at q (N, n)."""
         turns = {}
         for k, column in enumerate(self._columns.tolist(), 1):
-            value = self._numbers[k, MULTIPLIER] * q[:, column] + self._numbers[k, OFFSET]
+            value = self._numbers[k, rec.MULTIPLIER] * q[:, column] + self._numbers[k, rec.OFFSET]
             turns[k] = _constant(np.cos(value)[np.newaxis]), _constant(np.sin(value)[np.newaxis])
         return turns
 
@@ -444,9 +425,11 @@ def can_prove(problem: IkProblem, form: ClosedForm) -> bool:
     if problem.avoid is None or form.redundant_joint is None or records is None:
         return False
     plan, numbers = records
-    elements = numbers[1 : 1 + plan[JOINTS]]
-    turning = (elements[:, SLIDES] == 0.0).all() and (abs(elements[:, MULTIPLIER]) == 1.0).all()
-    columns = plan[COLUMN : COLUMN + plan[JOINTS]].tolist()
+    elements = numbers[1 : 1 + plan[rec.JOINTS]]
+    turning = (elements[:, rec.SLIDES] == 0.0).all() and (
+        abs(elements[:, rec.MULTIPLIER]) == 1.0
+    ).all()
+    columns = plan[rec.COLUMN : rec.COLUMN + plan[rec.JOINTS]].tolist()
     driven = problem.robot.tree[:, VARIABLE].tolist()
     alone = all(driven.count(column) == 1 for column in columns)
     return bool(turning and alone and problem.goals[0].relative_to is None)

@@ -25,6 +25,7 @@ from ..problem import IkProblem
 from ..robot.kinematics import PARENT
 from ..robot.limits import JointLimits
 from ..tasks.packing import PackedGoals
+from . import records as rec
 from .chain import (
     Chain,
     asks_for_a_point,
@@ -36,31 +37,15 @@ from .families import Strategy
 from .idealised_chain import idealised_chains
 from .kernel import EXACT
 from .nearest import SCRATCH_ROWS, nearest_solutions
-from .records import (
-    BEFORE,
-    BEHIND,
-    LOWER,
-    MARGIN,
-    MULTIPLIER,
-    OFFSET,
-    OTHER,
-    OTHERS,
-    REACH,
-    SETTINGS,
-    SLIDES,
-    STAYS,
-    UPPER,
-    WIDTH,
-)
-from .workspace import FOLLOWED, arrays_of
+from .workspace import REFINED_WITHIN, arrays_of
 
 # For chains with a redundancy parameter or another joint that keeps its value, attempt 0 begins at
 # q0 itself if q0 misses the target by less than this [m, rad]: with one joint fixed, the others
 # have to move further than all together.
-NEAR = 1.0
+NEAR_FOR_SEVEN = 1.0
 # The same for six joints. A search from there takes no longer, and near a singularity it finds a
 # configuration nearby within the tolerances, while exact solutions may be half a turn away.
-CLOSE = 0.3
+NEAR_FOR_SIX = 0.3
 # Least and largest number of joints that are solved for. Longer chains may have up to OTHERS_MOST
 # joints more, which keep their start values: with one (a rail, a torso lift) most random goals
 # have a solution; with two (Talos' waist) only a third have.
@@ -71,8 +56,8 @@ TRIALS, ENOUGH = 8, 6
 # joint value of these configurations [rad].
 ASIDE, SAME, SPREAD = 1e-3, 1e-6, 3.0
 # Largest error of an idealised chain [m, rad], so that its solutions miss the target by less than
-# CLOSE.
-SQUARED_DISTANCE = 0.1
+# NEAR_FOR_SIX.
+IDEALISED_ERROR = 0.1
 PLANS_KEPT = 64
 
 
@@ -86,10 +71,10 @@ class InitialGuess:
         self._whole, self.numbers = plan.whole, plan.numbers.copy()
         lower, upper = problem.limits.lower, problem.limits.upper
         joints, others = plan.variables, plan.others
-        for row, of in ((1, joints), (OTHER, others)):
-            self.numbers[row : row + len(of), LOWER] = lower[of]
-            self.numbers[row : row + len(of), UPPER] = upper[of]
-        self._near = NEAR if plan.redundant >= 0 or len(others) else CLOSE
+        for row, of in ((1, joints), (rec.OTHER, others)):
+            self.numbers[row : row + len(of), rec.LOWER] = lower[of]
+            self.numbers[row : row + len(of), rec.UPPER] = upper[of]
+        self._near = NEAR_FOR_SEVEN if plan.redundant >= 0 or len(others) else NEAR_FOR_SIX
         self._restart_numbers = self.numbers.copy()
         self.set_tolerances(problem)
 
@@ -97,9 +82,10 @@ class InitialGuess:
         """Read the problem's tolerances again."""
         tolerance = max(problem.position_tolerance, problem.orientation_tolerance)
         near = max(self._near, tolerance)  # what is reached stays
-        margin = max(FOLLOWED * tolerance, EXACT)
-        self.numbers[SETTINGS, MARGIN] = self._restart_numbers[SETTINGS, MARGIN] = margin
-        self.numbers[SETTINGS, STAYS], self._restart_numbers[SETTINGS, STAYS] = near, -near
+        margin = max(REFINED_WITHIN * tolerance, EXACT)
+        for numbers, stays in (self.numbers, near), (self._restart_numbers, -near):
+            numbers[rec.SETTINGS, rec.MARGIN] = margin
+            numbers[rec.SETTINGS, rec.STAYS] = stays
 
     def fill(self, targets: Array, starts: Array, first: int, last: int, points: Array) -> None:
         """Fill points[first:last] with guesses for targets (N, 1, 12) and starts (N,
@@ -118,7 +104,7 @@ class InitialGuess:
 
 
 def _scratch() -> Array:
-    return np.zeros((SCRATCH_ROWS, WIDTH))
+    return np.zeros((SCRATCH_ROWS, rec.WIDTH))
 
 
 class _Plan(NamedTuple):
@@ -245,14 +231,14 @@ def _plan_in(chain: Chain, first: int, last: int, packed: PackedGoals) -> _Plan 
     if found:
         return found
     ideals = (
-        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= SQUARED_DISTANCE
+        ideal for ideal in idealised_chains(window) if _apart(ideal, window) <= IDEALISED_ERROR
     )
     plans = (_plan_among(one, chain, first, packed) for one in ideals)
     return next((plan for plan in plans if plan), None)
 
 
 def _plan_among(window: Chain, chain: Chain, first: int, packed: PackedGoals) -> _Plan | None:
-    """Return the plan of a window's first known strategy that passes `_finds_again`, or None."""
+    """Return the plan of the first strategy that solves a window reliably in trials, or None."""
     for strategy in _known(window, packed):
         plan = _plan_of(window, strategy, chain, first)
         rows = chain.rows.copy()
@@ -267,17 +253,17 @@ def _plan_of(window: Chain, strategy: Strategy, chain: Chain, first: int) -> _Pl
     n = int(chain.variables.max()) + 1
     endless = JointLimits(np.full(n, -np.inf), np.full(n, np.inf))
     plan, numbers = arrays_of(window, strategy, endless, window.variables, EXACT)
-    numbers[SETTINGS, REACH] = _reach(window)
+    numbers[rec.SETTINGS, rec.REACH] = _reach(window)
     behind = first + len(window.rows)
     others = [*range(first), *range(behind, len(chain.rows))]
-    for row, i in enumerate(others, OTHER):
+    for row, i in enumerate(others, rec.OTHER):
         own = chain.rows[i] if i < first else seen_from(chain.last @ chain.tool, chain.rows[i])
-        numbers[row, :6], numbers[row, MULTIPLIER] = own, chain.signs[i]
-        numbers[row, OFFSET], numbers[row, SLIDES] = chain.offsets[i], chain.slides[i]
-        numbers[row, LOWER], numbers[row, UPPER] = -np.inf, np.inf
-    plan[BEFORE], plan[BEHIND] = first, len(chain.rows) - behind
+        numbers[row, :6], numbers[row, rec.MULTIPLIER] = own, chain.signs[i]
+        numbers[row, rec.OFFSET], numbers[row, rec.SLIDES] = chain.offsets[i], chain.slides[i]
+        numbers[row, rec.LOWER], numbers[row, rec.UPPER] = -np.inf, np.inf
+    plan[rec.BEFORE], plan[rec.BEHIND] = first, len(chain.rows) - behind
     columns = chain.variables[others]
-    plan[OTHERS : OTHERS + len(others)] = columns
+    plan[rec.OTHERS : rec.OTHERS + len(others)] = columns
     return _Plan(plan, numbers, window.variables, columns, strategy.redundant)
 
 
@@ -299,7 +285,7 @@ def _configurations(chain: Chain) -> Array:
 
 
 def _finds_again(plan: _Plan, chain: Chain) -> bool:
-    """Return whether most random configurations are found again from starts beside them."""
+    """Return whether a plan finds most random configurations again, from starts near them."""
     x = _configurations(chain)
     targets = np.array([frame_of(_pose_at(chain, one)) for one in x])
     found, starts = np.empty_like(x), x.copy()

@@ -36,10 +36,11 @@ from ..maths.lanes import (
 from ..maths.rotations import Array, IntArray, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, times
 from ..robot.limits import FULL_TURN
+from . import records as rec
 from .formulas import (
     COARSE,
     FINE,
-    FLAT,
+    ZERO_COEFFICIENT,
     Affine,
     across,
     add,
@@ -55,95 +56,17 @@ from .formulas import (
     sphere,
     turn,
 )
-from .records import (
-    AROUND,
-    ARRAYS,
-    BEGINS,
-    BETWEEN,
-    BOUND,
-    CAREFUL,
-    COLUMN,
-    CONE,
-    COS,
-    DISTANCE,
-    ELEMENTS,
-    ERROR,
-    FIRST,
-    FREE,
-    GAP,
-    GAPS,
-    GOAL,
-    HEADER,
-    HOME,
-    INNER,
-    INSIDE,
-    IS_POINT,
-    JOINT,
-    JOINTS,
-    JUDGED,
-    KEEPS,
-    KEPT,
-    KIND,
-    KNOWN_SIGNS,
-    LIMIT_MARGIN,
-    LIMIT_VIOLATION,
-    LOWER,
-    MARGIN,
-    MIDDLE,
-    MIRRORED,
-    MISSES,
-    MOST_FOUND,
-    MOVED,
-    MULTIPLIER,
-    NONE,
-    OFFSET,
-    OUTSIDE,
-    PLACE,
-    PLANE,
-    POINT,
-    POINT_ONLY,
-    POSE,
-    RANKED,
-    RECORD,
-    RECORDS,
-    REDUNDANT,
-    SEEN,
-    SETTINGS,
-    SHARED,
-    SHORT,
-    SIGN,
-    SIGN_OF,
-    SIGNS,
-    SIN,
-    SLIDES,
-    SLOTS,
-    SOLVED,
-    SQUARED_DISTANCE,
-    START,
-    TARGET,
-    TIP,
-    TURN,
-    UNDETERMINED,
-    UPPER,
-    USED_SIGNS,
-    VALUE,
-    WIDTH,
-    axis_at,
-    frame_in,
-    point_at,
-    put_frame_in,
-    result_at,
-)
+from .records import axis_at, frame_in, point_at, put_frame_in, result_at
 
 EXACT = 1e-9  # Largest error [m, rad] of a solution
 SAME = 1e-4  # Solutions that differ by no more in any joint are the same [rad or m]
 # A joint that violates a limit by no more is moved onto it [rad or m]; EXACT allows for this.
-SNAP = 1e-9
+LIMIT_SNAP = 1e-9
 # An exact solution that violates a limit by at most this, or by MISSES, may be next to one inside
 # the limits and within the tolerances.
-TOUCHING = 1e-4
+TOUCHING_LIMIT = 1e-4
 # Solutions whose subproblems are further from their ends than this differ from all others.
-CLOSE = 1e-7
+CLEARLY_DIFFERENT = 1e-7
 # A subproblem has no solution, not even nearby, if its gap is below minus this, or below minus the
 # margin if that is larger.
 LENIENT = 0.025
@@ -153,11 +76,11 @@ HALF = 0.5 - 1e-9
 # Distance of undetermined joints from the start [rad]. NaN: mark the joints as undetermined.
 BY_START = 0.0
 POSES = 0  # `spread` if each lane has another pose
-BRANCHES = SIGNS  # `spread` if each lane has another branch of one pose
+BRANCHES = rec.SIGNS  # `spread` if each lane has another branch of one pose
 FRESH, ADDED, MEASURED = range(3)  # Tasks of `solve_branches`
 
-_in_lanes = in_lanes[WIDTH]
-_arrays_at = ARRAYS.vector_view()
+_in_lanes = in_lanes[rec.WIDTH]
+_arrays_at = rec.ARRAYS.vector_view()
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -191,46 +114,45 @@ def _carry_along(
     """
     for i in range(first, last):
         k = plan[i] if direction < 0.0 else plan[first + last - 1 - i]
-        if k == TARGET:
-            frame = frame_in(lanes, POSE)
+        if k == rec.TARGET:
+            frame = frame_in(lanes, rec.POSE)
             shift = times(offset, (frame[9], frame[10], frame[11]))
-            if (direction > 0.0) == (plan[MIRRORED] != 0):
+            if (direction > 0.0) == (plan[rec.MIRRORED] != 0):
                 v = add(from_axes(frame, v), shift)
             else:
                 v = in_axes(frame, minus(v, shift))
-        elif numbers[k, SLIDES] > 0.0:
-            v = add(v, times(direction * offset * lanes[COS + k], axis_at(numbers, k)))
+        elif numbers[k, rec.SLIDES] > 0.0:
+            v = add(v, times(direction * offset * lanes[rec.COS + k], axis_at(numbers, k)))
         else:
             point = times(offset, point_at(numbers, k))
-            moved = rotated(
-                axis_at(numbers, k), lanes[COS + k], direction * lanes[SIN + k], minus(v, point)
-            )
-            v = add(moved, point)
+            c, s = lanes[rec.COS + k], direction * lanes[rec.SIN + k]
+            v = add(rotated(axis_at(numbers, k), c, s, minus(v, point)), point)
     return v
 
 
 @inline_kernel
 def error_of(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     """Return the gap of the loop at the goal's frame [m, rad]."""
-    zero = 0.0 * lanes[GOAL]
-    x = numbers[TIP, 0] + zero, numbers[TIP, 3] + zero, numbers[TIP, 6] + zero
-    y = numbers[TIP, 1] + zero, numbers[TIP, 4] + zero, numbers[TIP, 7] + zero
-    p = numbers[TIP, 9] + zero, numbers[TIP, 10] + zero, numbers[TIP, 11] + zero
-    for i in range(plan[JOINTS] - 1, -1, -1):
-        frame, c, s = frame_at(numbers, JUDGED + i), lanes[COS + i + 1], lanes[SIN + i + 1]
-        if numbers[i + 1, SLIDES] > 0.0:
+    zero = 0.0 * lanes[rec.GOAL]
+    x = numbers[rec.TIP, 0] + zero, numbers[rec.TIP, 3] + zero, numbers[rec.TIP, 6] + zero
+    y = numbers[rec.TIP, 1] + zero, numbers[rec.TIP, 4] + zero, numbers[rec.TIP, 7] + zero
+    p = numbers[rec.TIP, 9] + zero, numbers[rec.TIP, 10] + zero, numbers[rec.TIP, 11] + zero
+    for i in range(plan[rec.JOINTS] - 1, -1, -1):
+        frame = frame_at(numbers, rec.JUDGED + i)
+        c, s = lanes[rec.COS + i + 1], lanes[rec.SIN + i + 1]
+        if numbers[i + 1, rec.SLIDES] > 0.0:
             p = p[0], p[1], p[2] + c
         else:
             x, y, p = _spun(c, s, x), _spun(c, s, y), _spun(c, s, p)
         x, y, p = from_axes(frame, x), from_axes(frame, y), from_axes(frame, p)
         p = add(p, (frame[9], frame[10], frame[11]))
-    p = minus(p, (lanes[GOAL + 9], lanes[GOAL + 10], lanes[GOAL + 11]))
-    if plan[POINT_ONLY] != 0:
+    p = minus(p, (lanes[rec.GOAL + 9], lanes[rec.GOAL + 10], lanes[rec.GOAL + 11]))
+    if plan[rec.POINT_ONLY] != 0:
         return root(dot(p, p))
     z = cross(x, y)
-    x = minus(x, (lanes[GOAL], lanes[GOAL + 3], lanes[GOAL + 6]))
-    y = minus(y, (lanes[GOAL + 1], lanes[GOAL + 4], lanes[GOAL + 7]))
-    z = minus(z, (lanes[GOAL + 2], lanes[GOAL + 5], lanes[GOAL + 8]))
+    x = minus(x, (lanes[rec.GOAL], lanes[rec.GOAL + 3], lanes[rec.GOAL + 6]))
+    y = minus(y, (lanes[rec.GOAL + 1], lanes[rec.GOAL + 4], lanes[rec.GOAL + 7]))
+    z = minus(z, (lanes[rec.GOAL + 2], lanes[rec.GOAL + 5], lanes[rec.GOAL + 8]))
     return root(most(dot(p, p), 0.5 * (dot(x, x) + dot(y, y) + dot(z, z))))
 
 
@@ -245,18 +167,18 @@ def _spun(c: Number, s: Number, v: Vector) -> Vector:
 
 @inline_kernel
 def _free(lanes: Array, k: int) -> tuple[Number, Number]:
-    """Return cosine and sine of an undetermined element."""
-    return lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1]
+    """Return the cosine and sine that element k gets if it is undetermined (`set_free`)."""
+    return lanes[rec.FREE + 2 * k], lanes[rec.FREE + 2 * k + 1]
 
 
 @inline_kernel
 def _turn(numbers: Array, lanes: Array, k: int, a: Vector, w: Vector) -> None:
     """Solve the element k that brings a to w, both relative to its point."""
     h = axis_at(numbers, k)
-    if numbers[k, SLIDES] > 0.0:
-        lanes[COS + k] = dot(h, minus(w, a))
+    if numbers[k, rec.SLIDES] > 0.0:
+        lanes[rec.COS + k] = dot(h, minus(w, a))
     else:
-        lanes[COS + k], lanes[SIN + k] = turn(h, a, w, _free(lanes, k), lanes[SHORT])
+        lanes[rec.COS + k], lanes[rec.SIN + k] = turn(h, a, w, _free(lanes, k), lanes[rec.SHORT])
 
 
 @inline_kernel
@@ -268,67 +190,67 @@ def _solve(
     one: the record's number; again: only its sign has changed since the last call; shared: only
     the plan's last sign has
     """
-    kind, j, offset = plan[r + KIND], plan[r + JOINT], float(plan[r + IS_POINT])
-    kept = KEPT + KEEPS * one
-    if again and kind < PLACE and numbers[j, SLIDES] == 0.0:
+    kind, j, offset = plan[r + rec.KIND], plan[r + rec.JOINT], float(plan[r + rec.IS_POINT])
+    kept = rec.KEPT + rec.KEEPS * one
+    if again and kind < rec.PLACE and numbers[j, rec.SLIDES] == 0.0:
         a = lanes[kept + 4], lanes[kept + 5], lanes[kept + 6]
         w = lanes[kept + 7], lanes[kept + 8], lanes[kept + 9]
         _angle_of_sign(plan, numbers, lanes, r, kept, a, w, offset)
         return
-    if kind >= PLACE:
+    if kind >= rec.PLACE:
         _solve_three(plan, numbers, lanes, r)
         return
     h, p = axis_at(numbers, j), times(offset, point_at(numbers, j))
-    h0, p0 = axis_at(numbers, plan[r + SEEN]), times(offset, point_at(numbers, plan[r + SEEN]))
-    row = plan[r + MOVED]
-    x = point_at(numbers, row) if plan[r + IS_POINT] != 0 else axis_at(numbers, row)
-    a = minus(_carry(plan, numbers, lanes, r + INSIDE, 1.0, x, offset), p)
-    middle = plan[r + SHARED]
+    seen, row = plan[r + rec.SEEN], plan[r + rec.MOVED]
+    h0, p0 = axis_at(numbers, seen), times(offset, point_at(numbers, seen))
+    x = point_at(numbers, row) if plan[r + rec.IS_POINT] != 0 else axis_at(numbers, row)
+    a = minus(_carry(plan, numbers, lanes, r + rec.INSIDE, 1.0, x, offset), p)
+    middle = plan[r + rec.SHARED]
     if shared:
         x = lanes[kept + 10], lanes[kept + 11], lanes[kept + 12]
     else:
-        x = _carry_along(plan, numbers, lanes, plan[r + OUTSIDE], middle, -1.0, x, offset)
+        x = _carry_along(plan, numbers, lanes, plan[r + rec.OUTSIDE], middle, -1.0, x, offset)
         lanes[kept + 10], lanes[kept + 11], lanes[kept + 12] = x
-    last = plan[r + OUTSIDE + 1]
-    if kind == TURN:
-        around = plan[r + AROUND]
+    last = plan[r + rec.OUTSIDE + 1]
+    if kind == rec.TURN:
+        around = plan[r + rec.AROUND]
         if not (shared and around == middle):
             w = _carry_along(plan, numbers, lanes, middle, around, -1.0, x, offset)
-            lanes[kept], lanes[kept + 1] = turn(h, a, w, _free(lanes, j), lanes[SHORT])
+            lanes[kept], lanes[kept + 1] = turn(h, a, w, _free(lanes, j), lanes[rec.SHORT])
         c, s = lanes[kept], lanes[kept + 1]
         for i in range(around, last):
             k = plan[i]
-            ck, sk = lanes[COS + k], dot(h, axis_at(numbers, k)) * lanes[SIN + k]
+            ck, sk = lanes[rec.COS + k], dot(h, axis_at(numbers, k)) * lanes[rec.SIN + k]
             c, s = c * ck + s * sk, s * ck - c * sk
-        lanes[COS + j], lanes[SIN + j] = c, s
+        lanes[rec.COS + j], lanes[rec.SIN + j] = c, s
         return
     w = minus(_carry_along(plan, numbers, lanes, middle, last, -1.0, x, offset), p0)
-    f = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, h0, 0.0)
-    g = minus(_carry(plan, numbers, lanes, r + BETWEEN, -1.0, p0, offset), p)
-    sign = plan[r + SIGN]
-    if numbers[j, SLIDES] > 0.0:
-        if kind == PLANE:
-            lanes[COS + j] = (dot(h0, w) + dot(f, minus(g, a))) / dot(f, h)
+    f = _carry(plan, numbers, lanes, r + rec.BETWEEN, -1.0, h0, 0.0)
+    g = minus(_carry(plan, numbers, lanes, r + rec.BETWEEN, -1.0, p0, offset), p)
+    sign = plan[r + rec.SIGN]
+    if numbers[j, rec.SLIDES] > 0.0:
+        if kind == rec.PLANE:
+            lanes[rec.COS + j] = (dot(h0, w) + dot(f, minus(g, a))) / dot(f, h)
         else:
-            lanes[COS + j], lanes[GAP + sign] = line_of_shift(
-                h, minus(a, g), w, lanes[SIGN_OF + sign]
+            lanes[rec.COS + j], lanes[rec.GAP + sign] = line_of_shift(
+                h, minus(a, g), w, lanes[rec.SIGN_OF + sign]
             )
-        a = add(a, times(lanes[COS + j], h))
+        a = add(a, times(lanes[rec.COS + j], h))
     else:
-        if kind == PLANE:
-            x, y, d, gap = plane(h, a, f, dot(h0, w) + dot(f, g), lanes[SHORT])
-        elif kind == CONE:
+        if kind == rec.PLANE:
+            x, y, d, gap = plane(h, a, f, dot(h0, w) + dot(f, g), lanes[rec.SHORT])
+        elif kind == rec.CONE:
             x, y, d, gap = cone(h, a, f, h0, w)
         else:
-            x, y, d, gap = sphere(h, a, g, w, lanes[SHORT])
-        lanes[kept], lanes[kept + 1], lanes[kept + 2], lanes[kept + 3], lanes[GAP + sign] = line(
-            x, y, d, gap, _free(lanes, j), lanes[SHORT]
+            x, y, d, gap = sphere(h, a, g, w, lanes[rec.SHORT])
+        lanes[kept], lanes[kept + 1], lanes[kept + 2], lanes[kept + 3], lanes[rec.GAP + sign] = (
+            line(x, y, d, gap, _free(lanes, j), lanes[rec.SHORT])
         )
         lanes[kept + 4], lanes[kept + 5], lanes[kept + 6] = a
         lanes[kept + 7], lanes[kept + 8], lanes[kept + 9] = w
         _angle_of_sign(plan, numbers, lanes, r, kept, a, w, offset)
         return
-    if plan[r + FIRST] >= 0:
+    if plan[r + rec.FIRST] >= 0:
         _turn_first(plan, numbers, lanes, r, add(a, p), w, offset)
 
 
@@ -338,10 +260,10 @@ def _angle_of_sign(
     offset: float,
 ) -> None:  # fmt: skip
     """Solve the joint of a record by its sign, from both angles, then its first joint."""
-    sign, j = lanes[SIGN_OF + plan[r + SIGN]], plan[r + JOINT]
+    sign, j = lanes[rec.SIGN_OF + plan[r + rec.SIGN]], plan[r + rec.JOINT]
     c, s = lanes[kept] + sign * lanes[kept + 2], lanes[kept + 1] + sign * lanes[kept + 3]
-    lanes[COS + j], lanes[SIN + j] = c, s
-    if plan[r + FIRST] >= 0:
+    lanes[rec.COS + j], lanes[rec.SIN + j] = c, s
+    if plan[r + rec.FIRST] >= 0:
         a = add(rotated(axis_at(numbers, j), c, s, a), times(offset, point_at(numbers, j)))
         _turn_first(plan, numbers, lanes, r, a, w, offset)
 
@@ -351,9 +273,9 @@ def _turn_first(
     plan: IntArray, numbers: Array, lanes: Array, r: int, a: Vector, w: Vector, offset: float
 ) -> None:
     """Solve the first joint of a record, which brings a to w after its other joints are set."""
-    k = plan[r + FIRST]
-    a = _carry(plan, numbers, lanes, r + BETWEEN, 1.0, a, offset)
-    _turn(numbers, lanes, k, minus(a, times(offset, point_at(numbers, plan[r + SEEN]))), w)
+    k = plan[r + rec.FIRST]
+    a = _carry(plan, numbers, lanes, r + rec.BETWEEN, 1.0, a, offset)
+    _turn(numbers, lanes, k, minus(a, times(offset, point_at(numbers, plan[r + rec.SEEN]))), w)
 
 
 @kernel
@@ -364,35 +286,35 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
     where the plane is, another one, g . E2 v = b2. With |E2 v| = |v| they leave an equation in the
     third joint alone. Where the first joint slides, the height gives its shift.
     """
-    j, i, first = plan[r + JOINT], plan[r + INNER], plan[r + FIRST]
-    h, p, slides = axis_at(numbers, j), point_at(numbers, j), numbers[i, SLIDES] > 0.0
-    h0, p0 = axis_at(numbers, plan[r + SEEN]), point_at(numbers, plan[r + SEEN])
-    f = _carry(plan, numbers, lanes, r + BETWEEN, -1.0, h0, 0.0)
-    g = minus(p, _carry(plan, numbers, lanes, r + BETWEEN, -1.0, p0, 1.0))
-    moved = point_at(numbers, plan[r + MOVED])
-    w = minus(_carry(plan, numbers, lanes, r + OUTSIDE, -1.0, moved, 1.0), p0)
-    if plan[r + KIND] == PLACE:
+    j, i, first = plan[r + rec.JOINT], plan[r + rec.INNER], plan[r + rec.FIRST]
+    h, p, slides = axis_at(numbers, j), point_at(numbers, j), numbers[i, rec.SLIDES] > 0.0
+    h0, p0 = axis_at(numbers, plan[r + rec.SEEN]), point_at(numbers, plan[r + rec.SEEN])
+    f = _carry(plan, numbers, lanes, r + rec.BETWEEN, -1.0, h0, 0.0)
+    g = minus(p, _carry(plan, numbers, lanes, r + rec.BETWEEN, -1.0, p0, 1.0))
+    moved = point_at(numbers, plan[r + rec.MOVED])
+    w = minus(_carry(plan, numbers, lanes, r + rec.OUTSIDE, -1.0, moved, 1.0), p0)
+    if plan[r + rec.KIND] == rec.PLACE:
         far, offset = w, 1.0
         v0, v1, v2, square, b1, b2 = _terms_of_point(plan, numbers, lanes, r, f, g, w)
     else:
         far = _carry(
-            plan, numbers, lanes, r + OUTSIDE, -1.0, axis_at(numbers, plan[r + MOVED]), 0.0
+            plan, numbers, lanes, r + rec.OUTSIDE, -1.0, axis_at(numbers, plan[r + rec.MOVED]), 0.0
         )
         v0, v1, v2, square, b1, b2 = _terms_of_plane(plan, numbers, lanes, r, w, far)
         g, offset = times(-1.0, g), 0.0
-    zero = 0.0 * lanes[GOAL]
+    zero = 0.0 * lanes[rec.GOAL]
     along = dot(h, v0) + zero, dot(h, v1) + zero, dot(h, v2) + zero
     shift, one = (zero, zero, zero), (zero + 1.0, zero, zero)
     y0, y1, k = v0, v0, zero
-    if numbers[first, SLIDES] > 0.0:  # E2 v = y0 - d f, whose height along h gives the shift d
-        y0 = minus(_carry(plan, numbers, lanes, r + BETWEEN, -1.0, add(w, p0), 1.0), p)
+    if numbers[first, rec.SLIDES] > 0.0:  # E2 v = y0 - d f, whose height along h gives the shift d
+        y0 = minus(_carry(plan, numbers, lanes, r + rec.BETWEEN, -1.0, add(w, p0), 1.0), p)
         shift = _affine(1.0 / dot(h, f), (dot(h, y0) + zero, zero, zero), -1.0, along)
         rest = _affine(1.0, square, 2.0 * dot(y0, f), shift)
         rest = rest[0] - dot(y0, y0), rest[1], rest[2]
         poly = combined(
             1.0, product(slides, rest, one), -1.0, product(slides, shift, shift)
         )  # |v|^2 = |y0 - d f|^2
-    elif numbers[j, SLIDES] > 0.0:  # the height along f gives the shift d of the second joint
+    elif numbers[j, rec.SLIDES] > 0.0:  # the height along f gives the shift d of the second joint
         seen = dot(f, v0) + zero, dot(f, v1) + zero, dot(f, v2) + zero
         shift = _affine(1.0 / dot(f, h), b1, -1.0, seen)
         seen = dot(g, v0) + zero, dot(g, v1) + zero, dot(g, v2) + zero
@@ -413,28 +335,28 @@ def _solve_three(plan: IntArray, numbers: Array, lanes: Array, r: int) -> None:
         poly = combined(1.0, poly, dot(flat, flat), product(slides, b2, b2))
         poly = combined(1.0, poly, k * k, product(slides, along, along))
         poly = combined(1.0, poly, -k * k, product(slides, square, one))
-    size, sign = dot(g, g) + dot(w, w) + abs(square[0]), plan[r + SIGN]
-    signs = lanes[SIGN_OF + sign], lanes[SIGN_OF + sign + 1]
+    size, sign = dot(g, g) + dot(w, w) + abs(square[0]), plan[r + rec.SIGN]
+    signs = lanes[rec.SIGN_OF + sign], lanes[rec.SIGN_OF + sign + 1]
     c, s, gap = quartic(poly, size * size, signs, _free(lanes, i))
-    lanes[GAP + sign] = lanes[GAP + sign + 1] = gap
-    lanes[CAREFUL] = 1.0  # as the gap does not tell how far two lines are apart
+    lanes[rec.GAP + sign] = lanes[rec.GAP + sign + 1] = gap
+    lanes[rec.CAREFUL] = 1.0  # as the gap does not tell how far two lines are apart
     if slides:
-        c = s / most(1.0 + c, FLAT)
+        c = s / most(1.0 + c, ZERO_COEFFICIENT)
         s = c * c
-    lanes[COS + i], lanes[SIN + i] = c, s
+    lanes[rec.COS + i], lanes[rec.SIN + i] = c, s
     v = add(v0, blend(c, v1, s, v2))
     d = shift[0] + c * shift[1] + s * shift[2]
-    if numbers[j, SLIDES] > 0.0:
-        lanes[COS + j] = d
+    if numbers[j, rec.SLIDES] > 0.0:
+        lanes[rec.COS + j] = d
         a = add(v, times(d, h))
     else:
-        if numbers[first, SLIDES] > 0.0:
+        if numbers[first, rec.SLIDES] > 0.0:
             y0 = minus(y0, times(d, f))
         else:
             one_b, two_b = b1[0] + c * b1[1] + s * b1[2], b2[0] + c * b2[1] + s * b2[2]
             y0 = times(1.0 / k, blend(one_b, y0, two_b, y1))
-        lanes[COS + j], lanes[SIN + j] = turn(h, v, y0, _free(lanes, j), lanes[SHORT])
-        a = rotated(h, lanes[COS + j], lanes[SIN + j], v)
+        lanes[rec.COS + j], lanes[rec.SIN + j] = turn(h, v, y0, _free(lanes, j), lanes[rec.SHORT])
+        a = rotated(h, lanes[rec.COS + j], lanes[rec.SIN + j], v)
     _turn_first(plan, numbers, lanes, r, add(a, times(offset, p)), far, offset)
 
 
@@ -447,20 +369,20 @@ def _terms_of_point(
     plan: IntArray, numbers: Array, lanes: Array, r: int, f: Vector, g: Vector, w: Vector
 ) -> Terms:
     """Return the terms of a PLACE: v is the point, relative to the second joint's point."""
-    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    i, zero = plan[r + rec.INNER], 0.0 * lanes[rec.GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
-    x = point_at(numbers, plan[r + MOVED])
-    u = minus(_carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0), p)
+    x = point_at(numbers, plan[r + rec.MOVED])
+    u = minus(_carry(plan, numbers, lanes, r + rec.INSIDE, 1.0, x, 1.0), p)
     flat, side = across(h, u), cross(h, u)
     rest, swing = minus(u, flat), flat
-    if numbers[i, SLIDES] > 0.0:
+    if numbers[i, rec.SLIDES] > 0.0:
         rest, swing, side = u, add(h, times(0.0, u)), times(0.0, u)
-    own = point_at(numbers, plan[r + JOINT])
-    v0 = minus(_carry(plan, numbers, lanes, r + MIDDLE, 1.0, add(p, rest), 1.0), own)
-    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
-    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    own = point_at(numbers, plan[r + rec.JOINT])
+    v0 = minus(_carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, add(p, rest), 1.0), own)
+    v1 = _carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, side, 0.0)
     square = dot(v0, v0) + dot(v1, v1) + zero, 2.0 * dot(v0, v1) + zero, 2.0 * dot(v0, v2) + zero
-    if numbers[i, SLIDES] > 0.0:
+    if numbers[i, rec.SLIDES] > 0.0:
         square = dot(v0, v0) + zero, square[1], dot(v1, v1) + zero
     reach = dot(w, w) - dot(g, g)
     b2 = 0.5 * (reach - square[0]), -0.5 * square[1], -0.5 * square[2]
@@ -469,7 +391,7 @@ def _terms_of_point(
         v1,
         v2,
         square,
-        (dot(axis_at(numbers, plan[r + SEEN]), w) - dot(f, g) + zero, zero, zero),
+        (dot(axis_at(numbers, plan[r + rec.SEEN]), w) - dot(f, g) + zero, zero, zero),
         b2,
     )
 
@@ -479,19 +401,19 @@ def _terms_of_plane(
     plan: IntArray, numbers: Array, lanes: Array, r: int, w: Vector, far: Vector
 ) -> Terms:
     """Return the terms of a LEVEL: v is the normal, which also gives the plane's position."""
-    i, zero = plan[r + INNER], 0.0 * lanes[GOAL]
+    i, zero = plan[r + rec.INNER], 0.0 * lanes[rec.GOAL]
     h, p = axis_at(numbers, i), point_at(numbers, i)
-    x, z = point_at(numbers, plan[r + MOVED]), axis_at(numbers, plan[r + MOVED])
-    a = _carry(plan, numbers, lanes, r + INSIDE, 1.0, x, 1.0)
-    n = _carry(plan, numbers, lanes, r + INSIDE, 1.0, z, 0.0)
+    x, z = point_at(numbers, plan[r + rec.MOVED]), axis_at(numbers, plan[r + rec.MOVED])
+    a = _carry(plan, numbers, lanes, r + rec.INSIDE, 1.0, x, 1.0)
+    n = _carry(plan, numbers, lanes, r + rec.INSIDE, 1.0, z, 0.0)
     swing, side = across(h, n), cross(h, n)
-    rest, own = minus(n, swing), point_at(numbers, plan[r + JOINT])
-    arm = minus(p, _carry(plan, numbers, lanes, r + MIDDLE, -1.0, own, 1.0))
-    v0 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, rest, 0.0)
-    v1 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, swing, 0.0)
-    v2 = _carry(plan, numbers, lanes, r + MIDDLE, 1.0, side, 0.0)
+    rest, own = minus(n, swing), point_at(numbers, plan[r + rec.JOINT])
+    arm = minus(p, _carry(plan, numbers, lanes, r + rec.MIDDLE, -1.0, own, 1.0))
+    v0 = _carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, rest, 0.0)
+    v1 = _carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, swing, 0.0)
+    v2 = _carry(plan, numbers, lanes, r + rec.MIDDLE, 1.0, side, 0.0)
     fixed = dot(n, minus(a, p)) - dot(far, w) + dot(rest, arm)
-    b1 = dot(axis_at(numbers, plan[r + SEEN]), far) + zero, zero, zero
+    b1 = dot(axis_at(numbers, plan[r + rec.SEEN]), far) + zero, zero, zero
     b2 = fixed + zero, dot(swing, arm) + zero, dot(side, arm) + zero
     return v0, v1, v2, (zero + 1.0, zero, zero), b1, b2
 
@@ -514,20 +436,20 @@ def _set_joint(
     Returns its violation of the limits and its distance from the start [rad or m]. value: its
     angle, or shift
     """
-    lower, upper, start = numbers[k, LOWER], numbers[k, UPPER], lanes[START + i]
-    x = numbers[k, MULTIPLIER] * (value - numbers[k, OFFSET])
-    if numbers[k, SLIDES] == 0.0:
+    lower, upper, start = numbers[k, rec.LOWER], numbers[k, rec.UPPER], lanes[rec.START + i]
+    x = numbers[k, rec.MULTIPLIER] * (value - numbers[k, rec.OFFSET])
+    if numbers[k, rec.SLIDES] == 0.0:
         in_turns = x * (1.0 / FULL_TURN)
         turns = floor((start * (1.0 / FULL_TURN) + HALF) - in_turns)
-        turns = least(turns, floor((upper + SNAP) * (1.0 / FULL_TURN) - in_turns))
-        turns = most(turns, -floor(in_turns - (lower - SNAP) * (1.0 / FULL_TURN)))
+        turns = least(turns, floor((upper + LIMIT_SNAP) * (1.0 / FULL_TURN) - in_turns))
+        turns = most(turns, -floor(in_turns - (lower - LIMIT_SNAP) * (1.0 / FULL_TURN)))
         x = x + FULL_TURN * turns
         if upper - lower < FULL_TURN:
             above, below = x - upper, lower - x + FULL_TURN
-            x = select((above > SNAP) & (below < above), x - FULL_TURN, x)
+            x = select((above > LIMIT_SNAP) & (below < above), x - FULL_TURN, x)
     beyond = most(lower - x, x - upper)
-    x = select(beyond > SNAP, x, most(least(x, upper), lower))
-    lanes[POINT + i] = x
+    x = select(beyond > LIMIT_SNAP, x, most(least(x, upper), lower))
+    lanes[rec.POINT + i] = x
     return beyond, x - start
 
 
@@ -540,30 +462,30 @@ def _set_joints(
 
     count: the record's number; least_gap: with a smaller gap there is no solution
     """
-    used = plan[r + KNOWN_SIGNS]
-    gap = 1.0 + 0.0 * lanes[GOAL]
+    used = plan[r + rec.KNOWN_SIGNS]
+    gap = 1.0 + 0.0 * lanes[rec.GOAL]
     if used > 0:
-        gap = lanes[GAP + used - 1]
+        gap = lanes[rec.GAP + used - 1]
     useful = gap > least_gap
     if bits(useful) == 0:
         return False
-    beyond, apart = lanes[LIMIT_VIOLATION + count], lanes[SQUARED_DISTANCE + count]
-    for m in range(plan[r + SOLVED], plan[r + SOLVED + 1]):
+    beyond, apart = lanes[rec.LIMIT_VIOLATION + count], lanes[rec.SQUARED_DISTANCE + count]
+    for m in range(plan[r + rec.SOLVED], plan[r + rec.SOLVED + 1]):
         i = plan[m]
         k = i + 1
-        value = lanes[COS + k]
-        if numbers[k, SLIDES] == 0.0:
-            value = angle_of(lanes[COS + k], lanes[SIN + k])
+        value = lanes[rec.COS + k]
+        if numbers[k, rec.SLIDES] == 0.0:
+            value = angle_of(lanes[rec.COS + k], lanes[rec.SIN + k])
         over, gap = _set_joint(numbers, lanes, i, k, value)
         beyond, apart = most(beyond, over), apart + gap * gap
     missed = select(
-        lanes[SQUARED_DISTANCE + count] >= NONE, 1.0, 0.0
+        lanes[rec.SQUARED_DISTANCE + count] >= rec.NONE, 1.0, 0.0
     )  # by a record before: nothing is lost
     lost = useful & (apart != apart) & (missed < 0.5)
-    lanes[UNDETERMINED] = select(lost, 1.0, lanes[UNDETERMINED])
-    lanes[LIMIT_VIOLATION + count + 1] = beyond
-    lanes[SQUARED_DISTANCE + count + 1] = select(useful, apart, NONE)
-    useful = useful & (beyond <= numbers[SETTINGS, MARGIN]) & (apart < lanes[BOUND])
+    lanes[rec.UNDETERMINED] = select(lost, 1.0, lanes[rec.UNDETERMINED])
+    lanes[rec.LIMIT_VIOLATION + count + 1] = beyond
+    lanes[rec.SQUARED_DISTANCE + count + 1] = select(useful, apart, rec.NONE)
+    useful = useful & (beyond <= numbers[rec.SETTINGS, rec.MARGIN]) & (apart < lanes[rec.BOUND])
     return bits(useful | lost) != 0
 
 
@@ -571,41 +493,38 @@ def _set_joints(
 def set_free(plan: IntArray, numbers: Array, memory: Array, free: float) -> None:
     """Set undetermined joints to their start values plus `free`, and virtual ones to 0."""
     lanes = _in_lanes(memory)
-    zero = 0.0 * lanes[BOUND]
+    zero = 0.0 * lanes[rec.BOUND]
     _set_short(memory, COARSE)
-    for k in range(plan[ELEMENTS]):
-        lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + 1.0, zero
-    for i in range(plan[JOINTS]):
+    for k in range(plan[rec.ELEMENTS]):
+        lanes[rec.FREE + 2 * k], lanes[rec.FREE + 2 * k + 1] = zero + 1.0, zero
+    for i in range(plan[rec.JOINTS]):
         k = i + 1
-        lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = zero + free, zero + free
+        lanes[rec.FREE + 2 * k], lanes[rec.FREE + 2 * k + 1] = zero + free, zero + free
         if not math.isnan(free):
-            value = numbers[k, MULTIPLIER] * (lanes[START + i] + free) + numbers[k, OFFSET]
-            lanes[FREE + 2 * k], lanes[FREE + 2 * k + 1] = cos_sin(value)
+            start = lanes[rec.START + i] + free
+            value = numbers[k, rec.MULTIPLIER] * start + numbers[k, rec.OFFSET]
+            lanes[rec.FREE + 2 * k], lanes[rec.FREE + 2 * k + 1] = cos_sin(value)
 
 
 @kernel
 def prepare(plan: IntArray, numbers: Array, memory: Array) -> None:
     """Prepare the values that all branches share, from GOAL, START and VALUE."""
     lanes = _in_lanes(memory)
-    pose = compose(frame_in(lanes, GOAL), frame_at(numbers, HOME))
-    put_frame_in(lanes, POSE, pose)
-    zero = 0.0 * lanes[GOAL]
-    beyond, apart, k = zero - NONE, zero, plan[REDUNDANT]
+    pose = compose(frame_in(lanes, rec.GOAL), frame_at(numbers, rec.HOME))
+    put_frame_in(lanes, rec.POSE, pose)
+    zero = 0.0 * lanes[rec.GOAL]
+    beyond, apart, k = zero - rec.NONE, zero, plan[rec.REDUNDANT]
     if k >= 0:
-        value = numbers[k, MULTIPLIER] * lanes[VALUE] + numbers[k, OFFSET]
+        value = numbers[k, rec.MULTIPLIER] * lanes[rec.VALUE] + numbers[k, rec.OFFSET]
         beyond, gap = _set_joint(numbers, lanes, k - 1, k, value)
         apart = gap * gap
-        lanes[COS + k] = value
-        if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
-    lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE], lanes[UNDETERMINED], lanes[CAREFUL] = (
-        beyond,
-        apart,
-        zero,
-        zero,
-    )
-    for sign in range(SIGNS):
-        lanes[GAP + sign] = zero + 1.0
+        lanes[rec.COS + k] = value
+        if numbers[k, rec.SLIDES] == 0.0:
+            lanes[rec.COS + k], lanes[rec.SIN + k] = cos_sin(value)
+    lanes[rec.LIMIT_VIOLATION], lanes[rec.SQUARED_DISTANCE] = beyond, apart
+    lanes[rec.UNDETERMINED], lanes[rec.CAREFUL] = zero, zero
+    for sign in range(rec.SIGNS):
+        lanes[rec.GAP + sign] = zero + 1.0
 
 
 @kernel
@@ -619,7 +538,7 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
     prepare(plan, numbers, memory)
     solve_branches(plan, numbers, memory, spread, FRESH)
     lanes = _in_lanes(memory)
-    lost = lanes[UNDETERMINED]
+    lost = lanes[rec.UNDETERMINED]
     if bits(lost > 0.0) != 0:
         set_free(plan, numbers, memory, BY_START)
         prepare(plan, numbers, memory)
@@ -627,13 +546,13 @@ def solve_lanes(plan: IntArray, numbers: Array, memory: Array, spread: int) -> N
         _set_short(memory, FINE)
         solve_branches(plan, numbers, memory, spread, ADDED)
         set_free(plan, numbers, memory, math.nan)
-        lanes[UNDETERMINED] = lost
+        lanes[rec.UNDETERMINED] = lost
 
 
 @kernel
 def _set_short(memory: Array, square: float) -> None:
     for lane in range(memory.shape[1]):
-        memory[SHORT, lane] = square
+        memory[rec.SHORT, lane] = square
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -642,21 +561,21 @@ def _set_short(memory: Array, square: float) -> None:
 @kernel
 def set_signs(plan: IntArray, memory: Array, spread: int) -> None:
     """Set the branch signs that differ from lane to lane, and remove BOUND."""
-    signs = min(spread, plan[USED_SIGNS])
+    signs = min(spread, plan[rec.USED_SIGNS])
     for lane in range(memory.shape[1]):
-        memory[BOUND, lane] = NONE
+        memory[rec.BOUND, lane] = rec.NONE
         for sign in range(signs):
             second = (lane >> (signs - 1 - sign)) & 1
-            memory[SIGN_OF + sign, lane] = -1.0 if second else 1.0
+            memory[rec.SIGN_OF + sign, lane] = -1.0 if second else 1.0
 
 
 @kernel
 def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int) -> int:
     """Set the other signs for a pass; return the first one that has changed."""
-    used, changed = plan[USED_SIGNS], 0
+    used, changed = plan[rec.USED_SIGNS], 0
     for sign in range(used - 1, spread - 1, -1):
         bit = used - 1 - sign
-        lanes[SIGN_OF + sign] = -1.0 if (count >> bit) & 1 else 1.0
+        lanes[rec.SIGN_OF + sign] = -1.0 if (count >> bit) & 1 else 1.0
         if ((count ^ before) >> bit) & 1:
             changed = sign
     return changed
@@ -665,7 +584,7 @@ def _set_pass(plan: IntArray, lanes: Array, spread: int, before: int, count: int
 @kernel
 def passes_of(plan: IntArray, spread: int) -> int:
     """Return the number of passes."""
-    return 1 << max(plan[USED_SIGNS] - spread, 0)
+    return 1 << max(plan[rec.USED_SIGNS] - spread, 0)
 
 
 @kernel
@@ -675,29 +594,30 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
     task: FRESH: solutions; ADDED: also, but only those better than the results; MEASURED: the
     joints of all branches, solutions or not, and their distances from their ends
     """
-    lanes, least_gap = _in_lanes(memory), -max(LENIENT, numbers[SETTINGS, MARGIN])
+    lanes, least_gap = _in_lanes(memory), -max(LENIENT, numbers[rec.SETTINGS, rec.MARGIN])
     if task == MEASURED:
-        least_gap = -NONE
+        least_gap = -rec.NONE
     passes, before, count, reached = passes_of(plan, spread), 0, 0, -1
     while count < passes:
         changed = _set_pass(plan, lanes, spread, before, count)
-        first = plan[BEGINS + changed] if count > 0 else 0
+        first = plan[rec.BEGINS + changed] if count > 0 else 0
         again = count > 0  # in the first record of a later pass only the sign is another
-        if changed < plan[USED_SIGNS] - 1:
+        if changed < plan[rec.USED_SIGNS] - 1:
             reached = -1  # no record so far has been solved for these signs but the last
         before, left_out = count, 0
-        for one in range(first, plan[RECORDS]):
-            r = HEADER + RECORD * one
+        for one in range(first, plan[rec.RECORDS]):
+            r = rec.HEADER + rec.RECORD * one
             _solve(plan, numbers, lanes, r, one, again and one == first, one <= reached)
             reached = max(reached, one)
             useful = _set_joints(plan, numbers, lanes, r, one, least_gap)
-            is_last = task == MEASURED and plan[r + KNOWN_SIGNS] == plan[USED_SIGNS]
+            is_last = task == MEASURED and plan[r + rec.KNOWN_SIGNS] == plan[rec.USED_SIGNS]
             if not (useful or is_last):
-                left_out = 1 << max(plan[USED_SIGNS] - max(plan[r + KNOWN_SIGNS], spread), 0)
+                known = max(plan[r + rec.KNOWN_SIGNS], spread)
+                left_out = 1 << max(plan[rec.USED_SIGNS] - known, 0)
                 break
         for slot in range(count, count + (left_out if task != ADDED else 0)):
-            lanes[result_at(slot) + DISTANCE] = NONE
-            lanes[result_at(slot) + LIMIT_MARGIN] = -NONE
+            lanes[result_at(slot) + rec.DISTANCE] = rec.NONE
+            lanes[result_at(slot) + rec.LIMIT_MARGIN] = -rec.NONE
         if left_out == 0:
             check_closure(plan, numbers, lanes, result_at(count), task)
         count += max(left_out, 1)
@@ -706,38 +626,37 @@ def solve_branches(plan: IntArray, numbers: Array, memory: Array, spread: int, t
 @inline_kernel
 def check_closure(plan: IntArray, numbers: Array, lanes: Array, at: int, task: int) -> None:
     """Write the result of the branch in each lane: a solution, a near-solution, or neither."""
-    margin, beyond, apart = (
-        numbers[SETTINGS, MARGIN],
-        lanes[LIMIT_VIOLATION + plan[RECORDS]],
-        lanes[SQUARED_DISTANCE + plan[RECORDS]],
-    )  # fmt: skip
-    kept, end_margin = (beyond <= margin) & (apart < lanes[BOUND]), -beyond
-    for sign in range(plan[USED_SIGNS]):
-        end_margin = least(end_margin, lanes[GAP + sign])
+    margin = numbers[rec.SETTINGS, rec.MARGIN]
+    beyond = lanes[rec.LIMIT_VIOLATION + plan[rec.RECORDS]]
+    apart = lanes[rec.SQUARED_DISTANCE + plan[rec.RECORDS]]
+    kept, end_margin = (beyond <= margin) & (apart < lanes[rec.BOUND]), -beyond
+    for sign in range(plan[rec.USED_SIGNS]):
+        end_margin = least(end_margin, lanes[rec.GAP + sign])
     if task == MEASURED:
-        kept = apart < NONE  # but for what is undetermined
-        for sign in range(plan[USED_SIGNS]):
-            lanes[at + GAPS + sign] = lanes[GAP + sign]
+        kept = apart < rec.NONE  # but for what is undetermined
+        for sign in range(plan[rec.USED_SIGNS]):
+            lanes[at + rec.GAPS + sign] = lanes[rec.GAP + sign]
     else:
-        error, touching = error_of(plan, numbers, lanes), max(TOUCHING, numbers[SETTINGS, MISSES])
+        error = error_of(plan, numbers, lanes)
+        touching = max(TOUCHING_LIMIT, numbers[rec.SETTINGS, rec.MISSES])
         kept = kept & (error <= margin)
-        kept = kept & ((beyond <= SNAP) | (error > EXACT) | (beyond <= touching))
-        error = most(error, select(beyond > SNAP, beyond, 0.0))
+        kept = kept & ((beyond <= LIMIT_SNAP) | (error > EXACT) | (beyond <= touching))
+        error = most(error, select(beyond > LIMIT_SNAP, beyond, 0.0))
         if task == ADDED:
-            before = lanes[at + ERROR]
-            there = lanes[at + DISTANCE] < NONE
-            better = kept & ((error <= EXACT) | (lanes[at + DISTANCE] >= NONE))
-            better = better & ((before > EXACT) | (lanes[at + DISTANCE] >= NONE))
+            before = lanes[at + rec.ERROR]
+            there = lanes[at + rec.DISTANCE] < rec.NONE
+            better = kept & ((error <= EXACT) | (lanes[at + rec.DISTANCE] >= rec.NONE))
+            better = better & ((before > EXACT) | (lanes[at + rec.DISTANCE] >= rec.NONE))
             _put_result(plan, lanes, at, better, error, apart, end_margin)
-            lanes[CAREFUL] = select(kept | there, 1.0, lanes[CAREFUL])
+            lanes[rec.CAREFUL] = select(kept | there, 1.0, lanes[rec.CAREFUL])
             return
-        lanes[at + ERROR] = error
-        careful = kept & ((end_margin < CLOSE) | (error > EXACT))
-        lanes[CAREFUL] = select(careful, 1.0, lanes[CAREFUL])
-    lanes[at + LIMIT_MARGIN] = select(kept, end_margin, -NONE)
-    lanes[at + DISTANCE] = select(kept, apart, NONE)
-    for i in range(plan[JOINTS]):
-        lanes[at + i] = lanes[POINT + i]
+        lanes[at + rec.ERROR] = error
+        careful = kept & ((end_margin < CLEARLY_DIFFERENT) | (error > EXACT))
+        lanes[rec.CAREFUL] = select(careful, 1.0, lanes[rec.CAREFUL])
+    lanes[at + rec.LIMIT_MARGIN] = select(kept, end_margin, -rec.NONE)
+    lanes[at + rec.DISTANCE] = select(kept, apart, rec.NONE)
+    for i in range(plan[rec.JOINTS]):
+        lanes[at + i] = lanes[rec.POINT + i]
 
 
 @kernel
@@ -746,11 +665,11 @@ def _put_result(
     end_margin: Number,
 ) -> None:  # fmt: skip
     """Replace a result in the lanes in which the new one is better."""
-    lanes[at + ERROR] = select(better, error, lanes[at + ERROR])
-    lanes[at + LIMIT_MARGIN] = select(better, end_margin, lanes[at + LIMIT_MARGIN])
-    lanes[at + DISTANCE] = select(better, apart, lanes[at + DISTANCE])
-    for i in range(plan[JOINTS]):
-        lanes[at + i] = select(better, lanes[POINT + i], lanes[at + i])
+    lanes[at + rec.ERROR] = select(better, error, lanes[at + rec.ERROR])
+    lanes[at + rec.LIMIT_MARGIN] = select(better, end_margin, lanes[at + rec.LIMIT_MARGIN])
+    lanes[at + rec.DISTANCE] = select(better, apart, lanes[at + rec.DISTANCE])
+    for i in range(plan[rec.JOINTS]):
+        lanes[at + i] = select(better, lanes[rec.POINT + i], lanes[at + i])
 
 
 # --- solutions -----------------------------------------------------------------------------------
@@ -760,24 +679,24 @@ def _put_result(
 def _rank(lanes: Array, results: int) -> None:
     """Set RANKED of each result to the number of nearer results in its lane."""
     for one in range(results):
-        lanes[RANKED + one] = 0.0 * lanes[GOAL]
+        lanes[rec.RANKED + one] = 0.0 * lanes[rec.GOAL]
     for one in range(results):
-        apart = lanes[result_at(one) + DISTANCE]
+        apart = lanes[result_at(one) + rec.DISTANCE]
         for two in range(one):
-            nearer = select(apart < lanes[result_at(two) + DISTANCE], 1.0, 0.0)
-            lanes[RANKED + one] = lanes[RANKED + one] + (1.0 - nearer)
-            lanes[RANKED + two] = lanes[RANKED + two] + nearer
+            nearer = select(apart < lanes[result_at(two) + rec.DISTANCE], 1.0, 0.0)
+            lanes[rec.RANKED + one] = lanes[rec.RANKED + one] + (1.0 - nearer)
+            lanes[rec.RANKED + two] = lanes[rec.RANKED + two] + nearer
 
 
 @kernel
 def _rank_branches(memory: Array, branches: int) -> None:
     """Rank the branches of one pose, one branch in each lane."""
-    at = result_at(0) + DISTANCE
+    at = result_at(0) + rec.DISTANCE
     for one in range(branches):
         apart, nearer = memory[at, one], 0
         for two in range(branches):
             nearer += memory[at, two] < apart or (memory[at, two] == apart and two < one)
-        memory[RANKED, one] = nearer
+        memory[rec.RANKED, one] = nearer
 
 
 @kernel
@@ -789,13 +708,13 @@ def _write_sorted(
     first, count, beside = min(i, starts.shape[0] - 1), 0, (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
-        if memory[at + DISTANCE, own] < NONE:
-            row = rows * i + int(memory[RANKED + (one >> spread), own])
-            if plan[JOINTS] < q.shape[1]:
+        if memory[at + rec.DISTANCE, own] < rec.NONE:
+            row = rows * i + int(memory[rec.RANKED + (one >> spread), own])
+            if plan[rec.JOINTS] < q.shape[1]:
                 for j in range(q.shape[1]):
                     q[row, j] = starts[first, j]
-            for j in range(plan[JOINTS]):
-                q[row, plan[COLUMN + j]] = memory[at + j, own]
+            for j in range(plan[rec.JOINTS]):
+                q[row, plan[rec.COLUMN + j]] = memory[at + j, own]
             count += 1
     for row in range(rows * i + count, rows * (i + 1)):
         for j in range(q.shape[1]):
@@ -813,49 +732,49 @@ def write_solutions(
 
     They are in `results` results of 1 << spread lanes, from `lane` on.
     """
-    count, capacity, beside = 0, min(errors.shape[0], MOST_FOUND), (1 << spread) - 1
+    count, capacity, beside = 0, min(errors.shape[0], rec.MOST_FOUND), (1 << spread) - 1
     for one in range(results << spread):
         at, own = result_at(one >> spread), lane + (one & beside)
-        apart = memory[at + DISTANCE, own]
-        if not apart < NONE:
+        apart = memory[at + rec.DISTANCE, own]
+        if not apart < rec.NONE:
             continue
         row, known = count, -1
         for k in range(count):
-            other = int(memory[RANKED + k, lane])
+            other = int(memory[rec.RANKED + k, lane])
             there, its = result_at(other >> spread), lane + (other & beside)
-            if row == count and memory[there + DISTANCE, its] > apart:
+            if row == count and memory[there + rec.DISTANCE, its] > apart:
                 row = k
             if known < 0 and _are_same(plan, memory, at, own, there, its):
                 known = k
         if known >= 0:  # the more accurate of two that are the same
-            other = int(memory[RANKED + known, lane])
+            other = int(memory[rec.RANKED + known, lane])
             there, its = result_at(other >> spread), lane + (other & beside)
-            if memory[at + ERROR, own] < memory[there + ERROR, its]:
-                memory[RANKED + known, lane] = one
+            if memory[at + rec.ERROR, own] < memory[there + rec.ERROR, its]:
+                memory[rec.RANKED + known, lane] = one
             continue
         if count == capacity:
             continue
         for k in range(count, row, -1):
-            memory[RANKED + k, lane] = memory[RANKED + k - 1, lane]
-        memory[RANKED + row, lane] = one
+            memory[rec.RANKED + k, lane] = memory[rec.RANKED + k - 1, lane]
+        memory[rec.RANKED + row, lane] = one
         count += 1
     first, rows, found = min(i, starts.shape[0] - 1), errors.shape[0], 0
-    largest = NONE  # error: where there are solutions, what is clearly beside one is none
+    largest = rec.NONE  # error: where there are solutions, what is clearly beside one is none
     for k in range(count):
-        one = int(memory[RANKED + k, lane])
-        if memory[result_at(one >> spread) + ERROR, lane + (one & beside)] <= EXACT:
-            largest = numbers[SETTINGS, MISSES]
+        one = int(memory[rec.RANKED + k, lane])
+        if memory[result_at(one >> spread) + rec.ERROR, lane + (one & beside)] <= EXACT:
+            largest = numbers[rec.SETTINGS, rec.MISSES]
     for k in range(count):
-        one = int(memory[RANKED + k, lane])
+        one = int(memory[rec.RANKED + k, lane])
         at, own = result_at(one >> spread), lane + (one & beside)
-        if memory[at + ERROR, own] > largest:
+        if memory[at + rec.ERROR, own] > largest:
             continue
-        errors[found] = memory[at + ERROR, own]
-        if plan[JOINTS] < q.shape[1]:
+        errors[found] = memory[at + rec.ERROR, own]
+        if plan[rec.JOINTS] < q.shape[1]:
             for j in range(q.shape[1]):
                 q[rows * i + found, j] = starts[first, j]
-        for j in range(plan[JOINTS]):
-            q[rows * i + found, plan[COLUMN + j]] = memory[at + j, own]
+        for j in range(plan[rec.JOINTS]):
+            q[rows * i + found, plan[rec.COLUMN + j]] = memory[at + j, own]
         found += 1
     for k in range(found, rows):
         for j in range(q.shape[1]):
@@ -875,7 +794,7 @@ def _has_near(errors: Array, count: int) -> bool:
 @kernel
 def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
     """Return whether two results are the same, modulo whole turns."""
-    for j in range(plan[JOINTS]):
+    for j in range(plan[rec.JOINTS]):
         gap = abs(memory[at + j, lane] - memory[there + j, beside])
         if gap > SAME and abs(gap - FULL_TURN) > SAME:
             return False
@@ -885,12 +804,12 @@ def _are_same(plan: IntArray, memory: Array, at: int, lane: int, there: int, bes
 @kernel
 def error_at_start(plan: IntArray, numbers: Array, lanes: Array) -> Number:
     """Return the gap of the loop at START [m, rad]."""
-    for i in range(plan[JOINTS]):
+    for i in range(plan[rec.JOINTS]):
         k = i + 1
-        value = numbers[k, MULTIPLIER] * lanes[START + i] + numbers[k, OFFSET]
-        lanes[COS + k] = value
-        if numbers[k, SLIDES] == 0.0:
-            lanes[COS + k], lanes[SIN + k] = cos_sin(value)
+        value = numbers[k, rec.MULTIPLIER] * lanes[rec.START + i] + numbers[k, rec.OFFSET]
+        lanes[rec.COS + k] = value
+        if numbers[k, rec.SLIDES] == 0.0:
+            lanes[rec.COS + k], lanes[rec.SIN + k] = cos_sin(value)
     return error_of(plan, numbers, lanes)
 
 
@@ -900,9 +819,9 @@ def load_start(
 ) -> None:
     """Load START and VALUE of pose i into a lane; a single row serves all poses."""
     row = min(i, starts.shape[0] - 1)
-    for j in range(plan[JOINTS]):
-        memory[START + j, lane] = starts[row, plan[COLUMN + j]]
-    memory[VALUE, lane] = values[min(i, values.shape[0] - 1)]
+    for j in range(plan[rec.JOINTS]):
+        memory[rec.START + j, lane] = starts[row, plan[rec.COLUMN + j]]
+    memory[rec.VALUE, lane] = values[min(i, values.shape[0] - 1)]
 
 
 @kernel
@@ -910,7 +829,7 @@ def load_goal(targets: Array, i: int, lane: int, memory: Array) -> None:
     """Load GOAL of pose i into a lane."""
     row = min(i, targets.shape[0] - 1)
     for c in range(12):
-        memory[GOAL + c, lane] = targets[row, c]
+        memory[rec.GOAL + c, lane] = targets[row, c]
 
 
 @kernel(entry='ik_solve_poses')
@@ -929,12 +848,12 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
     starts, values, q = arrays.starts, arrays.values, arrays.q
     errors, counts = arrays.errors, arrays.counts
     is_single, near = last - first == 1, False
-    spread = BRANCHES if is_single and WIDTH == 1 << BRANCHES else POSES
+    spread = BRANCHES if is_single and rec.WIDTH == 1 << BRANCHES else POSES
     set_signs(plan, memory, spread)
     set_free(plan, numbers, memory, math.nan if free == BY_START else free)
-    poses = WIDTH >> spread
+    poses = rec.WIDTH >> spread
     for begin in range(first, last, poses):
-        for lane in range(WIDTH):
+        for lane in range(rec.WIDTH):
             i = min(begin + (lane >> spread), last - 1)
             load_goal(targets, i, lane, memory)
             load_start(plan, starts, values, i, lane, memory)
@@ -943,8 +862,8 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
         else:
             prepare(plan, numbers, memory)
             solve_branches(plan, numbers, memory, spread, FRESH)
-        signs, results = min(spread, plan[USED_SIGNS]), passes_of(plan, spread)
-        careful = bits(_in_lanes(memory)[CAREFUL] > 0.0)
+        signs, results = min(spread, plan[rec.USED_SIGNS]), passes_of(plan, spread)
+        careful = bits(_in_lanes(memory)[rec.CAREFUL] > 0.0)
         if spread != POSES:
             _rank_branches(memory, 1 << signs)
         else:
@@ -961,7 +880,7 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
                 counts[i] = _write_sorted(plan, memory, lane, signs, results, starts, q, rows, i)
             if counts[i] == 0 or free != BY_START:
                 for beside in range(1 << spread):
-                    if memory[UNDETERMINED, lane + beside] > 0.0:
+                    if memory[rec.UNDETERMINED, lane + beside] > 0.0:
                         counts[i] = -1
             if near and not is_single:
                 counts[i] = -1
@@ -970,35 +889,37 @@ def solve_poses(address: int, first: int, last: int, free: float) -> bool:
 
 @kernel(entry='ik_check_candidates')
 def check_candidates(address: int, candidates: Array2) -> bool:
-    """Check candidates (k, elements) of one pose, the angles or shifts of all elements."""
+    """Write the candidates (k, elements) that close the loop of one pose as its solutions.
+
+    A candidate has the angle or shift of each element. Returns whether some are only near.
+    """
     arrays = _arrays_at(address)
     plan, numbers, memory, targets = arrays.plan, arrays.numbers, arrays.memory, arrays.targets
     starts, values, q = arrays.starts, arrays.values, arrays.q
     errors, counts, lanes = arrays.errors, arrays.counts, _in_lanes(memory)
-    for lane in range(WIDTH):
-        memory[BOUND, lane] = NONE
+    for lane in range(rec.WIDTH):
+        memory[rec.BOUND, lane] = rec.NONE
         load_goal(targets, 0, lane, memory)
         load_start(plan, starts, values, 0, lane, memory)
     prepare(plan, numbers, memory)
-    results, beyond_alone, apart_alone = 0, lanes[LIMIT_VIOLATION], lanes[SQUARED_DISTANCE]
-    for first in range(0, candidates.shape[0], WIDTH):
+    results, beyond_alone, apart_alone = 0, lanes[rec.LIMIT_VIOLATION], lanes[rec.SQUARED_DISTANCE]
+    for first in range(0, candidates.shape[0], rec.WIDTH):
         beyond, apart = beyond_alone, apart_alone
-        for i in range(plan[JOINTS]):
+        for i in range(plan[rec.JOINTS]):
             k = i + 1
-            if k == plan[REDUNDANT]:
+            if k == plan[rec.REDUNDANT]:
                 continue
-            for lane in range(WIDTH):
-                memory[COS + k, lane] = candidates[min(first + lane, candidates.shape[0] - 1), k]
-            value = lanes[COS + k]
-            if numbers[k, SLIDES] == 0.0:
-                lanes[COS + k], lanes[SIN + k] = cos_sin(value)
+            for lane in range(rec.WIDTH):
+                row = min(first + lane, candidates.shape[0] - 1)
+                memory[rec.COS + k, lane] = candidates[row, k]
+            value = lanes[rec.COS + k]
+            if numbers[k, rec.SLIDES] == 0.0:
+                lanes[rec.COS + k], lanes[rec.SIN + k] = cos_sin(value)
             over, gap = _set_joint(numbers, lanes, i, k, value)
             beyond, apart = most(beyond, over), apart + gap * gap
-        lanes[LIMIT_VIOLATION + plan[RECORDS]], lanes[SQUARED_DISTANCE + plan[RECORDS]] = (
-            beyond,
-            apart,
-        )
-        if results < SLOTS:
+        lanes[rec.LIMIT_VIOLATION + plan[rec.RECORDS]] = beyond
+        lanes[rec.SQUARED_DISTANCE + plan[rec.RECORDS]] = apart
+        if results < rec.SLOTS:
             check_closure(plan, numbers, lanes, result_at(results), FRESH)
             results += 1
     counts[0] = write_solutions(plan, numbers, memory, 0, BRANCHES, results, starts, q, errors, 0)

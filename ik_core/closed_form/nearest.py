@@ -19,6 +19,7 @@ from ..maths.lanes import bits, floor, in_lanes, most, select
 from ..maths.rotations import Array, Frame, IntArray, compose, frame_at, in_axes
 from ..maths.vectors import minus, times
 from ..robot.limits import FULL_TURN
+from . import records as rec
 from .formulas import rotated
 from .kernel import (
     BRANCHES,
@@ -31,45 +32,16 @@ from .kernel import (
     set_signs,
     solve_lanes,
 )
-from .records import (
-    BEFORE,
-    BEHIND,
-    COLUMN,
-    DISTANCE,
-    ERROR,
-    GOAL,
-    JOINTS,
-    JUDGED,
-    LOWER,
-    MARGIN,
-    MULTIPLIER,
-    NONE,
-    OFFSET,
-    OTHER,
-    OTHERS,
-    REACH,
-    REDUNDANT_JOINT,
-    ROWS,
-    SETTINGS,
-    SLIDES,
-    START,
-    STAYS,
-    UPPER,
-    VALUE,
-    WIDTH,
-    axis_at,
-    point_at,
-    result_at,
-)
+from .records import axis_at, point_at, result_at
 
 # Values over the range of the redundancy parameter, or over a turn if that is less: one in each
 # lane. If none of them has a solution, those in between are tried.
-VALUES = 8
+LANE_VALUES = 8
 # Rows of the workspace: the problem of a lane (-1: none), and the number of values tried for it.
-PROBLEM, TRIED = ROWS, ROWS + 1
-SCRATCH_ROWS = ROWS + 2
+PROBLEM, TRIED = rec.ROWS, rec.ROWS + 1
+SCRATCH_ROWS = rec.ROWS + 2
 
-_in_lanes = in_lanes[WIDTH]
+_in_lanes = in_lanes[rec.WIDTH]
 
 
 @kernel(entry='ik_nearest_solutions')
@@ -101,9 +73,9 @@ def nearest_solutions(
             busy = _begin_one(plan, numbers, memory, spread, points, first)
         else:
             busy = 0
-            for lane in range(WIDTH):
+            for lane in range(rec.WIDTH):
                 if memory[PROBLEM, lane] < 0.0:
-                    while following < last and not math.isnan(points[following, plan[COLUMN]]):
+                    while following < last and not math.isnan(points[following, plan[rec.COLUMN]]):
                         following += 1
                     if following == last:
                         continue
@@ -135,16 +107,16 @@ def _mark(
     points: Array,
 ) -> None:
     """Set points to the starts, with a NaN if a solution is wanted; free all lanes."""
-    for begin in range(first, last, WIDTH):
-        for lane in range(WIDTH):
+    for begin in range(first, last, rec.WIDTH):
+        for lane in range(rec.WIDTH):
             _load(plan, numbers, targets, starts, min(begin + lane, last - 1), lane, memory)
         far = _are_far(plan, numbers, _in_lanes(memory))
-        for lane in range(min(WIDTH, last - begin)):
+        for lane in range(min(rec.WIDTH, last - begin)):
             _keep_start(plan, memory, lane, points, begin + lane)
             _keep_others(plan, numbers, starts, points, begin + lane)
             if (far >> lane) & 1:
-                points[begin + lane, plan[COLUMN]] = np.nan
-    for lane in range(WIDTH):
+                points[begin + lane, plan[rec.COLUMN]] = np.nan
+    for lane in range(rec.WIDTH):
         memory[PROBLEM, lane], memory[TRIED, lane] = -1.0, 0.0
 
 
@@ -152,14 +124,14 @@ def _mark(
 def _begin_one(
     plan: IntArray, numbers: Array, memory: Array, spread: int, points: Array, i: int
 ) -> int:
-    """Load the next values to try for the only problem into the lanes; return their number."""
+    """Load the next values to try into the lanes, for a single problem; return their number."""
     if spread == BRANCHES:
-        return 1 if math.isnan(points[i, plan[COLUMN]]) else 0
-    count, value = 0, int(memory[TRIED, WIDTH - 1])
-    while count < WIDTH and _try_next(plan, numbers, memory, count, value):
+        return 1 if math.isnan(points[i, plan[rec.COLUMN]]) else 0
+    count, value = 0, int(memory[TRIED, rec.WIDTH - 1])
+    while count < rec.WIDTH and _try_next(plan, numbers, memory, count, value):
         value = int(memory[TRIED, count])
         count += 1
-    memory[TRIED, WIDTH - 1] = value
+    memory[TRIED, rec.WIDTH - 1] = value
     if count == 0:
         _keep_start(plan, memory, 0, points, i)
     return count
@@ -169,10 +141,10 @@ def _begin_one(
 def _has_ended(
     plan: IntArray, memory: Array, doubt: int, spread: int, busy: int, points: Array, i: int
 ) -> bool:
-    """Write the solution of the only problem, if there is one; return whether there is."""
+    """Write the solution of a single problem; return whether there is one."""
     if spread == BRANCHES:
         best, there = 0, -1
-        for lane in range(WIDTH):
+        for lane in range(rec.WIDTH):
             if _is_nearer(memory, result_at(0), lane, there, best):
                 best, there = lane, result_at(0)
         if doubt != 0 or there < 0:
@@ -190,7 +162,7 @@ def _has_ended(
 @kernel
 def _end_many(plan: IntArray, numbers: Array, memory: Array, doubt: int, points: Array) -> None:
     """Write the solutions found; load the next value to try for the other problems, if any."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         i = int(memory[PROBLEM, lane])
         if i < 0:
             continue
@@ -216,36 +188,36 @@ def _load(
 ) -> None:
     """Load GOAL, START and VALUE of problem i into a lane."""
     target = frame_at(targets, i)
-    if plan[BEFORE] + plan[BEHIND] > 0:
+    if plan[rec.BEFORE] + plan[rec.BEHIND] > 0:
         target = _without_others(plan, numbers, starts, i, target)
     for c in range(12):
-        memory[GOAL + c, lane] = target[c]
-    for j in range(plan[JOINTS]):
-        x = starts[i, plan[COLUMN + j]]
-        x = min(max(x, numbers[j + 1, LOWER]), numbers[j + 1, UPPER])
-        memory[START + j, lane] = x
-        if j == plan[REDUNDANT_JOINT]:
-            memory[VALUE, lane] = x
+        memory[rec.GOAL + c, lane] = target[c]
+    for j in range(plan[rec.JOINTS]):
+        x = starts[i, plan[rec.COLUMN + j]]
+        x = min(max(x, numbers[j + 1, rec.LOWER]), numbers[j + 1, rec.UPPER])
+        memory[rec.START + j, lane] = x
+        if j == plan[rec.REDUNDANT_JOINT]:
+            memory[rec.VALUE, lane] = x
 
 
 @kernel
 def _without_others(plan: IntArray, numbers: Array, starts: Array, i: int, target: Frame) -> Frame:
     """Return the goal's frame with the motions of the other joints taken off."""
-    before = plan[BEFORE]
+    before = plan[rec.BEFORE]
     for k in range(before):
         target = compose(_inverse(_motion_of_other(plan, numbers, starts, i, k)), target)
-    for k in range(before + plan[BEHIND] - 1, before - 1, -1):
+    for k in range(before + plan[rec.BEHIND] - 1, before - 1, -1):
         target = compose(target, _inverse(_motion_of_other(plan, numbers, starts, i, k)))
     return target
 
 
 @kernel
 def _motion_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> Frame:
-    row = OTHER + k
-    value = numbers[row, MULTIPLIER] * _start_of_other(plan, numbers, starts, i, k)
-    value += numbers[row, OFFSET]
+    row = rec.OTHER + k
+    value = numbers[row, rec.MULTIPLIER] * _start_of_other(plan, numbers, starts, i, k)
+    value += numbers[row, rec.OFFSET]
     axis, point = axis_at(numbers, row), point_at(numbers, row)
-    if numbers[row, SLIDES] > 0.0:
+    if numbers[row, rec.SLIDES] > 0.0:
         x, y, z = times(value, axis)
         return 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, x, y, z
     c, s = math.cos(value), math.sin(value)
@@ -265,22 +237,22 @@ def _inverse(frame: Frame) -> Frame:
 
 @kernel
 def _start_of_other(plan: IntArray, numbers: Array, starts: Array, i: int, k: int) -> float:
-    x, row = starts[i, plan[OTHERS + k]], OTHER + k
-    return min(max(x, numbers[row, LOWER]), numbers[row, UPPER])
+    x, row = starts[i, plan[rec.OTHERS + k]], rec.OTHER + k
+    return min(max(x, numbers[row, rec.LOWER]), numbers[row, rec.UPPER])
 
 
 @kernel
 def _are_far(plan: IntArray, numbers: Array, lanes: Array) -> int:
     """Return a mask of the lanes whose start is not kept, and whose target is in reach."""
-    error, near = error_at_start(plan, numbers, lanes), numbers[SETTINGS, STAYS]
+    error, near = error_at_start(plan, numbers, lanes), numbers[rec.SETTINGS, rec.STAYS]
     far = bits(error > near) if near >= 0.0 else bits(error <= -near)
-    if plan[BEFORE] + plan[BEHIND] == 0:
+    if plan[rec.BEFORE] + plan[rec.BEHIND] == 0:
         return far
-    away = 0.0 * lanes[GOAL]
+    away = 0.0 * lanes[rec.GOAL]
     for k in range(3):
-        gap = lanes[GOAL + 9 + k] - numbers[JUDGED, 9 + k]
+        gap = lanes[rec.GOAL + 9 + k] - numbers[rec.JUDGED, 9 + k]
         away = away + gap * gap
-    return far & bits(away <= numbers[SETTINGS, REACH] * numbers[SETTINGS, REACH])
+    return far & bits(away <= numbers[rec.SETTINGS, rec.REACH] * numbers[rec.SETTINGS, rec.REACH])
 
 
 @kernel
@@ -298,20 +270,20 @@ def _turned_round(plan: IntArray, numbers: Array, lanes: Array, slots: int) -> i
     Without that turn it violates a limit by at most the margin: at the limit itself the goal may
     be reached within its tolerance.
     """
-    around = 0.0 * lanes[GOAL]
+    around = 0.0 * lanes[rec.GOAL]
     for slot in range(slots):
         apart, at = 0.0 * around, result_at(slot)
-        for j in range(plan[JOINTS]):
-            apart = most(apart, abs(lanes[at + j] - lanes[START + j]))
-        far = (lanes[at + DISTANCE] < NONE) & (apart > 0.5 * FULL_TURN)
+        for j in range(plan[rec.JOINTS]):
+            apart = most(apart, abs(lanes[at + j] - lanes[rec.START + j]))
+        far = (lanes[at + rec.DISTANCE] < rec.NONE) & (apart > 0.5 * FULL_TURN)
         if bits(far) == 0:
             continue
-        for j in range(plan[JOINTS]):
+        for j in range(plan[rec.JOINTS]):
             x = lanes[at + j]
-            turns = floor((lanes[START + j] - x) * (1.0 / FULL_TURN) + HALF)
+            turns = floor((lanes[rec.START + j] - x) * (1.0 / FULL_TURN) + HALF)
             x = x + FULL_TURN * turns
-            beyond = most(numbers[j + 1, LOWER] - x, x - numbers[j + 1, UPPER])
-            near = far & (abs(turns) > 0.5) & (beyond <= numbers[SETTINGS, MARGIN])
+            beyond = most(numbers[j + 1, rec.LOWER] - x, x - numbers[j + 1, rec.UPPER])
+            near = far & (abs(turns) > 0.5) & (beyond <= numbers[rec.SETTINGS, rec.MARGIN])
             around = select(near, 1.0, around)
     return bits(around > 0.5)
 
@@ -324,22 +296,21 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
     Values alternate below and above that of the start, each pair a step further; then half a step
     nearer, unless there are joints that are not solved for: with these, solutions are rarer.
     """
-    joint = plan[REDUNDANT_JOINT]
+    joint = plan[rec.REDUNDANT_JOINT]
     if joint < 0:
         return False
-    here, lower, upper = (
-        memory[START + joint, lane], numbers[joint + 1, LOWER], numbers[joint + 1, UPPER],
-    )  # fmt: skip
-    step, turns = min(upper - lower, FULL_TURN) / VALUES, upper - lower >= FULL_TURN
-    last = 2 * VALUES if plan[BEFORE] + plan[BEHIND] > 0 else 4 * VALUES
+    here = memory[rec.START + joint, lane]
+    lower, upper = numbers[joint + 1, rec.LOWER], numbers[joint + 1, rec.UPPER]
+    step, turns = min(upper - lower, FULL_TURN) / LANE_VALUES, upper - lower >= FULL_TURN
+    last = 2 * LANE_VALUES if plan[rec.BEFORE] + plan[rec.BEHIND] > 0 else 4 * LANE_VALUES
     while value < last:
         value += 1
         gap = step * ((value + 1) // 2)
-        if value > 2 * VALUES:
-            gap = step * ((value + 1) // 2 - VALUES - 0.5)
+        if value > 2 * LANE_VALUES:
+            gap = step * ((value + 1) // 2 - LANE_VALUES - 0.5)
         x = here - gap if value % 2 == 1 else here + gap
         if gap <= 0.5 * FULL_TURN if turns else lower <= x <= upper:  # further on they come again
-            memory[VALUE, lane], memory[TRIED, lane] = x, value
+            memory[rec.VALUE, lane], memory[TRIED, lane] = x, value
             return True
     return False
 
@@ -347,9 +318,9 @@ def _try_next(plan: IntArray, numbers: Array, memory: Array, lane: int, value: i
 @kernel
 def _is_nearer(memory: Array, at: int, lane: int, there: int, beside: int) -> bool:
     """Return whether a result is a solution, and nearer than another result."""
-    if not (memory[at + DISTANCE, lane] < NONE and memory[at + ERROR, lane] <= EXACT):
+    if not (memory[at + rec.DISTANCE, lane] < rec.NONE and memory[at + rec.ERROR, lane] <= EXACT):
         return False
-    return there < 0 or memory[at + DISTANCE, lane] < memory[there + DISTANCE, beside]
+    return there < 0 or memory[at + rec.DISTANCE, lane] < memory[there + rec.DISTANCE, beside]
 
 
 @kernel
@@ -366,17 +337,17 @@ def _nearest_slot(plan: IntArray, memory: Array, lane: int, doubt: int) -> int:
 
 @kernel
 def _take(plan: IntArray, memory: Array, slot: int, lane: int, points: Array, i: int) -> None:
-    for j in range(plan[JOINTS]):
-        points[i, plan[COLUMN + j]] = memory[result_at(slot) + j, lane]
+    for j in range(plan[rec.JOINTS]):
+        points[i, plan[rec.COLUMN + j]] = memory[result_at(slot) + j, lane]
 
 
 @kernel
 def _keep_start(plan: IntArray, memory: Array, lane: int, points: Array, i: int) -> None:
-    for j in range(plan[JOINTS]):
-        points[i, plan[COLUMN + j]] = memory[START + j, lane]
+    for j in range(plan[rec.JOINTS]):
+        points[i, plan[rec.COLUMN + j]] = memory[rec.START + j, lane]
 
 
 @kernel
 def _keep_others(plan: IntArray, numbers: Array, starts: Array, points: Array, i: int) -> None:
-    for k in range(plan[BEFORE] + plan[BEHIND]):
-        points[i, plan[OTHERS + k]] = _start_of_other(plan, numbers, starts, i, k)
+    for k in range(plan[rec.BEFORE] + plan[rec.BEHIND]):
+        points[i, plan[rec.OTHERS + k]] = _start_of_other(plan, numbers, starts, i, k)

@@ -19,6 +19,7 @@ from ..kernels.jit import kernel
 from ..kernels.signatures import Array1, Array2, Array3, IntArray1
 from ..maths.lanes import bits, in_lanes
 from ..maths.rotations import Array, IntArray
+from . import records as rec
 from .branch_search import (
     AT,
     BRACKET,
@@ -45,48 +46,36 @@ from .branches import (
 from .kernel import (
     BRANCHES,
     EXACT,
+    LIMIT_SNAP,
     POSES,
-    SNAP,
     error_at_start,
     passes_of,
     set_free,
     set_signs,
     solve_lanes,
 )
-from .records import (
-    BOUND,
-    COLUMN,
-    DISTANCE,
-    ERROR,
-    JOINTS,
-    LIMIT_MARGIN,
-    NONE,
-    REDUNDANT_JOINT,
-    SLOTS,
-    SPARE,
-    WIDTH,
-    result_at,
-)
+from .records import result_at
 
 # [rad] A branch that violates limits by more than this at a value, or is further from the start
 # than the best by more, is assumed to be so next to it, too.
-WIDER = 0.5
-PARTS = 3  # Number of parts into which a promising interval is divided
+ASSUMED_BEYOND = 0.5
+INTERVAL_PARTS = 3  # Number of parts into which a promising interval is divided
 # Least size of such a part, as a fraction of the distance of two values; the second is for parts
 # in which a branch ends.
 SMOOTH, ENDED = 0.3, 0.03
 # A branch is followed at most this far [rad] into a part that is divided as if the branch ended
 # there.
-FAST = 1.0
+LONGEST_FOLLOWED = 1.0
 # Columns of an interval: distance bound, start, length, branch number, and data of its ends.
 PROMISE, VALUE, SIZE, WHICH, ENDS, PART = 0, 1, 2, 3, 4, 4 + 2 * NUMBERS
-AROUND = 3.1415  # Values further than this [rad] from that of the start may be nearer by a turn
+# Values further than this [rad] from that of the start may be nearer by a turn
+ALMOST_HALF_TURN = 3.1415
 # A start that misses the target by less than CLOSE [m, rad] probably has a solution nearby. The
 # search has missed it if the best solution is FURTHER times as far away.
 CLOSE, FURTHER = 0.1, 10.0
 UNKNOWN = math.inf
 
-_in_lanes = in_lanes[WIDTH]
+_in_lanes = in_lanes[rec.WIDTH]
 
 
 @kernel(entry='ik_nearest_branch')
@@ -110,15 +99,15 @@ def nearest_branch(
     The value is NaN without a solution, and UNKNOWN if joints are undetermined at a value, so that
     each value has to be solved by itself. q[0] is NaN if the value has to be solved with care.
 
-    wide: as `numbers`, with WIDER as its MARGIN. target (1, 12), start (1, n), rising values (N,).
-    Workspace: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends (PARTS + 1,
-    NUMBERS, WIDTH), memory (ROWS, WIDTH).
+    wide: as `numbers`, with ASSUMED_BEYOND as its MARGIN. target (1, 12), start (1, n), rising
+    values (N,). Workspace: trial (TRIAL, WIDTH), paths (N, NUMBERS, SLOTS), parts (.., PART), ends
+    (INTERVAL_PARTS + 1, NUMBERS, WIDTH), memory (ROWS, WIDTH).
     """
     best = trial[BRACKET:]
-    best[HERE, COST], best[HERE, AT] = NONE, np.nan
+    best[HERE, COST], best[HERE, AT] = rec.NONE, np.nan
     load(plan, target, start, memory)
     set_free(plan, numbers, memory, math.nan)
-    middle, step = start[0, plan[COLUMN + plan[REDUNDANT_JOINT]]], values[1] - values[0]
+    middle, step = start[0, plan[rec.COLUMN + plan[rec.REDUNDANT_JOINT]]], values[1] - values[0]
     low, high = values[0], values[values.shape[0] - 1]
     error = _error_at_start(plan, numbers, memory)
     in_doubt = _evaluate_start(plan, numbers, middle, trial, memory)
@@ -127,15 +116,15 @@ def nearest_branch(
         return UNKNOWN, in_doubt
     set_signs(plan, memory, BRANCHES)
     followed = best[HERE, COST]
-    if followed < NONE:
+    if followed < rec.NONE:
         follow(plan, wide, step, low, high, trial, memory)
         followed = best[HERE, COST]
     count = _list_parts(plan, wide, paths, values, parts, first, last, trial, memory)
     _divide(plan, wide, trial, parts, count, memory, step, ends)
-    if best[HERE, COST] >= NONE:
+    if best[HERE, COST] >= rec.NONE:
         return np.nan, in_doubt or error <= CLOSE
     if best[HERE, COST] < followed:
-        follow(plan, wide, step / PARTS, low, high, trial, memory)
+        follow(plan, wide, step / INTERVAL_PARTS, low, high, trial, memory)
     _write_nearest(plan, numbers, best[HERE, AT], trial, memory, q)
     in_doubt |= error <= CLOSE and best[HERE, COST] > (FURTHER * error) ** 2
     return best[HERE, AT], in_doubt
@@ -144,8 +133,8 @@ def nearest_branch(
 @kernel
 def _error_at_start(plan: IntArray, numbers: Array, memory: Array) -> float:
     lanes = _in_lanes(memory)
-    lanes[SPARE] = error_at_start(plan, numbers, lanes)
-    return memory[SPARE, 0]
+    lanes[rec.SPARE] = error_at_start(plan, numbers, lanes)
+    return memory[rec.SPARE, 0]
 
 
 @kernel
@@ -156,19 +145,19 @@ def _evaluate_start(
     near-solutions."""
     _solve_all(plan, numbers, middle, trial, memory)
     nothing, near, at = True, False, result_at(0)
-    for lane in range(WIDTH):
-        cost = memory[at + DISTANCE, lane]
-        if cost < NONE and memory[at + ERROR, lane] <= EXACT:
-            value, nothing = memory[at + plan[REDUNDANT_JOINT], lane], False
-            take(cost, max(memory[at + LIMIT_MARGIN, lane], -SNAP), value, lane, trial)
-        near |= cost < NONE
+    for lane in range(rec.WIDTH):
+        cost = memory[at + rec.DISTANCE, lane]
+        if cost < rec.NONE and memory[at + rec.ERROR, lane] <= EXACT:
+            value, nothing = memory[at + plan[rec.REDUNDANT_JOINT], lane], False
+            take(cost, max(memory[at + rec.LIMIT_MARGIN, lane], -LIMIT_SNAP), value, lane, trial)
+        near |= cost < rec.NONE
     return nothing and near
 
 
 @kernel
 def _solve_all(plan: IntArray, numbers: Array, value: float, trial: Array, memory: Array) -> None:
     """Solve all branches at a value of the redundancy parameter, one in each lane."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         trial[0, lane] = value
     set_signs(plan, memory, BRANCHES)
     set_values(trial[0], memory)
@@ -197,14 +186,15 @@ def _scan_outwards(
     left, is_left = right - 1, False
     while True:
         picked, least = 0, trial[BRACKET + HERE, COST]
-        if least < NONE:
-            _set_bound(memory, (math.sqrt(least) + WIDER) ** 2)
-        while picked < WIDTH:
-            below = middle - values[left] - step if left >= 0 else NONE
-            above = values[right] - middle - step if right < count else NONE
+        if least < rec.NONE:
+            _set_bound(memory, (math.sqrt(least) + ASSUMED_BEYOND) ** 2)
+        while picked < rec.WIDTH:
+            below = middle - values[left] - step if left >= 0 else rec.NONE
+            above = values[right] - middle - step if right < count else rec.NONE
             if not _may_cost(min(below, above), least):
                 break
-            if picked == 0 or least >= NONE or not _may_cost(below if is_left else above, least):
+            same_side = below if is_left else above
+            if picked == 0 or least >= rec.NONE or not _may_cost(same_side, least):
                 is_left = below < above  # else it stays on a side: neighbours are alike
             if is_left:
                 trial[PICKED, picked], left = left, left - 1
@@ -220,7 +210,7 @@ def _scan_outwards(
 @kernel
 def _may_cost(gap: float, least: float) -> bool:
     """Return whether a value this far from the start's may have a nearer solution."""
-    return gap < NONE and (gap > AROUND or gap <= 0.0 or gap * gap < least)
+    return gap < rec.NONE and (gap > ALMOST_HALF_TURN or gap <= 0.0 or gap * gap < least)
 
 
 @kernel
@@ -234,7 +224,7 @@ def _evaluate_branches(
     memory: Array,
 ) -> bool:
     """Keep the branches at the picked values; return False if joints are undetermined there."""
-    for lane in range(WIDTH):
+    for lane in range(rec.WIDTH):
         trial[0, lane] = values[int(trial[PICKED, min(lane, picked - 1)])]
     set_values(trial[0], memory)
     if measure(plan, wide, memory, POSES):
@@ -243,7 +233,7 @@ def _evaluate_branches(
         keep_all(plan, memory, lane, paths[int(trial[PICKED, lane])])
         for slot in range(passes_of(plan, POSES)):
             at = result_at(slot)
-            cost, margin = memory[at + DISTANCE, lane], memory[at + LIMIT_MARGIN, lane]
+            cost, margin = memory[at + rec.DISTANCE, lane], memory[at + rec.LIMIT_MARGIN, lane]
             take(cost, margin, trial[0, lane], slot, trial)
     return True
 
@@ -268,11 +258,11 @@ def _list_parts(
         useful = bits(near * near < trial[BRACKET + HERE, COST])
         if useful == 0:
             continue
-        lanes[SPARE] = near
-        for slot in range(SLOTS):
+        lanes[rec.SPARE] = near
+        for slot in range(rec.SLOTS):
             if (useful >> slot) & 1:
                 ends = paths[k], paths[k + 1]
-                promise = memory[SPARE, slot]
+                promise = memory[rec.SPARE, slot]
                 count = _list_part(promise, values[k], width, slot, ends, slot, parts, count)
     return count
 
@@ -316,13 +306,13 @@ def _divide(
 
     step: the distance of two values, of which the first parts are.
     """
-    _set_bound(memory, NONE)
+    _set_bound(memory, rec.NONE)
     while True:
         picked = _pick_parts(plan, trial, parts, count, memory)
         if picked == 0:
             return
         evaluate_one_each(plan, wide, trial, memory)
-        for lane in range(picked * (PARTS - 1)):
+        for lane in range(picked * (INTERVAL_PARTS - 1)):
             slot = int(parts[int(trial[PICKED, lane]), WHICH])
             take(trial[COSTS, lane], trial[MARGINS, lane], trial[0, lane], slot, trial)
         _note_ends(plan, parts, picked, trial, memory, ends)
@@ -333,16 +323,16 @@ def _divide(
 def _pick_parts(plan: IntArray, trial: Array, parts: Array, count: int, memory: Array) -> int:
     """Fill lanes with the values that divide the most promising parts; return their number."""
     picked = 0
-    while (picked + 1) * (PARTS - 1) <= WIDTH:
+    while (picked + 1) * (INTERVAL_PARTS - 1) <= rec.WIDTH:
         i = _most_promising(parts, count, trial[BRACKET + HERE, COST])
         if i < 0:
             break
-        for k in range(1, PARTS):
-            lane = picked * (PARTS - 1) + k - 1
-            trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / PARTS
+        for k in range(1, INTERVAL_PARTS):
+            lane = picked * (INTERVAL_PARTS - 1) + k - 1
+            trial[0, lane] = parts[i, VALUE] + parts[i, SIZE] * k / INTERVAL_PARTS
             trial[PICKED, lane] = i
             choose(plan, int(parts[i, WHICH]), lane, memory)
-        parts[i, PROMISE] = NONE
+        parts[i, PROMISE] = rec.NONE
         picked += 1
     return picked
 
@@ -363,11 +353,11 @@ def _note_ends(
 ) -> None:
     """Fill ends with the data of the picked parts at their ends and in between, a column each."""
     for i in range(picked):
-        lane = i * (PARTS - 1)
+        lane = i * (INTERVAL_PARTS - 1)
         part = parts[int(trial[PICKED, lane])]
         for c in range(NUMBERS):
-            ends[0, c, i], ends[PARTS, c, i] = part[ENDS + c], part[ENDS + NUMBERS + c]
-        for k in range(1, PARTS):
+            ends[0, c, i], ends[INTERVAL_PARTS, c, i] = part[ENDS + c], part[ENDS + NUMBERS + c]
+        for k in range(1, INTERVAL_PARTS):
             keep(plan, memory, 0, lane + k - 1, ends[k], i)
 
 
@@ -385,21 +375,21 @@ def _list_again(
 ) -> int:
     """Append the pieces of divided parts; return the number of parts."""
     lanes, seen = _in_lanes(memory), _in_lanes(ends)
-    for k in range(PARTS):
+    for k in range(INTERVAL_PARTS):
         near, way = nearest_between(plan, wide, lanes, seen[k], seen[k + 1])
         useful = bits(near * near < trial[BRACKET + HERE, COST])
-        lanes[SPARE] = near
-        slow = bits(way <= FAST)
+        lanes[rec.SPARE] = near
+        slow = bits(way <= LONGEST_FOLLOWED)
         for i in range(picked):
             if (useful >> i) & 1:
-                part = parts[int(trial[PICKED, i * (PARTS - 1)])]
-                width = part[SIZE] / PARTS
-                inside = min(ends[k, END, i], ends[k + 1, END, i]) >= -SNAP
+                part = parts[int(trial[PICKED, i * (INTERVAL_PARTS - 1)])]
+                width = part[SIZE] / INTERVAL_PARTS
+                inside = min(ends[k, END, i], ends[k + 1, END, i]) >= -LIMIT_SNAP
                 is_smooth = inside and (slow >> i) & 1
                 if width > (SMOOTH if is_smooth else ENDED) * step:
                     value, slot = part[VALUE] + k * width, int(part[WHICH])
                     sides = ends[k], ends[k + 1]
-                    promise = memory[SPARE, i]
+                    promise = memory[rec.SPARE, i]
                     count = _list_part(promise, value, width, slot, sides, i, parts, count)
     return count
 
@@ -411,17 +401,17 @@ def _write_nearest(
     """Set q to the nearest solution at a value; q[0] is NaN if there is only a near-solution."""
     _solve_all(plan, numbers, value, trial, memory)
     at, best = result_at(0), 0
-    for lane in range(WIDTH):
-        if memory[at + DISTANCE, lane] < memory[at + DISTANCE, best]:
+    for lane in range(rec.WIDTH):
+        if memory[at + rec.DISTANCE, lane] < memory[at + rec.DISTANCE, best]:
             best = lane
-    for j in range(plan[JOINTS]):
-        q[plan[COLUMN + j]] = memory[at + j, best]
-    if not (memory[at + DISTANCE, best] < NONE and memory[at + ERROR, best] <= EXACT):
+    for j in range(plan[rec.JOINTS]):
+        q[plan[rec.COLUMN + j]] = memory[at + j, best]
+    if not (memory[at + rec.DISTANCE, best] < rec.NONE and memory[at + rec.ERROR, best] <= EXACT):
         q[0] = np.nan
 
 
 @kernel
 def _set_bound(memory: Array, bound: float) -> None:
     """Set the squared distance beyond which solutions are of no use."""
-    for lane in range(WIDTH):
-        memory[BOUND, lane] = bound
+    for lane in range(rec.WIDTH):
+        memory[rec.BOUND, lane] = bound

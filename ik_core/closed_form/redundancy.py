@@ -24,7 +24,7 @@ from .redundancy_scan import EVERY, LAST
 # Samples for the interval scan and golden-section refinement, and for a first try; doubled while
 # no solution is found.
 SAMPLES, FIRST_SAMPLES = 180, 40
-BISECTIONS = 40
+END_BISECTIONS = 40
 # First step beyond the end of exact solutions, and accuracy of that end [rad].
 FIRST_STEP, FINEST = 1e-7, 1e-7
 NARROWED = 1e-6  # Accuracy of the minimum of a cost, as a fraction of the distance of samples
@@ -200,7 +200,7 @@ def _end(form: ClosedForm, start: Array, there: float, beyond: float) -> float:
                 beyond = value
                 break
             there, step = value, 4.0 * step
-    for _ in range(BISECTIONS):
+    for _ in range(END_BISECTIONS):
         middle = 0.5 * (there + beyond)
         if abs(beyond - there) <= FINEST:
             break

@@ -18,8 +18,8 @@ from ..maths.rotations import Array, IntArray
 from .branches import END, keep_all, load, measure, nearest_between, set_values, stays_between
 from .kernel import (
     EXACT,
+    LIMIT_SNAP,
     POSES,
-    SNAP,
     passes_of,
     set_free,
     set_signs,
@@ -30,7 +30,7 @@ from .records import DISTANCE, ERROR, LIMIT_MARGIN, NONE, WIDTH, result_at
 EVERY, LAST = 0, 1  # Tasks of `sweep`
 # Maximum number of rounds. Eight values between two shrink a range to a ninth; eight about a
 # maximum, to two ninths.
-ROUNDS, ROUNDS_BETWEEN = 14, 3
+SCAN_ROUNDS, ROUNDS_BETWEEN = 14, 3
 FINEST = 1e-13  # Steps [rad] below this are not divided
 
 _in_lanes = in_lanes[WIDTH]
@@ -88,7 +88,7 @@ def _solve(plan: IntArray, numbers: Array, trial: Array, memory: Array) -> None:
 @kernel
 def _last(plan: IntArray, numbers: Array, values: Array, trial: Array, memory: Array) -> float:
     there, beyond = values[0], values[1]
-    for _ in range(ROUNDS):
+    for _ in range(SCAN_ROUNDS):
         step = (beyond - there) / (WIDTH + 1)
         if abs(step) <= FINEST:
             break
@@ -153,7 +153,7 @@ def _may_hide(plan: IntArray, wide: Array, lanes: Array, one: Array, two: Array)
 
     one, two (NUMBERS,), in lanes: the branches at the values
     """
-    has_one, has_two = bits(one[END] >= -SNAP) != 0, bits(two[END] >= -SNAP) != 0
+    has_one, has_two = bits(one[END] >= -LIMIT_SNAP) != 0, bits(two[END] >= -LIMIT_SNAP) != 0
     if has_one != has_two:
         return 0.0
     if has_one:
@@ -184,7 +184,7 @@ def _scan_between(
             margin = -NONE
             for slot in range(passes_of(plan, POSES)):
                 margin = max(margin, memory[result_at(slot) + LIMIT_MARGIN, lane])
-            trial[1, lane] = side * (margin + SNAP)
+            trial[1, lane] = side * (margin + LIMIT_SNAP)
             if trial[1, lane] > trial[1, best]:
                 best = lane
         trial[2, 0] = trial[0, best]

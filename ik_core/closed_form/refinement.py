@@ -12,8 +12,8 @@ from ..maths.rotations import Array
 from ..tasks.kernels import Packed, goal_jacobian, update
 
 # Solutions are refined until their error [m, rad] is below this, or as far as possible.
-FOLLOWED = 1e-12
-STEPS = 40
+REFINED_TO = 1e-12
+REFINEMENT_STEPS = 40
 # After this many steps that do not halve the error there is no solution nearby: at a double one
 # Newton's method divides it by four.
 MOST_SLOW = 8
@@ -95,8 +95,8 @@ def follow(
     for j in range(n):
         x[j] = min(max(x[j], limits[0, j]), limits[1, j])
     error = _error(p, x, residual)
-    for _ in range(STEPS):
-        if error <= FOLLOWED or damping > MOST_DAMPING or slow > MOST_SLOW:
+    for _ in range(REFINEMENT_STEPS):
+        if error <= REFINED_TO or damping > MOST_DAMPING or slow > MOST_SLOW:
             break
         update(p, x, residual)
         goal_jacobian(p, 0, columns)

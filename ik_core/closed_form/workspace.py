@@ -10,27 +10,26 @@ import numpy as np
 from ..kernels.records import Record
 from ..maths.rotations import Array, IntArray, frame_of
 from ..robot.limits import JointLimits
-from . import records
+from . import records as rec
 from .branch_search import TRIAL
 from .branches import NUMBERS
 from .chain import Chain
 from .families import Strategy
 from .kernel import BY_START, solve_poses
-from .nearest_branch import PART, PARTS, WIDER, nearest_branch
-from .records import ARRAYS, JUDGED, MARGIN, MISSES, NORMALS, ROWS, SETTINGS, SLOTS, WIDTH
+from .nearest_branch import ASSUMED_BEYOND, INTERVAL_PARTS, PART, nearest_branch
 from .redundancy_scan import hidden_values, sweep
 
 CACHE_LINE = 64  # Length of a cache line in bytes
-FOLLOWED = 10.0  # Candidates within this many tolerances of the goal are refined
-# FOLLOWED for callers that need all candidates that may be refined to the tolerances, and for
+REFINED_WITHIN = 10.0  # Candidates within this many tolerances of the goal are refined
+# The same for callers that need all candidates that may be refined to the tolerances, and for
 # chains with virtual joints, which magnify errors.
-FAR_FOLLOWED = 100.0
+FAR_REFINED_WITHIN = 100.0
 # If there are solutions, candidates with a larger error [m, rad] are not. With virtual joints they
 # may be: only candidates of exact goals leave these at zero.
 CLEARLY = 1e-5
 # Largest error [m, rad] of candidates that are refined, if the chain fits the strategy only
 # nearly.
-NEARLY_FOLLOWED = 0.1
+NEARLY_REFINED_WITHIN = 0.1
 
 
 def memory() -> Array:
@@ -38,9 +37,9 @@ def memory() -> Array:
 
     Its rows of lanes do not cross the lines of a cache, which would halve the speed of reading.
     """
-    whole = np.zeros(ROWS * WIDTH + CACHE_LINE // 8)
+    whole = np.zeros(rec.ROWS * rec.WIDTH + CACHE_LINE // 8)
     first = -whole.ctypes.data % CACHE_LINE // 8
-    return whole[first : first + ROWS * WIDTH].reshape(ROWS, WIDTH)
+    return whole[first : first + rec.ROWS * rec.WIDTH].reshape(rec.ROWS, rec.WIDTH)
 
 
 def arrays_of(
@@ -52,23 +51,23 @@ def arrays_of(
     """
     n, elements = len(chain.rows), len(strategy.rows)
     plan = strategy.plan.copy()
-    plan[records.COLUMN : records.COLUMN + n] = columns
-    numbers = np.zeros((records.NUMBERS, records.COLUMNS))
+    plan[rec.COLUMN : rec.COLUMN + n] = columns
+    numbers = np.zeros((rec.NUMBERS, rec.COLUMNS))
     numbers[:elements, :6] = strategy.rows
-    numbers[:elements, records.MULTIPLIER] = 1.0
-    numbers[:elements, records.SLIDES] = strategy.slides
+    numbers[:elements, rec.MULTIPLIER] = 1.0
+    numbers[:elements, rec.SLIDES] = strategy.slides
     joints = numbers[1 : n + 1]
-    joints[:, records.MULTIPLIER], joints[:, records.OFFSET] = chain.signs, chain.offsets
-    joints[:, records.LOWER] = limits.lower[chain.variables]
-    joints[:, records.UPPER] = limits.upper[chain.variables]
+    joints[:, rec.MULTIPLIER], joints[:, rec.OFFSET] = chain.signs, chain.offsets
+    joints[:, rec.LOWER] = limits.lower[chain.variables]
+    joints[:, rec.UPPER] = limits.upper[chain.variables]
     *frames, tip = _frames_of(chain)
-    numbers[JUDGED : JUDGED + n] = [frame_of(frame) for frame in frames]
-    numbers[NORMALS : NORMALS + 2, :6] = strategy.normals
+    numbers[rec.JUDGED : rec.JUDGED + n] = [frame_of(frame) for frame in frames]
+    numbers[rec.NORMALS : rec.NORMALS + 2, :6] = strategy.normals
     home = chain.last @ chain.tool
-    numbers[records.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
-    numbers[records.TIP] = frame_of(tip)
-    numbers[SETTINGS, MARGIN] = margin
-    numbers[SETTINGS, MISSES] = margin if strategy.is_completed else CLEARLY
+    numbers[rec.HOME] = frame_of(np.asarray(np.linalg.inv(home), float))
+    numbers[rec.TIP] = frame_of(tip)
+    numbers[rec.SETTINGS, rec.MARGIN] = margin
+    numbers[rec.SETTINGS, rec.MISSES] = margin if strategy.is_completed else CLEARLY
     return plan, numbers
 
 
@@ -87,14 +86,15 @@ def _frames_of(chain: Chain) -> list[Array]:
 
 
 class Workspace:
-    """The arrays of a strategy for one pose; `q` (rows, n) has the last solutions.
+    """The arrays with which a strategy is solved for one pose; `q` (rows, n): the last solutions.
 
-    `errors` (rows,) exceed EXACT in rows with near-solutions. `is_near`: True if there are such
-    rows. `is_sure`: True if, apart from that, all solutions were found. `is_exact`: True if trials
-    needed no refinement.
+    `errors` (rows,) : closing error of each solution; above EXACT it is only near a solution
+    `is_near` : True if some rows are only near a solution
+    `is_sure` : True if all other solutions were found
+    `is_exact` : True if no solution of the trials needed refinement
     """
 
-    rows = SLOTS
+    rows = rec.SLOTS
 
     def __init__(
         self, chain: Chain, strategy: Strategy, limits: JointLimits, columns: IntArray, n: int,
@@ -108,9 +108,9 @@ class Workspace:
         self._memory = memory()
         self._arrays = self._own_arrays()
         self._wide: Array | None = None
-        self._trial = np.empty((TRIAL, WIDTH))
-        self._paths, self._parts = np.zeros((0, NUMBERS, SLOTS)), np.empty((0, PART))
-        self._ends = np.zeros((PARTS + 1, NUMBERS, WIDTH))
+        self._trial = np.empty((TRIAL, rec.WIDTH))
+        self._paths, self._parts = np.zeros((0, NUMBERS, rec.SLOTS)), np.empty((0, PART))
+        self._ends = np.zeros((INTERVAL_PARTS + 1, NUMBERS, rec.WIDTH))
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != '_arrays'}
@@ -157,7 +157,7 @@ class Workspace:
             'errors': errors,
             'counts': counts,
         }
-        return ARRAYS.make(sizes, arrays=arrays)
+        return rec.ARRAYS.make(sizes, arrays=arrays)
 
     def solve(self, targets: Array, start: Array, value: float, free: float = BY_START) -> int:
         """Solve for targets (1, 12), a start (n,) and a redundancy parameter; return the number of
@@ -202,8 +202,8 @@ class Workspace:
         """Return the numbers with wider limits; allocate memory for `count` values."""
         if self._wide is None:
             self._wide = self.numbers.copy()
-            self._wide[SETTINGS, MARGIN] = WIDER
+            self._wide[rec.SETTINGS, rec.MARGIN] = ASSUMED_BEYOND
         if count != len(self._paths):
-            self._paths = np.zeros((count, NUMBERS, SLOTS))
-            self._parts = np.empty((2 * count * SLOTS, PART))
+            self._paths = np.zeros((count, NUMBERS, rec.SLOTS))
+            self._parts = np.empty((2 * count * rec.SLOTS, PART))
         return self._wide

@@ -15,9 +15,10 @@ from ..robot.kinematics import OFFSET, place_bodies, set_angles
 from .records import BOUND, BOX, CAPSULES, FIRST, SECOND, Record
 
 GUARD = 1e-9  # [m] more than the rounding errors in a bound, for a robot of up to 1e3 m
-NEWTON_STEPS = 3  # to the point of a capsule's axis nearest to a box: any number gives a bound
+# to the point of a capsule's axis nearest to a box: any number gives a bound
+AXIS_NEWTON_STEPS = 3
 FAR = 1e300
-TINY = 1e-30
+SMALLEST_SQUARE = 1e-30
 PARALLEL = 1e-12  # squared sine of the angle below which two segments are parallel
 
 
@@ -131,10 +132,12 @@ def _between_segments(a: Vector, d: Vector, b: Vector, e: Vector) -> Number:
     r = minus(a, b)
     dd, ee, de, dr, er = dot(d, d), dot(e, e), dot(d, e), dot(d, r), dot(e, r)
     sine = dd * ee - de * de
-    s = select(sine > PARALLEL * dd * ee, (de * er - dr * ee) / most(sine, TINY), 0.0 * dd)
+    s = select(
+        sine > PARALLEL * dd * ee, (de * er - dr * ee) / most(sine, SMALLEST_SQUARE), 0.0 * dd
+    )
     s = _clamp(s)
-    t = _clamp((de * s + er) / most(ee, TINY))
-    s = _clamp((de * t - dr) / most(dd, TINY))
+    t = _clamp((de * s + er) / most(ee, SMALLEST_SQUARE))
+    s = _clamp((de * t - dr) / most(dd, SMALLEST_SQUARE))
     x, y, z = (
         r[0] + s * d[0] - t * e[0],
         r[1] + s * d[1] - t * e[1],
@@ -180,15 +183,15 @@ def _to_box(box: Array, j: int, start: Vector, axis: Vector) -> Number:
     dx, dy, dz = _in_axes(box, j, axis)
     t = 0.0 * ax + 0.5
     bound = 0.0 * ax
-    for _ in range(NEWTON_STEPS):
+    for _ in range(AXIS_NEWTON_STEPS):
         ux, uy, uz = _off_box(box, j, (ax + t * dx, ay + t * dy, az + t * dz))
         along = dx * ux + dy * uy + dz * uz
         gap = ax * ux + ay * uy + az * uz + least(along, 0.0)
         gap = gap - (hx * abs(ux) + hy * abs(uy) + hz * abs(uz))
-        bound = most(bound, gap / root(most(ux * ux + uy * uy + uz * uz, TINY)))
+        bound = most(bound, gap / root(most(ux * ux + uy * uy + uz * uz, SMALLEST_SQUARE)))
         bend = select(ux != 0.0, dx * dx, 0.0) + select(uy != 0.0, dy * dy, 0.0)
         bend = bend + select(uz != 0.0, dz * dz, 0.0)
-        t = _clamp(t - along / most(bend, TINY))
+        t = _clamp(t - along / most(bend, SMALLEST_SQUARE))
     return bound
 
 

@@ -41,7 +41,7 @@ from .rows import distances_at, free_rows, gradients_of_rows, is_any_outside
 from .shapes import bound_of, piece_of_shape
 from .world import Obstacle, World
 
-CHUNK = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
+CHECKED_PER_CALL = 4096  # configurations per call of a kernel, which Ctrl-C can't interrupt
 # pairs of bodies in different groups; in the same group; in different groups, on given bodies
 PairKind = Literal['moved', 'unmoved', 'settled']
 
@@ -149,6 +149,7 @@ class Collisions:
         self._parts: dict[tuple[str, bytes, bool], tuple[Record, Record, Record]] = {}
         self._known_approaches: dict[Any, Approach] = {}
         self._approaches: dict[bool, tuple[IntArray, list[str], Approaches]] = {}
+        self._prepared: dict[str, Collisions] = {}  # shared with those of `with_world`
         self._lower, self._upper = limits_of_proofs(robot)
         self._version = -1
         self._obstacles: tuple[Obstacle, ...] = ()
@@ -170,6 +171,27 @@ class Collisions:
 
         Raises InvalidOption and FrameNotFound if the world has names that do not fit the robot.
         """
+        ready = self._prepared.pop('next', None)  # atomic: two threads never take the same one
+        if ready is not None and ready.world.is_same(world):
+            return ready
+        if ready is not None:
+            self._prepared.setdefault('next', ready)
+        return self._with_world(world)
+
+    def prepare(self, world: World) -> Collisions:
+        """Do the slow part of `with_world` in advance, as another thread can for a tracker.
+
+        The next `with_world` of a copy of this world is quick, also that of collisions which came
+        from this one's `with_world`. Returns the collisions in that world, which must not change.
+        Raises the errors of `with_world`.
+        """
+        ready = self._with_world(world)
+        for is_outside in (False, True):
+            ready.approaches(is_outside)
+        self._prepared['next'] = ready
+        return ready
+
+    def _with_world(self, world: World) -> Collisions:
         other = Collisions.__new__(Collisions)
         with self._lock:
             vars(other).update(vars(self), _lock=Lock(), _parts={}, world=world.copy())
@@ -217,8 +239,8 @@ class Collisions:
         free = np.empty(len(rows), bool)
         with self._lock:
             addresses = _addresses(self._records(kind, groups, is_outside))
-            for first in range(0, len(rows), CHUNK):
-                last = first + CHUNK
+            for first in range(0, len(rows), CHECKED_PER_CALL):
+                last = first + CHECKED_PER_CALL
                 free_rows(*addresses, rows[first:last], free[first:last])
         return free
 
@@ -353,8 +375,9 @@ class Collisions:
             return list(self._names)
 
     def moved_model(self, groups: IntArray, is_outside: bool) -> Record:
-        """The record with the pairs of bodies of different groups.
+        """Return the record for kernels that check only pairs of bodies in different groups.
 
+        groups (1 + bodies,) : group of each body, the root link first
         is_outside : True if a joint is outside its limits: then pairs that provably never meet
             inside the limits are checked, too
         """
@@ -364,7 +387,7 @@ class Collisions:
     def settled_model(
         self, groups: IntArray, bodies: NDArray[np.bool_], is_outside: bool
     ) -> Record | None:
-        """The record with those pairs of `moved_model` whose pieces are both on marked bodies.
+        """Return the record with the pairs of `moved_model` between two marked bodies.
 
         bodies (1 + bodies,) : marks bodies, the root link first
 
@@ -377,7 +400,7 @@ class Collisions:
     def _records(
         self, kind: PairKind, groups: IntArray | None, is_outside: bool
     ) -> tuple[Record, Record]:
-        """The record with the pairs of a kind and its workspace; all pairs if `groups` is None."""
+        """Return the record with the pairs of a kind (`groups` None: all), and its workspace."""
         self._update()
         base = self._model
         if groups is None and not is_outside:
@@ -449,7 +472,7 @@ class Collisions:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the lock and the records, which `__setstate__` makes again."""
-        own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}}
+        own = {**vars(self), '_version': -1, '_obstacles': (), '_parts': {}, '_prepared': {}}
         for name in ('_lock', '_model', '_state'):
             del own[name]
         return own

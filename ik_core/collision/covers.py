@@ -25,9 +25,10 @@ from ..kernels.signatures import Array2
 from ..maths.rotations import Array
 
 SAFETY = 1e-12  # added to radii, relative and in metres, so that rounding leaves no corner outside
-STEPS = 1500  # most evaluations of a search
+SEARCH_EVALUATIONS = 1500  # most evaluations of a search
 CONVERGED = 1e-5  # a search ends when its simplex's values differ by less, relative to the extent
-OUTSIDE = 10.0  # penalty for ends outside of the hull, relative to their height over its facets
+# penalty for ends outside of the hull, relative to their height over its facets
+OUTSIDE_PENALTY = 10.0
 FIRST_STEPS = (0.2, 0.05)  # sizes of the simplices of successive searches, relative to the extent
 
 
@@ -87,7 +88,7 @@ def _least(corners: Array, planes: Array, ends: Array, extent: float) -> Array:
     for size in FIRST_STEPS:
         simplex[:, :n] = x
         simplex[1:, :n] += size * extent * np.eye(n)
-        descend(corners, planes, simplex, spare, STEPS, CONVERGED * extent)
+        descend(corners, planes, simplex, spare, SEARCH_EVALUATIONS, CONVERGED * extent)
         x = simplex[np.argmin(simplex[:, n]), :n].copy()
     ends = x.reshape(-1, 3)
     return _with_radius(*ends, radius=float(distances(corners, ends).max()))
@@ -130,7 +131,7 @@ def excess_at(corners: Array, planes: Array, table: Array, row: int) -> float:
         higher = max(nx * ax + ny * ay + nz * az, nx * bx + ny * by + nz * bz)
         height = max(height, higher - planes[i, 3])
     # Ends outside are penalised: there the facets no longer measure the excess.
-    return math.sqrt(reach) + height + OUTSIDE * max(height, 0.0)
+    return math.sqrt(reach) + height + OUTSIDE_PENALTY * max(height, 0.0)
 
 
 @kernel(entry='ik_cover_descend')

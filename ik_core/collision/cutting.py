@@ -25,9 +25,10 @@ from ..kernels.signatures import Array3
 from ..maths.rotations import Array
 
 MOST_PIECES = 8
-LEAST_GAIN = 0.03  # cuts that remove a smaller fraction of the volume of all hulls are not made
+# cuts that remove a smaller fraction of the volume of all hulls are not made
+LEAST_CUT_GAIN = 0.03
 SLABS = 12  # planes are tried at these fractions of a part's extent, then nearer together
-REFINEMENTS = 4
+CUT_REFINEMENTS = 4
 BALANCE = 0.01  # cost of the larger side: of cuts that remove as much, the middle one is made
 MOST_TRIANGLES = 700  # in the random sample that planes are chosen with; they cut all triangles
 # a part whose hull has more corners, as a fan has, is searched with a smaller sample: the time for
@@ -35,7 +36,7 @@ MOST_TRIANGLES = 700  # in the random sample that planes are chosen with; they c
 MANY_CORNERS, FEWER_TRIANGLES = 1000, 150
 LEAST_VOLUME = 1e-9  # least volume of a hull, as a fraction of its extent's cube
 LEAST_CORNER = 1e-6  # three planes whose normals span a smaller volume have no corner
-OUTSIDE = 0.25  # winding numbers of points inside the solid are larger: 1 if it is closed
+OUTSIDE_WINDING = 0.25  # winding numbers of points inside the solid are larger: 1 if it is closed
 
 
 class Hull(NamedTuple):
@@ -104,7 +105,7 @@ def convex_pieces(triangles: Array) -> list[Hull]:
     if hull is None:
         raise MeshError('it is flat: give it a thickness, or use a <box>')
     parts = [Part(triangles, np.empty((0, 3)), np.empty((0, 4)), hull)]
-    splits = [split(triangles, parts[0], LEAST_GAIN * hull.volume)]
+    splits = [split(triangles, parts[0], LEAST_CUT_GAIN * hull.volume)]
     while True:
         most = MOST_PIECES - len(parts) + 1
         choices = [k for k in range(len(parts)) if 2 <= len(splits[k]) <= most]
@@ -112,7 +113,7 @@ def convex_pieces(triangles: Array) -> list[Hull]:
             return [part.hull for part in parts]
         k = max(choices, key=lambda k: gain(parts[k], splits[k]) / (len(splits[k]) - 1))
         parts[k : k + 1] = splits[k]
-        least = LEAST_GAIN * sum(part.hull.volume for part in parts)
+        least = LEAST_CUT_GAIN * sum(part.hull.volume for part in parts)
         splits[k : k + 1] = [split(triangles, part, least) for part in splits[k]]
 
 
@@ -180,7 +181,7 @@ def best_cut(solid: Array, part: Part) -> tuple[Part, ...]:
         best = min(best, (costs[k], axis, float(planes[k])), key=lambda cut: cut[0])
     cost, axis, at = best
     width = float(np.ptp(points @ axis)) / SLABS
-    for _ in range(REFINEMENTS):
+    for _ in range(CUT_REFINEMENTS):
         width *= 0.5
         for near in (at - width, at + width):
             (new,) = _costs_at(solid, sample, axis, np.array([near]))
@@ -234,7 +235,7 @@ def corners_of_cut(solid: Array, part: Part, axis: Array, at: float) -> Array:
                 (planes[:, :3] @ corner - planes[:, 3]).max()
                 for planes in (part.cell, part.hull.planes)
             ]
-            if max(height) < 1e-9 and abs(winding_number(solid, *corner)) > OUTSIDE:
+            if max(height) < 1e-9 and abs(winding_number(solid, *corner)) > OUTSIDE_WINDING:
                 corners.append(corner)
     return np.array(corners).reshape(-1, 3)
 

@@ -6,8 +6,8 @@ polytope of corners of B - A at its face nearest to the origin, until that face 
 surface. The first polytope need not contain the origin: then the face that is farthest on the
 wrong side counts as the nearest one.
 
-Depths of hulls are exact to `EXACT`. A cylinder whose side is about equally near all around may
-need more corners than `MOST_CORNERS`: then the depth is the least one in the directions tried,
+Depths of hulls are exact to `ON_SURFACE`. A cylinder whose side is about equally near all around
+may need more corners than `MOST_CORNERS`: then the depth is the least one in the directions tried,
 which is too large by at most a hundredth of the radius.
 """
 
@@ -19,7 +19,7 @@ from ..maths.vectors import Vector, cross, dot, minus, norm, times
 from .gjk import FAR, mix, nearest_point, put_corner, support, support_of_other, thickness_of
 from .records import MOST_CORNERS, MOST_FACES, Record
 
-EXACT = 1e-10  # [m] a face is part of the surface if that is no farther out than this
+ON_SURFACE = 1e-10  # [m] a face is part of the surface if that is no farther out than this
 LENGTH = 1e-9  # [m] if B - A is thinner, it has no inside
 
 
@@ -71,12 +71,12 @@ def depth_bounds(
         lower = max(lower, planes[nearest, 3])
         _corner_along(model, corners, state, lanes, i, j, frame, normal, count)
         reach = dot(_row(polytope, count), normal)
-        is_surface = reach - planes[nearest, 3] <= EXACT
+        is_surface = reach - planes[nearest, 3] <= ON_SURFACE
         if reach < depth or is_surface:
             depth = reach
             _set_answer(state, count, count, count, normal)
         if is_surface:
-            _set_answer_of_side(state, last, planes[nearest, 3] + EXACT)
+            _set_answer_of_side(state, last, planes[nearest, 3] + ON_SURFACE)
         if is_surface or count + 1 == MOST_CORNERS:
             break
         last = _add_corner(state, count, last)

@@ -30,9 +30,9 @@ MOST_ROUNDS = 128
 # consecutive rounds without progress beyond rounding: on a curved surface every other round may
 # have none, although the next one has
 MOST_STALLS = 4
-ROUNDING = 4e-16  # relative rounding error of a distance
-TOUCHING = 1e-13  # [m] nearer pieces touch: positions of corners are not known better
-FLAT = 1e-24  # squared sine of a triangle's angle below which it is a line
+DISTANCE_ROUNDING = 4e-16  # relative rounding error of a distance
+TOUCHING_DISTANCE = 1e-13  # [m] nearer pieces touch: positions of corners are not known better
+FLAT_TRIANGLE = 1e-24  # squared sine of a triangle's angle below which it is a line
 
 
 @kernel
@@ -65,7 +65,7 @@ def between(
     for _ in range(MOST_ROUNDS):
         x, y, z = toward[0], toward[1], toward[2]
         length = norm((x, y, z))
-        if length <= TOUCHING:
+        if length <= TOUCHING_DISTANCE:
             if upper < FAR:
                 return -thick, -thick
             x, length = 1.0, 1.0
@@ -83,7 +83,7 @@ def between(
         x, y, z = mix(simplex, weights, 0)
         length = norm((x, y, z))
         stalls = stalls + 1 if length >= upper else 0
-        if not is_inside and (stalls == MOST_STALLS or length > (1.0 + ROUNDING) * upper):
+        if not is_inside and (stalls == MOST_STALLS or length > (1.0 + DISTANCE_ROUNDING) * upper):
             break  # as near as rounding allows
         for c in range(6):
             state.witness[c] = 0.0
@@ -295,7 +295,7 @@ def _try_face(
     n = cross(first, second)
     u, v, w = dot(n, cross(q, r)), dot(n, cross(r, p)), dot(n, cross(p, q))
     whole = u + v + w
-    is_flat = not dot(n, n) > FLAT * dot(first, first) * dot(second, second)
+    is_flat = not dot(n, n) > FLAT_TRIANGLE * dot(first, first) * dot(second, second)
     if u > 0.0 and v > 0.0 and w > 0.0 and not is_flat:
         _clear(trial)
         trial[a], trial[b], trial[c] = u / whole, v / whole, w / whole

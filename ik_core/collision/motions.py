@@ -166,7 +166,7 @@ def measure_pairs(
 def measure_motion(model_address: int, state_address: int, motion_address: int) -> None:
     """Write the least distance of each pair at `PLACES` ticks of the motion to `level`.
 
-    It is the margin of a pair that is farther apart.
+    For pairs farther apart than their margin, `level` is the margin.
     """
     model = model_numbers(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)

@@ -25,7 +25,7 @@ from .records import CYLINDER, WIDTH, Record
 ON_RIM = 1e-6  # a point this near to a cylinder's wall, relative to the radius, is on it
 PARALLEL = 1e-12  # squared sine of the angle between directions that count as parallel
 IN_FACE = 1e-10  # squared sine of the angle between an edge and a plane that contains it
-SHORTEST = 1e-12  # [m^2] shorter edges, squared, have no direction
+SHORTEST_EDGE = 1e-12  # [m^2] shorter edges, squared, have no direction
 SEPARATED = 1e-15  # [m] gaps that differ less are equal
 # [rad] Larger rotations are ignored: all points of a rim may be equally far along the normal.
 MAX_ROTATION = 1e-3
@@ -193,9 +193,12 @@ def _flat_directions(
 def _edge(
     model: Record, i: int, frame: Frame, point: Vector, separation: Vector, flat: Vector
 ) -> Vector:
-    """The vector from a point of a hull to the corner farthest from the line along `flat`, among
-    corners in the plane across the separation; zero if there is none."""
-    found, farthest, straight = NONE, SHORTEST, dot(separation, separation)
+    """Return the vector from a point of a hull to a corner of the face it is on; zero without one.
+
+    The face is perpendicular to the separation. The corner is the one farthest from the line
+    through the point along `flat`.
+    """
+    found, farthest, straight = NONE, SHORTEST_EDGE, dot(separation, separation)
     start = model.span[i, 0]
     for k in range(WIDTH * (model.span[i, 1] - start)):
         edge = minus(_placed(frame, corner_of(model, start, k)), point)

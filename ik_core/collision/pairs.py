@@ -54,7 +54,7 @@ SAMPLES, DESCENTS = 200, 12
 FEW_JOINTS = 7
 BOXES_OF_FEW, BOXES_OF_MANY = 1000, 300
 BOXES_OF_ONE = 5000
-DEEPEST = 500  # rows of a proof's stack: how often a box can be halved
+STACK_ROWS = 500  # rows of a proof's stack: how often a box can be halved
 SIDES = 24  # of the prism that replaces a cylinder in proofs: 0.9 % wider
 SLIDE = 2.0  # [m] range of an unlimited sliding joint in a search; nothing can be proved for it
 
@@ -445,7 +445,7 @@ class _Proofs:
                 'variables': len(variables),
                 'first_count': len(self.own[first]),
                 'second_count': len(self.own[second]),
-                'stack_rows': DEEPEST,
+                'stack_rows': STACK_ROWS,
                 'stack_columns': 2 * len(variables),
                 'cuts': len(bodies) + 1,
             },

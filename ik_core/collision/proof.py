@@ -18,7 +18,7 @@ most e_k. That adds |R_k' n - n| e_k, where R_k turns n by at most 2 sin(h_k / 2
 some cut the gap along n exceeds the sum of all this, the links do not meet in the box. Otherwise
 the box is halved.
 
-Bounds are computed in floating point; therefore a proof uses a margin that is larger by `SPARE`.
+Bounds are computed in floating point; therefore a proof uses a margin that is larger by `GUARD`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ..maths.lanes import Number, least, most, root
 from ..maths.rotations import Array, Frame, compose, frame_at, from_axes, in_axes
 from ..maths.vectors import Vector, cross, dot, minus, norm
 from ..robot.kinematics import KIND, MULTIPLIER, OFFSET, PRISMATIC, moved_frame
+from .bounds import GUARD
 from .epa import depth_bounds
 from .gjk import FAR, between, corner_of, thickness_of
 from .records import (
@@ -44,12 +45,11 @@ from .records import (
     state_numbers,
 )
 
-SPARE = 1e-9  # [m] more than the rounding error of a bound, for a robot of up to 1e3 m
 GUIDING_TOLERANCE = 1e-7  # [m] of distances that only guide a search
 # verdicts: the links never come nearer than the margin; they do; not decided
 NEVER, NEAR, OPEN = range(3)
 BALL_STEPS = 60  # to a point that is deep in two pieces
-MOST_STEPS = 24  # of a descent to a configuration in which the links are near
+DESCENT_STEPS = 24  # of a descent to a configuration in which the links are near
 
 PATH = Layout(
     'collision_path',
@@ -282,7 +282,7 @@ def _descend(
         trial[v] = start[v]
     best = _link_distance(model, corners, state, lanes, path, trial, slope)
     scale = 1.0
-    for _ in range(MOST_STEPS):
+    for _ in range(DESCENT_STEPS):
         square = 0.0
         for v in range(trial.shape[0]):
             is_clamped = (slope[v] > 0.0 and trial[v] <= path.lower[v]) or (
@@ -398,8 +398,8 @@ def _check_box(
     wide: Record,
     margin: float,
 ) -> int:
-    """Return NEVER if the links are farther apart than a margin [m] in all of a box, NEAR if they
-    are nearer in its middle, else OPEN."""
+    """Return NEVER if the links are farther apart than a margin [m] in the whole box, NEAR if
+    they are within the margin at its centre, else OPEN."""
     if path.hull[0] >= 0:
         verdict = _check_pieces(
             model, corners, state, lanes, path, wide, path.hull[0], path.hull[1], margin
@@ -433,20 +433,20 @@ def _check_pieces(
         slides = model.tree[path.body[k], KIND] == PRISMATIC
         path.cost[k] = path.chord[k] * (1.0 if slides else min(path.far[0, k], path.far[1, k]))
         total += path.cost[k]
-    if _sphere_gap(model, path, state, i, j) > total + margin + SPARE:
+    if _sphere_gap(model, path, state, i, j) > total + margin + GUARD:
         return NEVER
     lower, upper = between(
         model, corners, state, lanes, i, j, _frame_of(path), FAR, margin, GUIDING_TOLERANCE
     )
     if upper <= margin:
         return NEAR
-    if lower > total + margin + SPARE:
+    if lower > total + margin + GUARD:
         return NEVER
     x, y, z = state.toward[0], state.toward[1], state.toward[2]
     length = norm((x, y, z))
     n = x / length, y / length, z / length
     bound, cut = _bound_along(model, corners, path, wide, i, j, n)
-    if bound > margin + SPARE:
+    if bound > margin + GUARD:
         return NEVER
     _set_costs(model, path, cut)
     return OPEN
@@ -454,8 +454,11 @@ def _check_pieces(
 
 @kernel
 def _set_reach(model: Record, corners: Record, path: Record, wide: Record, i: int, j: int) -> None:
-    """Write `far`, the largest distance of corners from each axis anywhere in the box, and
-    `beyond`, how far the joints farther from the cut move them."""
+    """Bound how far the joints of a path move the corners of two pieces, anywhere in the box.
+
+    `far` : largest distance of the corners from the axis of each joint
+    `beyond` : largest motion of the corners by the joints between them and that joint
+    """
     joints = path.body.shape[0]
     for side in range(2):
         piece = j if side == 1 else i
@@ -628,7 +631,7 @@ def prove_inside(
                         path.cost[k] = path.beyond[1, k]
         if farthest >= FAR:
             return False, boxes
-        if farthest + SPARE > margin:
+        if farthest + GUARD > margin:
             size = _halve(path, size)
     return True, boxes
 
@@ -673,13 +676,13 @@ def prove_touching(
         spare = -FAR
         for i in path.first:
             for j in path.second:
-                if spare <= SPARE and _sphere_gap(model, path, state, i, j) <= 0.0:
+                if spare <= GUARD and _sphere_gap(model, path, state, i, j) <= 0.0:
                     spare = max(
                         spare, _common_ball(model, corners, state, lanes, path, i, j, point)
                     )
         if spare <= -FAR:
             return False, boxes
-        if spare <= SPARE:
+        if spare <= GUARD:
             for k in range(path.cost.shape[0]):
                 path.cost[k] = path.beyond[1, k]
             size = _halve(path, size)
@@ -715,7 +718,7 @@ def _common_ball(
         second = _depth(model, corners, state, lanes, point, j, in_axes(frame, off))
         spare = min(first, second - _moved_by_joints(model, path, (x, y, z)))
         best = max(best, spare)
-        if best > SPARE:
+        if best > GUARD:
             break
         if spare < first:
             away = from_axes(frame, (state.toward[0], state.toward[1], state.toward[2]))

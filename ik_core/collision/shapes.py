@@ -19,7 +19,7 @@ from .packing import NO_BOX, BodyPiece
 from .piece import piece_of
 from .records import BOX, CAPSULES, CYLINDER, HALF_SPACE, PLANE, POINTS
 
-LARGEST = 1e3  # [m] with larger shapes the bounds of distances would not hold to 1e-9 m
+LARGEST_SHAPE = 1e3  # [m] with larger shapes the bounds of distances would not hold to 1e-9 m
 MOST_POINTS = 10_000
 
 
@@ -67,8 +67,8 @@ def checked_shape(shape: Any, name: str) -> Shape:
 
 def _length(value: Any, name: str) -> float:
     number = exact_number(value, float)
-    if number is None or not 0.0 < number <= LARGEST:
-        raise InvalidOption(f'{name} = {value!r}: a length above 0 and up to {LARGEST:g} m')
+    if number is None or not 0.0 < number <= LARGEST_SHAPE:
+        raise InvalidOption(f'{name} = {value!r}: a length above 0 and up to {LARGEST_SHAPE:g} m')
     return float(number)
 
 
@@ -82,12 +82,12 @@ def _points(value: Any, name: str) -> Array:
             f'{name}: points have shape {points.shape}; (n, 3) is needed, n from 1 to '
             f'{MOST_POINTS:,}'
         )
-    wrong = ~(abs(points) <= LARGEST).all(axis=1)
+    wrong = ~(abs(points) <= LARGEST_SHAPE).all(axis=1)
     if wrong.any():
         first = int(wrong.argmax())
         raise InvalidOption(
             f'{name}: points[{first}] = {points[first].tolist()}; coordinates have to be finite '
-            f'and at most {LARGEST:g} m'
+            f'and at most {LARGEST_SHAPE:g} m'
         )
     points.flags.writeable = False
     return points

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from ..maths.rotations import Array
 from ..maths.transforms import checked_transform, transform
 from .shapes import Plane, Shape, checked_shape
 
-MOST = 100  # shapes in a world
+MAX_OBSTACLES = 100  # of a world
 
 
 class Obstacle(NamedTuple):
@@ -61,6 +62,12 @@ class World:
         other = World()
         other._obstacles, other._allowed = dict(self._obstacles), set(self._allowed)
         return other
+
+    def is_same(self, other: World) -> bool:
+        """Return whether a copy of the same world has not been changed since, nor this one."""
+        mine, others = self._obstacles.values(), other._obstacles.values()
+        is_same = len(mine) == len(others) and all(map(operator.is_, mine, others))
+        return is_same and self._allowed == other._allowed
 
     @property
     def version(self) -> int:
@@ -151,8 +158,8 @@ class World:
             raise InvalidOption(f'{name!r} is no name of an obstacle: text is needed')
         if name in self._obstacles:
             raise InvalidOption(f'the world has an obstacle {name!r} already: move or remove it')
-        if len(self) == MOST:
-            raise InvalidOption(f'{name!r}: the world has {MOST} obstacles already, the most')
+        if len(self) == MAX_OBSTACLES:
+            raise InvalidOption(f'{name!r}: the world has {len(self)} obstacles already, the most')
         shape = checked_shape(shape, name)
         self._set(Obstacle(name, shape, _pose(pose, name), link, touching))
 

@@ -46,21 +46,21 @@ MACOS_FLAGS = (
     '-undefined',
     'dynamic_lookup',
 )
+# Modules whose entries make the first part; they share most of their kernels
 HEAVY = 'ik_core.solvers.damped_search', 'ik_core.closed_form', 'ik_core.batch'
-"""Modules whose entries make the first part; they share most of their kernels."""
+# The features of a processor that a set of instructions needs, beyond those of the next one
 LEVELS = {
     'x86-64-v4': {'avx512f', 'avx512bw', 'avx512cd', 'avx512dq', 'avx512vl'},
     'x86-64-v3': {'avx2', 'fma', 'bmi', 'bmi2', 'lzcnt', 'movbe', 'f16c'},
     'x86-64-v2': set(),
 }
-"""The features of a processor that a set of instructions needs, beyond those of the next one."""
+# LLVM's triple and processor of other sets than those of x86-64
 TARGETS = {
     'aarch64': ('aarch64-unknown-linux-gnu', 'generic'),
     MACOS: ('arm64-apple-macosx11.0.0', 'apple-m1'),
 }
-"""LLVM's triple and processor of other sets than those of x86-64."""
+# Functions of libm that newer libcs have another version of, with the same results
 OLDER = {'fmod': 'GLIBC_2.2.5'}
-"""Functions of libm that newer libcs have another version of, with the same results."""
 RESHAPE = Path(__file__).with_name('reshape.ll')
 
 

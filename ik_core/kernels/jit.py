@@ -25,8 +25,7 @@ from .library import source_of
 
 F = TypeVar('F', bound=Callable[..., Any])
 
-COMPILED: bool = library.BACKEND != 'python'
-"""Whether kernels are compiled in this process."""
+COMPILED: bool = library.BACKEND != 'python'  # Whether kernels are compiled in this process
 
 
 class NumbaProxy:
@@ -126,11 +125,10 @@ class Entry(NamedTuple):
     lanes: int = 0
 
 
-ENTRIES: list[Entry] = []
-"""The entries that this process has made."""
+ENTRIES: list[Entry] = []  # The entries that this process has made
 
+# Functions that make those that a process makes only when it needs them; a build calls all
 ENTRY_MAKERS: list[Callable[[], Any]] = []
-"""Functions that make those that a process makes only when it needs them; a build calls all."""
 
 
 @overload
@@ -305,8 +303,8 @@ class Callback:
             raise error
 
 
+# The callbacks by address, where kernels are plain Python
 _UNCOMPILED: dict[int, weakref.WeakMethod[Callable[[], int]]] = {}
-"""The callbacks by address, where kernels are plain Python."""
 
 
 def _call_back(address: int) -> int:

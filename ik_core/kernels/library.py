@@ -22,12 +22,12 @@ import numpy as np
 from .sources import MACH_O, PARTS, SEAL, is_made_of_these, is_sealed
 
 HERE = Path(__file__).parent
+# The files of libraries, the best for a processor first
 NAMES = (
     ('ik-macos-arm64.so',)
     if sys.platform == 'darwin'
     else ('ik-x86-64-v4.so', 'ik-x86-64-v3.so', 'ik-x86-64-v2.so', 'ik-aarch64.so')
 )
-"""The files of libraries, the best for a processor first."""
 
 MISSING = {
     'linux': 'no library was compiled when this was installed: to have one, install '
@@ -174,8 +174,8 @@ def _choose() -> tuple[Library | None, str, str]:
 
 
 _LIBRARY, BACKEND, BACKEND_REASON = _choose()
+# Whether kernels run as plain Python since there is nothing that compiles them
 IS_UNINTENDED = BACKEND == 'python' and os.environ.get('NUMBA_DISABLE_JIT', '0') in ('', '0')
-"""Whether kernels run as plain Python since there is nothing that compiles them."""
 
 
 def report() -> str:
@@ -193,11 +193,10 @@ if IS_UNINTENDED:
     warnings.warn(report(), RuntimeWarning, stacklevel=2)
 
 
-KERNELS: dict[Any, Any] = {}
-"""The kernel of each builtin."""
+KERNELS: dict[Any, Any] = {}  # The kernel of each builtin
 
+# Functions that register the types of kernels with numba, before it compiles the first one
 REGISTRATIONS: list[Callable[[], None]] = []
-"""Functions that register the types of kernels with numba, before it compiles the first one."""
 
 
 def source_of(kernel: Any) -> Any:

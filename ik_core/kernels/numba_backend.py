@@ -40,10 +40,8 @@ OPTIONS: dict[str, Any] = {
     # the arithmetic.
     '_nrt': False,
 }
-REPORTED_AFTER = 5.0
-"""[s] A compilation that takes longer is reported."""
-FOLDERS = 3
-"""States of the sources whose folders are kept."""
+REPORTED_AFTER = 5.0  # [s] A compilation that takes longer is reported
+FOLDERS = 3  # States of the sources whose folders are kept
 
 
 class Part(codegen.JITCodeLibrary):

@@ -11,8 +11,7 @@ from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, models, register_model
 
-INT, RECORD = 'int', 'record'
-"""Kinds of fields, as in `_records`."""
+INT, RECORD = 'int', 'record'  # Kinds of fields, as in `_records`
 BYTE, WORD = ir.IntType(8), ir.IntType(64)
 
 

@@ -31,10 +31,8 @@ from numpy.typing import NDArray
 from .jit import COMPILED, NumbaProxy
 
 INT, FLOAT, LANE, RECORD = 'int', 'float', 'lane', 'record'
-WIDTH = 'width'
-"""Stands for the number of lanes in a shape."""
-LINE = 64
-"""[bytes] A line of the cache, and the largest register."""
+WIDTH = 'width'  # Stands for the number of lanes in a shape
+LINE = 64  # [bytes] A line of the cache, and the largest register
 
 Field = tuple[Any, ...]
 
@@ -227,8 +225,8 @@ def _padded(size: int) -> int:
     return -(-size // LINE) * LINE
 
 
+# Records by address, for plain Python
 _RECORDS: weakref.WeakValueDictionary[int, Record] = weakref.WeakValueDictionary()
-"""Records by address, for plain Python."""
 
 
 # --- without numba -------------------------------------------------------------------------------
@@ -316,11 +314,9 @@ def _as_it_is(array: Any) -> Any:
     return array
 
 
+# All numbers of an array of lanes, eight in a register, whatever the number of lanes; in plain
+# Python the array itself.
 as_vectors8: Any = _Eights() if COMPILED else _as_it_is
-"""All numbers of an array of lanes, eight in a register, whatever the number of lanes.
-
-In plain Python as they are.
-"""
 
 
 def fields_of(layout: Layout, is_vector: bool, width: int) -> Iterator[tuple[Any, ...]]:

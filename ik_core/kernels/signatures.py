@@ -28,14 +28,14 @@ Array3 = Annotated[NDArray[np.float64], 3]
 Array4 = Annotated[NDArray[np.float64], 4]
 IntArray1 = Annotated[NDArray[np.int64], 1]
 IntArray2 = Annotated[NDArray[np.int64], 2]
+# Arrays of an entry with their number of dimensions, in C order
 BoolArray1 = Annotated[NDArray[np.bool_], 1]
-"""Arrays of an entry with their number of dimensions, in C order."""
 
 NUMBERS: dict[Any, str] = {int: 'i', float: 'd', bool: 'b'}
+# Letters of types, as call.c reads them
 ARRAYS: dict[Any, str] = {
     NDArray[np.int64]: 'I', NDArray[np.float64]: 'D', NDArray[np.bool_]: 'B'
 }  # fmt: skip
-"""Letters of types, as call.c reads them."""
 
 
 def entries() -> list[jit.Entry]:

@@ -13,26 +13,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
+# Strings in the files that the library depends on
 MARKS = b'jit import', b'kernels.records import', b'Layout('
-"""Strings in the files that the library depends on."""
+# Files without a mark that it depends on, too
 OTHERS = (
     'kernels/build.py', 'kernels/call.c', 'kernels/jit.py', 'kernels/numba_backend.py',
     'kernels/numba_lanes.py', 'kernels/numba_records.py', 'kernels/reshape.ll',
     'kernels/signatures.py',
 )  # fmt: skip
-"""Files without a mark that it depends on, too."""
+# The stamp in a library: the hash of its sources, and the names of the files
 MADE_OF = re.compile(rb'ik_core ([0-9a-f]{16}):([\w./ -]+)')
-"""The stamp in a library: the hash of its sources, and the names of the files."""
-PARTS = 2
-"""Parts of a library, each with a table of its entries."""
+PARTS = 2  # Parts of a library, each with a table of its entries
+# Begins the seal in a library: the hash of its other sections that are loaded
 SEAL = b'ik_core seal:'
-"""Begins the seal in a library: the hash of its other sections that are loaded."""
 DIGITS = 32
 UNSEALED = '0' * DIGITS
-NOT_CODE, LOADED = (7, 8), 2
-"""Kinds and a flag of sections of ELF: notes, zeros; reaches memory."""
+NOT_CODE, LOADED = (7, 8), 2  # Kinds and a flag of sections of ELF: notes, zeros; reaches memory
+# The first bytes of a library of macOS, and the command that lists sections
 MACH_O, SEGMENT = b'\xcf\xfa\xed\xfe', 0x19
-"""The first bytes of a library of macOS, and the command that lists sections."""
 
 
 def sources(core: Path = CORE) -> list[str]:

@@ -20,17 +20,17 @@ class SupportsArray(Protocol):
     def __array__(self) -> np.ndarray[Any, np.dtype[Real]]: ...
 
 
+# Real numbers (n,)
 VectorLike: TypeAlias = SupportsArray | Sequence[float] | Sequence[SupportsArray]
-"""Real numbers (n,)."""
+# Real numbers (m, n)
 MatrixLike: TypeAlias = (
     SupportsArray
     | Sequence[SupportsArray]
     | Sequence[Sequence[float]]
     | Sequence[Sequence[SupportsArray]]
 )
-"""Real numbers (m, n)."""
+# One number, one for each component, or a matrix
 WeightsLike: TypeAlias = float | VectorLike | MatrixLike
-"""One number, one for each component, or a matrix."""
 
 
 class Names(Protocol):
@@ -66,8 +66,8 @@ class VectorStampedMessage(Protocol):
     def vector(self) -> PointMessage: ...
 
 
+# A position (3,) [m], or a ROS message of one
 PointLike: TypeAlias = VectorLike | PointMessage | PointStampedMessage | VectorStampedMessage
-"""A position (3,) [m], or a ROS message of one."""
 
 
 class QuaternionMessage(PointMessage, Protocol):
@@ -90,8 +90,8 @@ class SpatialmathPose(Protocol):
     def A(self) -> Any: ...  # noqa: N802
 
 
+# A rotation matrix (3, 3), or another library's rotation
 RotationLike: TypeAlias = MatrixLike | ScipyRotation | SpatialmathPose | QuaternionMessage
-"""A rotation matrix (3, 3), or another library's rotation."""
 
 
 class PinocchioPose(Protocol):
@@ -133,6 +133,7 @@ class TransformStampedMessage(Protocol):
     def transform(self) -> TransformMessage: ...
 
 
+# A rigid transform (4, 4) [m], or another library's
 TransformLike: TypeAlias = (
     MatrixLike
     | PinocchioPose
@@ -143,7 +144,6 @@ TransformLike: TypeAlias = (
     | TransformMessage
     | TransformStampedMessage
 )
-"""A rigid transform (4, 4) [m], or another library's."""
 
 
 class PoseArrayMessage(Protocol):
@@ -153,10 +153,10 @@ class PoseArrayMessage(Protocol):
     def poses(self) -> Any: ...
 
 
+# Rigid transforms (N, 4, 4) or (N, goals, 4, 4) [m], or other libraries'
 TransformsLike: TypeAlias = (
     SupportsArray | Sequence[TransformLike] | Sequence[Sequence[TransformLike]] | PoseArrayMessage
 )
-"""Rigid transforms (N, 4, 4) or (N, goals, 4, 4) [m], or other libraries'."""
 
 
 class JointStateMessage(Protocol):

@@ -20,7 +20,7 @@ Half = tuple[float, float, float, float, float, float]  # symmetric (3, 3): 00, 
 Factors = tuple[float, float, float, float, float, float, bool]
 
 POSE = 6  # rows of a pose: three of the position, three of the rotation
-ROUNDING = 1e-14  # times the trace, added to the diagonal: keeps a singular matrix definite
+DIAGONAL_SHIFT = 1e-14  # times the trace, added to the diagonal: keeps a singular matrix definite
 
 
 @kernel
@@ -175,7 +175,7 @@ def _pose_round(
         b20, b21, b22 = b20 + v2 * u0, b21 + v2 * u1, b22 + v2 * u2
         c00, c10, c11 = c00 + v0 * v0, c10 + v1 * v0, c11 + v1 * v1
         c20, c21, c22 = c20 + v2 * v0, c21 + v2 * v1, c22 + v2 * v2
-    extra = mu + ROUNDING * (a00 + a11 + a22 + c00 + c11 + c22)
+    extra = mu + DIAGONAL_SHIFT * (a00 + a11 + a22 + c00 + c11 + c22)
     s, t = _solve_halves(
         (a00 + extra, a10, a11 + extra, a20, a21, a22 + extra),
         (b00, b01, b02),
@@ -319,8 +319,10 @@ def _primal_step(
     normal: Array,
     rhs: Array,
 ) -> None:
-    """Solve for the free dx = -(J'J + mu I)^-1 (g + J'J dx of the clamped), an n x n system
-    ([Buss2009] Eq. 10)."""
+    """Compute the damped step of the free variables, by an n x n system ([Buss2009] Eq. 10).
+
+    (J'J + mu I) dx = -(g + J'J c) in the rows of free variables, for given steps c of clamped ones
+    """
     n, m = columns.shape
     for i in range(m):  # J dx of the clamped variables
         normal[0, i] = 0.0
@@ -356,7 +358,7 @@ def regularise(normal: Array, mu: float, size: int) -> float:
     for i in range(size):
         trace += abs(normal[i, i])
     for i in range(size):
-        normal[i, i] += mu + ROUNDING * trace
+        normal[i, i] += mu + DIAGONAL_SHIFT * trace
     return trace
 
 

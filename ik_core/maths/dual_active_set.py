@@ -30,9 +30,9 @@ SOLVED, NOT_CONVEX, CONTRADICTION = range(3)
 FULFILLED = 1e-13  # allowed violation of a constraint, relative to |bound| + 1
 # a normal is dependent on the active ones if the squared sine of its angle to their space, in the
 # metric of B, is smaller
-DEPENDENT = 1e-18
+DEPENDENT_SQUARED = 1e-18
 INVOLVED = 1e-9  # smaller coefficients in a contradiction are rounding
-ROUNDS = 10  # additions per constraint before rounding must have caused a cycle
+ROUNDS_PER_CONSTRAINT = 10  # additions per constraint before rounding must have caused a cycle
 
 # rows of `vectors`: v, d, z and r for the constraint to be added; multipliers and numbers of the
 # active constraints
@@ -119,7 +119,7 @@ def constrained_program(
             if active < 0:
                 return _no_step(step, CONTRADICTION)
     equalities = active
-    for _ in range(ROUNDS * constraints):
+    for _ in range(ROUNDS_PER_CONSTRAINT * constraints):
         c = _most_violated(x, bounds, step, program)
         if c < 0:
             _finish(active, x, bounds, step, program)
@@ -295,7 +295,7 @@ def _directions_for(c: int, side: float, active: int, program: ProgramArrays) ->
         for k in range(i + 1, active):
             rate -= triangle[i, k] * vectors[RATES, k]
         vectors[RATES, i] = rate / triangle[i, i]
-    return free if free > DEPENDENT * total else 0.0
+    return free if free > DEPENDENT_SQUARED * total else 0.0
 
 
 @kernel

@@ -114,7 +114,7 @@ def curves_down_inside(
     `a` (n, n) is symmetric, of which the lower triangle is read, and positive over the variables
     between their limits. `clamped` variables stay 0. For each other one at a limit, v is 1 in its
     direction inwards, and the other elements minimise v'Av by the Gauss-Seidel method within the
-    limits. The largest element of v is 1. Not every such v is found.
+    limits. The largest element of v is 1. Returns whether such a v is found; it may miss some.
     """
     n = x.shape[0]
     for j in range(n):

@@ -14,10 +14,10 @@ import math
 from ..kernels.jit import kernel
 from .rotations import Array
 
-LARGEST = 1e150  # of cotangents of twice an angle, whose square must not overflow
+LARGEST_SQUARABLE = 1e150  # of cotangents of twice an angle, whose square must not overflow
 ORTHOGONAL = 1e-14  # largest cosine between rows that count as orthogonal
 
-ROUNDS = 30
+JACOBI_SWEEPS = 30
 
 
 @kernel
@@ -44,7 +44,7 @@ def decompose(columns: Array, basis: Array, work: Array, squares: Array) -> None
             for k in range(m):
                 total += basis[i, k] * columns[j, k]
             work[i, j] = total
-    for _ in range(ROUNDS):
+    for _ in range(JACOBI_SWEEPS):
         for i in range(m):
             squares[i] = product(work[i], work[i])
         if not _round(basis, work, squares):
@@ -62,7 +62,7 @@ def _round(basis: Array, work: Array, squares: Array) -> bool:
                 continue
             turned += 1
             zeta = 0.5 * (squares[q] - squares[p]) / overlap
-            size = min(abs(zeta), LARGEST)
+            size = min(abs(zeta), LARGEST_SQUARABLE)
             t = 1.0 / (size + math.sqrt(1.0 + size * size))
             if zeta < 0.0:
                 t = -t

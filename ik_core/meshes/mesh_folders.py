@@ -120,7 +120,7 @@ def _inside(path: Path, roots: Sequence[Path]) -> Path | None:
 
 
 def _in_workspace(path: PurePosixPath) -> Path | None:
-    """Return the file of a package (its first part) of the sourced workspaces, resolved."""
+    """Return the resolved path of a file in a sourced package (first part of `path`), or None."""
     if '..' in path.parts:  # links may lead anywhere from there
         return None
     for prefix in workspaces():
@@ -134,7 +134,7 @@ def _in_workspace(path: PurePosixPath) -> Path | None:
 
 
 def _shipped(path: PurePosixPath) -> Path | None:
-    """Return the file of this package, ik_node (its first part), resolved."""
+    """Return the resolved path of a file in package ik_node (first part of `path`), or None."""
     if path.parts[0] != 'ik_node' or '..' in path.parts:
         return None
     try:

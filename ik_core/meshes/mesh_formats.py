@@ -22,8 +22,7 @@ MAX_TRIANGLES = 500_000
 SUFFIXES = ('.stl', '.obj', '.dae', '.ply', '.glb')
 
 _TRIANGLE = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('colour', '<u2')])
-_HEAD = 84
-"""Bytes before the first triangle of a binary STL; the last four are their count."""
+_HEAD = 84  # Bytes before the first triangle of a binary STL; the last four are their count
 _WORDS = re.compile(rb'\b(vertex|endfacet|endsolid)\b', re.IGNORECASE)
 _VERTEX = re.compile(rb'\bvertex\s+(\S+)\s+(\S+)\s+(\S+)', re.IGNORECASE)
 

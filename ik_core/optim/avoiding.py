@@ -62,25 +62,25 @@ from .evaluation import (
     within_tolerances,
 )
 from .layouts import ENDED, Record
-from .line_search import SMALLEST_MOVE, line_search_at, project_onto
+from .line_search import SMALLEST_RELATIVE_MOVE, line_search_at, project_onto
 from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
-NEAR = 0.1  # [m] Pairs of links farther apart than this and their margin have no row
-NEAR_EDGE = 0.5  # [rad] Edges of reach cones farther away have no row
-MOST_ROWS = 64  # Only this many of the nearest pairs have rows; the others are still checked
-SPARE = 1e-6  # [m] Rows demand this much more than the margin, so that points on them are free
-SPARE_ANGLE = 1e-9  # [rad] The same for cones, whose angles are exact
-FAR = 1e9  # [rad or m] Replaces an infinite bound of a row
+ROW_DISTANCE = 0.1  # [m] Pairs of links farther apart than this and their margin have no row
+ROW_ANGLE = 0.5  # [rad] Edges of reach cones farther away have no row
+MAX_PAIR_ROWS = 64  # Only this many of the nearest pairs have rows; the others are still checked
+ROW_SPARE = 1e-6  # [m] Rows demand this much more than the margin, so that points on them are free
+ROW_SPARE_ANGLE = 1e-9  # [rad] The same for cones, whose angles are exact
+NO_BOUND = 1e9  # [rad or m] Replaces an infinite bound of a row
 LEAST_SLOPE = 1e-9  # [m or rad, per rad or m] A distance with a smaller slope has no row
 # Corrections of a trial that collides: each moves it to the nearest point that meets the last
 # one's rows.
-CORRECTIONS = 5
+COLLISION_CORRECTIONS = 5
 LONGEST_STEP = 0.3  # [rad or m] Longest escape step
 RISE = 0.05  # [m or rad] Largest increase of a distance that an escape step demands of a row
 # An escape step must lower the worst violation by this fraction of the increase that it demands.
 LESS = 0.01
-HALVINGS = 8  # Maximum number of halvings of an escape step
+ESCAPE_HALVINGS = 8  # Maximum number of halvings of an escape step
 
 AVOIDED = Layout(
     'avoided',
@@ -138,7 +138,7 @@ def violation(search: Record, x: Array) -> float:
 
     At most 0 if x is free.
     """
-    avoided, worst = avoided_at(search.avoidance), -FAR
+    avoided, worst = avoided_at(search.avoidance), -NO_BOUND
     _set_row(search.problem, x)
     if avoided.cones != 0:
         cones = cones_at(avoided.cones)
@@ -168,23 +168,23 @@ def set_rows(search: Record, x: Array, leaves: bool) -> int:
         cones = cones_at(avoided.cones)
         place_cones(cones, q)
         for k in range(INWARD * cones.body.shape[0]):
-            height = height_above(cones, k // INWARD, k % INWARD - 1, FAR)
-            if height >= NEAR_EDGE:
+            height = height_above(cones, k // INWARD, k % INWARD - 1, NO_BOUND)
+            if height >= ROW_ANGLE:
                 continue
-            if _put_row(search, x, row, cones.slopes, height, SPARE_ANGLE, leaves):
-                if height - SPARE_ANGLE < least:
-                    worst, least = row, height - SPARE_ANGLE
+            if _put_row(search, x, row, cones.slopes, height, ROW_SPARE_ANGLE, leaves):
+                if height - ROW_SPARE_ANGLE < least:
+                    worst, least = row, height - ROW_SPARE_ANGLE
                 row += 1
     count = 0
     if avoided.model != 0:
-        count = distances_at(avoided.model, avoided.state, q, avoided.reach + NEAR, False)
+        count = distances_at(avoided.model, avoided.state, q, avoided.reach + ROW_DISTANCE, False)
     for near in range(count):
         model = model_numbers(avoided.model)
         state = state_numbers(avoided.state)
         for j in range(avoided.slopes.shape[0]):
             avoided.slopes[j] = 0.0
         add_slopes(model, state, near, avoided.slopes)
-        distance, wanted = state.distances[near, 0], model.margin[state.found[near]] + SPARE
+        distance, wanted = state.distances[near, 0], model.margin[state.found[near]] + ROW_SPARE
         if _put_row(search, x, row, avoided.slopes, distance, wanted, leaves):
             if distance - wanted < least:
                 worst, least = row, distance - wanted
@@ -220,7 +220,7 @@ def _put_row(
     length, rise = math.sqrt(square), min(wanted - distance, RISE if leaves else 0.0)
     for j in range(n):
         rows[row, j] = slopes[columns[j]] / length
-    rows[row, n], rows[row, n + 1] = (value + rise) / length, FAR
+    rows[row, n], rows[row, n + 1] = (value + rise) / length, NO_BOUND
     return True
 
 
@@ -231,7 +231,7 @@ def clear_rows(search: Record, used: int) -> None:
     for row in range(avoided_at(search.avoidance).first + used, rows.shape[0]):
         for j in range(n):
             rows[row, j] = 0.0
-        rows[row, n], rows[row, n + 1] = -FAR, FAR
+        rows[row, n], rows[row, n + 1] = -NO_BOUND, NO_BOUND
 
 
 @kernel
@@ -241,7 +241,7 @@ def bring_free(search: Record, x: Array, step: Array) -> bool:
     Returns False if it finds none; x is then anywhere inside the limits.
     """
     project_onto(search, x)
-    for _ in range(CORRECTIONS):
+    for _ in range(COLLISION_CORRECTIONS):
         if is_free(search, x):
             return True
         set_rows(search, x, True)
@@ -276,7 +276,10 @@ def minimum_free(search: Record) -> None:
 
 @kernel
 def armijo_free(search: Record, direction: Array, tau: float) -> bool:
-    """Do Armijo's line search over free points; trials that can't be made free are too long."""
+    """Move x to the first collision-free point along a direction that fulfils Armijo's rule.
+
+    Trials that `bring_free` can't make free are shortened, too. Returns whether x moved.
+    """
     x, trial, gradient = search.x, search.trial, search.gradient
     own, largest = line_search_at(search.own), 0.0
     for j in range(x.shape[0]):
@@ -286,7 +289,7 @@ def armijo_free(search: Record, direction: Array, tau: float) -> bool:
         for j in range(x.shape[0]):
             trial[j] = x[j] + tau * direction[j]
             moved = max(moved, abs(tau * direction[j]))
-        if not moved > SMALLEST_MOVE * (1.0 + largest):
+        if not moved > SMALLEST_RELATIVE_MOVE * (1.0 + largest):
             return False
         if bring_free(search, trial, search.clamped):
             for j in range(x.shape[0]):
@@ -329,10 +332,10 @@ def escape_step(search: Record) -> bool:
     if longest == 0.0:
         return False
     tau = min(1.0, LONGEST_STEP / longest)
-    for _ in range(HALVINGS):
+    for _ in range(ESCAPE_HALVINGS):
         for j in range(n):
             trial[j] = x[j] + tau * step[j]
-        asked = min(before + SPARE, RISE)
+        asked = min(before + ROW_SPARE, RISE)
         if violation(search, trial) < before - LESS * tau * asked or is_free(search, trial):
             take_trial(search, evaluate(search, trial, search.trial_residual))
             return True
@@ -342,7 +345,7 @@ def escape_step(search: Record) -> bool:
 
 @kernel
 def step_free(search: Record) -> bool:
-    """Take one step out of a collision, or one line search that enters none."""
+    """Step out of a collision, or line-search along free points; return whether x moved."""
     if is_free(search, search.x):
         return descend_free(search)
     quasi_newton_at(search.own).moved = 0  # the model learns nothing from it
@@ -354,7 +357,10 @@ def step_free(search: Record) -> bool:
 
 @kernel
 def steepest_step_free(search: Record, program: Any) -> bool:
-    """Find the steepest descent step that linear constraints, near pairs and cones at x allow."""
+    """Fill `dx` with the steepest descent step inside constraints, near pairs and cones.
+
+    Returns whether there is one.
+    """
     set_rows(search, search.x, False)
     return steepest_step(search, program)
 
@@ -372,7 +378,7 @@ def is_stationary_free(search: Record) -> bool:
 
 @kernel
 def go_lower(search: Record) -> bool:
-    """Go to the minimum; if rows press on x, else try to descend along what the rows leave free.
+    """Move x to a lower point, by a Newton step or along active rows; return whether it moved.
 
     The rows leave out the curvature of distances: round a ball the cost may fall.
     """

@@ -40,10 +40,10 @@ from .loop import Kernel, loop_of
 from .quasi_newton import quasi_newton_at
 
 # A constraint is active if its value is nearer to a bound than this, relative to |bound| + 1.
-NEAR = 1e-10
+ACTIVE_WITHIN = 1e-10
 
 # Constraint normals with a smaller component outside the others' span are dependent.
-DEPENDENT = 1e-9
+DEPENDENT_NORMAL = 1e-9
 
 # Least squared length of a column [m^2 or m^2/rad^2] in the test for stationary points.
 LEAST_METRIC = 1e-30
@@ -105,7 +105,10 @@ def put_inside_constraints(search: Record, x: Array) -> None:
 
 @kernel
 def steepest_step(search: Record, program: ProgramArrays) -> bool:
-    """dx = argmin J'r.p + |D p|^2 / 2 inside the constraints; fills their multipliers, too."""
+    """Set dx = argmin J'r.p + |D p|^2 / 2 inside the constraints; return whether that is solved.
+
+    Fills the multipliers of the constraints, too.
+    """
     n = search.joints
     for j in range(n):
         for k in range(j):
@@ -144,8 +147,8 @@ def mark_clamping(search: Record, all_at_limits: bool) -> int:
         lower = lower_bound(c, search.problem.bounds, program)
         upper = upper_bound(c, search.problem.bounds, program)
         value = value_of(c, search.x, search.dx, program)
-        met = value - lower < NEAR * (1.0 + abs(lower))  # not so at no bound
-        met = met or upper - value < NEAR * (1.0 + abs(upper))
+        met = value - lower < ACTIVE_WITHIN * (1.0 + abs(lower))  # not so at no bound
+        met = met or upper - value < ACTIVE_WITHIN * (1.0 + abs(upper))
         clamped = lower == upper or (met and all_at_limits) or _presses(search, program, c)
         program.sides[c] = 1.0 if clamped else 0.0
         free += 1 if met and not clamped else 0
@@ -222,7 +225,7 @@ def _straighten(rows: Array, i: int) -> bool:
             for j in range(rows.shape[1]):
                 rows[i, j] -= part * rows[before, j]
     length = math.sqrt(_product(rows, i, rows[i]))
-    if length <= DEPENDENT:
+    if length <= DEPENDENT_NORMAL:
         return False
     for j in range(rows.shape[1]):
         rows[i, j] /= length

@@ -21,16 +21,17 @@ from .layouts import Record, search_at
 
 MAX_STEP = 0.3  # Largest move of a joint in one iteration [rad or m]
 # An iteration that lowers the secondary cost by a smaller fraction ends the descent.
-LEAST_GAIN = 1e-9
+SMALLEST_GAIN = 1e-9
 SMALLEST_STEP = 1e-12  # A step that moves no joint by more [rad or m] is not evaluated
-HALVINGS = 8  # Maximum number of step lengths that are tried
-DAMPING = 1e-3  # d of a step in the null space: keeps steps short that would gain almost nothing
-CORRECTIONS = 3  # Gauss-Newton steps back to the goals after a step
-CLOSE = 1e-4  # Corrections end at this fraction of the allowed cost
+STEP_LENGTHS = 8  # Maximum number of step lengths that are tried
+# d of a step in the null space: keeps steps short that would gain almost nothing
+NULL_SPACE_DAMPING = 1e-3
+GOAL_CORRECTIONS = 3  # Gauss-Newton steps back to the goals after a step
+CORRECTED_FRACTION = 1e-4  # Corrections end at this fraction of the allowed cost
 # Directions with singular values below this, relative to the largest, move no goal.
 RANK_TOLERANCE = 1e-9
 # Singular values below this, relative to the largest and to the matrix's size, are rounding.
-ROUNDING = 1e-15
+SINGULAR_ROUNDING = 1e-15
 
 DESCENT = Layout(
     'descent',
@@ -63,7 +64,7 @@ def begin_descent(address: int) -> None:
 
 @kernel(entry='ik_descend')
 def descend(address: int) -> bool:
-    """Move x once; return whether there is nothing left to gain."""
+    """Take one descent step; return whether it lowered the cost too little to continue."""
     search = search_at(address)
     own, x = own_at(search.own), search.x
     step, before = own.step, own.cost
@@ -72,7 +73,7 @@ def descend(address: int) -> bool:
     cap_step(step, MAX_STEP)
     fraction = fraction_inside(x, step, search.problem.bounds)
     size = fraction
-    for _ in range(HALVINGS):
+    for _ in range(STEP_LENGTHS):
         largest = 0.0
         for j in range(x.shape[0]):
             largest = max(largest, abs(size * step[j]))
@@ -81,7 +82,7 @@ def descend(address: int) -> bool:
         size *= 0.5
     _evaluate_at_x(search)
     gained = before - own.cost
-    return gained <= (0.0 if fraction < 1.0 else LEAST_GAIN * before)
+    return gained <= (0.0 if fraction < 1.0 else SMALLEST_GAIN * before)
 
 
 @kernel
@@ -179,7 +180,7 @@ def _null_space_step(search: Record, step: Array) -> None:
     for j in range(n):
         size += hessian[j, j]
     for j in range(n):
-        hessian[j, j] += max(DAMPING * DAMPING, 1e-12 * size)
+        hessian[j, j] += max(NULL_SPACE_DAMPING * NULL_SPACE_DAMPING, 1e-12 * size)
     if not cholesky_solve(hessian, step, n):
         for j in range(n):
             step[j] = 0.0
@@ -187,7 +188,10 @@ def _null_space_step(search: Record, step: Array) -> None:
 
 @kernel
 def _accept(search: Record, size: float) -> bool:
-    """Accept x + size step, brought back to the goals, if they allow it and the cost falls."""
+    """Move x by `size` of the step, corrected to keep the goals; return whether the cost falls.
+
+    If it does not, or the goals do not allow it, x stays.
+    """
     own, trial = own_at(search.own), search.trial
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + size * own.step[j]
@@ -216,8 +220,8 @@ def _correct(search: Record) -> float:
     nearer = own.nearer
     residual = search.trial_residual
     cost = evaluate(search, trial, residual)
-    for _ in range(CORRECTIONS):
-        if cost <= CLOSE * own.allowed:
+    for _ in range(GOAL_CORRECTIONS):
+        if cost <= CORRECTED_FRACTION * own.allowed:
             break
         differentiate(search, trial, search.columns)
         _shortest_step(search)
@@ -243,7 +247,7 @@ def _shortest_step(search: Record) -> None:
         clamped[j] = 0.0
     for _ in range(n + 1):
         _decompose_free(search, search.columns)
-        least = (ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0)
+        least = (SINGULAR_ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0)
         residual = search.trial_residual
         shortest_step(search.basis, search.work, search.rhs, residual, least, 0.0, dx)
         for j in range(n):

@@ -43,7 +43,7 @@ SMALLEST_RADIUS = 1e-15  # Least radius, relative to |x| + 1
 # Fractions of the predicted decrease below which the radius shrinks, above which it grows.
 POOR, GOOD = 0.25, 0.75
 
-RANK = 1e-10  # Singular values below this, relative to the largest, count as 0
+ZERO_SINGULAR_VALUE = 1e-10  # Singular values below this, relative to the largest, count as 0
 
 
 @kernel
@@ -100,7 +100,9 @@ def gauss_newton_step(search: Record) -> None:
     step = own.newton
     identity(search.basis)
     decompose(own.free_columns, search.basis, search.work, squares)
-    least = RANK * RANK * nth_largest(squares, search.work.shape[0], 0)
+    least = (
+        ZERO_SINGULAR_VALUE * ZERO_SINGULAR_VALUE * nth_largest(squares, search.work.shape[0], 0)
+    )
     shortest_step(search.basis, search.work, squares, residual, least, 0.0, step)
     for j in range(step.shape[0]):
         step[j] = -step[j]

@@ -20,7 +20,7 @@ import numpy as np
 from ..maths.rotations import Array
 from ..problem import Evaluation, IkProblem
 
-MAX_ITERATIONS = 50
+MAX_LINE_ITERATIONS = 50
 
 LEAST_MOVE = 1e-7  # The search ends at an iterate that moves no joint by more [rad or m]
 
@@ -30,7 +30,7 @@ class GoalEqualities(ABC):
 
     `current` is the iterate, inside the limits. `at` is the last one that reached the goals and
     was better than x. It need not be the best: within the tolerances a larger |r| buys a lower
-    |s|^2, which is not what is asked for.
+    |s|^2, which is not wanted.
     """
 
     def __init__(self, problem: IkProblem, x: Array) -> None:
@@ -48,13 +48,13 @@ class GoalEqualities(ABC):
         return self.at.x
 
     def iterate(self) -> None:
-        """Move once; be done if that gains nothing."""
+        """Do one iteration; set `done` if it hardly moves, or was the last one allowed."""
         self.iterations += 1
         before = self.current
         self.current = self.next_iterate()
         self._keep()
         moved = np.max(np.abs(self.current.x - before.x))
-        self.done = moved <= LEAST_MOVE or self.iterations >= MAX_ITERATIONS
+        self.done = moved <= LEAST_MOVE or self.iterations >= MAX_LINE_ITERATIONS
 
     @abstractmethod
     def next_iterate(self) -> Evaluation:

@@ -12,8 +12,8 @@ A method declares a layout beside its kernels, which extends that of the kernels
 Its kernels find the record by `own = own_at(search.own)`, and its fields by names: `own.max_step`.
 Fields with names of options have their values, or the index of a choice.
 
-The residual r (m,) has the goals' rows first; then, where a problem has tasks about joints, one
-row for each variable, which stands for all of them; then those of all other tasks.
+The residual r (m,) has the goals' rows first. If a problem has tasks about joints, one row for
+each variable follows, which combines these tasks. The rows of all other tasks are last.
 """
 
 from __future__ import annotations

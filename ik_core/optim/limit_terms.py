@@ -132,7 +132,7 @@ next_terms: Kernel = same_terms
 
 
 def step(search: Record) -> bool:
-    """Line-search on phi until x moves, the projection of the iterate."""
+    """Line-search on phi until x, the projected iterate, moves; return whether it did."""
     stuck = False
     for _ in range(SEARCHES_OUTSIDE):
         if stuck or is_balanced(search):
@@ -187,7 +187,7 @@ back_track_phi = with_kernels(back_track, 'back_track_phi', bring_inside=stay, c
 def descend_on_phi(search: Record) -> bool:
     """Line-search on phi; without a lower point, repeat with the linear model's Hessian.
 
-    Returns False, with the iterate unmoved, if that gains nothing either.
+    Returns False, with the iterate unmoved, if that finds no lower point either.
     """
     if _search_along_step(search):
         _accept_iterate(search)
@@ -262,7 +262,7 @@ def guess_sides(search: Record) -> bool:
 
 @kernel
 def _solve_guess(search: Record) -> bool:
-    """dx = the minimum of the model for the guessed sides of the limits."""
+    """Set dx to the minimum of the model for the guessed active limits; False if it fails."""
     own, normal, rhs = limit_terms_at(search.own), search.normal, search.rhs
     n = search.joints
     for j in range(n):

@@ -29,11 +29,11 @@ from .loop import Kernel
 from .search import SearchOptions
 
 # The search gives up once no variable moves by more than this, relative to |x| + 1.
-SMALLEST_MOVE = 1e-15
+SMALLEST_RELATIVE_MOVE = 1e-15
 
 # A trial nearer to a limit than this, relative to |x| + 1, differs from the limit only by
 # rounding.
-ROUNDING = 1e-13
+LIMIT_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def project_onto(search: Record, x: Array) -> None:
     project(search, x)
     bounds = search.problem.bounds
     for j in range(x.shape[0]):
-        lower, upper, near = bounds[0, j], bounds[1, j], ROUNDING * (1.0 + abs(x[j]))
+        lower, upper, near = bounds[0, j], bounds[1, j], LIMIT_ROUNDING * (1.0 + abs(x[j]))
         if x[j] - lower <= near:
             x[j] = lower
         elif upper - x[j] <= near:
@@ -108,7 +108,7 @@ def back_track(
     smallest = 0.0
     for j in range(x.shape[0]):
         smallest = max(smallest, abs(x[j]))
-    smallest = SMALLEST_MOVE * (1.0 + smallest)
+    smallest = SMALLEST_RELATIVE_MOVE * (1.0 + smallest)
     while True:
         for j in range(x.shape[0]):
             trial[j] = x[j] + tau * direction[j]

@@ -265,7 +265,7 @@ def call_start(search: Record) -> None:
 
 @kernel
 def call_step(search: Record) -> bool:
-    """Take a step of a method written in Python, by its callback, which moves x."""
+    """Call the step of a method written in Python, which moves x; return False if it ended."""
     _call(search, STEPPING)
     if search.status != RUNNING:
         return False

@@ -35,7 +35,7 @@ from .descent import DESCENT, begin_descent, descend
 from .records import SearchRecords, problem_joint_rows, rows_of, sorted_tasks
 from .search import Search, SearchOptions
 
-MAX_ITERATIONS = 100
+MAX_DESCENT_ITERATIONS = 100
 OPTIONS = SearchOptions()
 HELD_COST = 1e-16  # Largest cost of reached goals and held tasks together that counts as 0
 
@@ -101,11 +101,11 @@ class NullSpaceDescent:
         return self._records.search['evaluations'].item()
 
     def iterate(self) -> None:
-        """Move once; be done if that gains nothing."""
+        """Do one iteration; set `done` if it lowers no cost, or was the last one allowed."""
         self.iterations += 1
         ended = descend(self._records.search.address)
         self._records.check()
-        self.done = ended or self.iterations >= MAX_ITERATIONS
+        self.done = ended or self.iterations >= MAX_DESCENT_ITERATIONS
 
     def _evaluate_others(self) -> None:
         asked, first = self._records.constants['asked'], self._own['joint_rows'].item()

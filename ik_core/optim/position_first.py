@@ -76,7 +76,7 @@ def stages(problem: IkProblem, q0: Array, restarts: bool) -> Stages:
 
 
 class Begins(NamedTuple):
-    """Functions that begin the search of each stage; `alike` is None without restarts."""
+    """Functions that begin the search of each `Stage`; `alike` is None without restarts."""
 
     alike_once: Begin
     once: Begin

@@ -129,7 +129,7 @@ def descend(search: Record) -> bool:
     """Line-search on the cost along the model's step, and update the model.
 
     The step ends inside the limits. If no point along it is better, it is tried again with the
-    Hessian of the linear model. Returns False if that gains nothing either.
+    Hessian of the linear model. Returns False if no point along that one is better either.
     """
     own = quasi_newton_at(search.own)
     learn(search)

@@ -175,7 +175,7 @@ class SearchRecords(ProblemRecords):
         return len(self.problem.constraints)
 
     def start_at(self, q: Array) -> None:
-        """Begin anew at q (n,), for targets that the problem has loaded."""
+        """Restart the search at q (n,), for targets that the problem has loaded."""
         self.load_tasks(q)
         self.note_tolerances()
         self._counters[:] = 0

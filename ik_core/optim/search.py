@@ -39,7 +39,8 @@ CODES = {status: code for code, status in STATUSES.items()}
 # The codes that kernels use for the statuses of ended searches.
 CODES[IkStatus.TOO_FEW_JOINTS] = rules.CLOSEST
 
-MOST_STEPS = 1024  # Maximum number of iterations in a kernel call: longer calls would save no time
+# Maximum number of iterations in a kernel call: longer calls would save no time
+MAX_KERNEL_STEPS = 1024
 WORK_AT_ONCE = 20_000_000  # Approximate maximum number of multiplications in a kernel call
 
 
@@ -90,7 +91,7 @@ def steps_at_once(variables: int, rows: int) -> int:
     Python handles Ctrl-C only between calls, so they return within 0.1 s, for any robot. An
     iteration takes about as long as a decomposition of a matrix of all variables and rows.
     """
-    return max(1, min(MOST_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
+    return max(1, min(MAX_KERNEL_STEPS, WORK_AT_ONCE // (variables + rows) ** 3))
 
 
 class Search(ABC):
@@ -228,7 +229,7 @@ class Workspace(ABC):
 
     @abstractmethod
     def load(self, q0: VectorLike | None) -> Array:
-        """Begin anew: read the targets and the start; return the whole start (n,)."""
+        """Restart the search: read the targets and the start; return the whole start (n,)."""
 
     def stay_on_branch(self) -> None:  # noqa: B027 (as a Search's)
         """Search the branch of the start only; before the first `run`."""

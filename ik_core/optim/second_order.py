@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second-order test of a stationary point inside the limits, and the descent from a saddle.
 
-An arm stretched out towards a goal, or away from it, is at a stationary point whatever the other
-joints could gain by bending. There the curvature decides: half the cost's Hessian over the free
-variables, by central differences of the gradient, which serve all tasks alike.
+An arm stretched out towards a goal, or away from it, is at a stationary point although bending it
+might lower the cost. The curvature decides: half the cost's Hessian over the free variables. It is
+computed by central differences of the gradient, for tasks of any kind.
 
-Free are the variables that are not clamped at a limit (`mark_clamped`, `free_hessian`,
-`free_slope`, `expand`); with linear constraints, the space that the active ones leave
+Variables that are not clamped at a limit are free (`mark_clamped`, `free_hessian`, `free_slope`,
+`expand`). With linear constraints the free space is that which the active ones leave
 (`constrained`).
 """
 
@@ -44,7 +44,7 @@ from .layouts import Record
 
 LONGEST_STEP = 0.3  # [rad or m] Longest step towards a minimum
 
-HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
+SADDLE_HALVINGS = 12  # Maximum number of halvings of a step away from a saddle, to either side
 
 # The Newton step to a minimum is taken if it gains more than this fraction of the cost.
 WORTHWHILE = 1e-9
@@ -55,9 +55,11 @@ def leave_or_conclude(search: Record) -> int:
     """Leave a saddle, or end at a minimum; called at a stationary point.
 
     Returns CLOSEST at a minimum inside the limits, RUNNING if x was moved to a lower point and
-    evaluated there, STALLED if the cost curves downwards but no lower point was found. Variables
-    at a limit without a slope are free at first. If that gives a descent direction without a lower
-    point, they are clamped, and then each is tried inwards.
+    evaluated there, STALLED if the cost curves downwards but no lower point was found.
+
+    Variables at a limit where the gradient vanishes are first treated as free. If there is no
+    lower point along the descent direction found so, they are clamped. If the cost then curves
+    upwards, each of them is moved inwards, one by one.
     """
     half_hessian(search)
     free = mark_clamped(search, False)
@@ -125,7 +127,10 @@ def _find_descent(search: Record) -> bool:
 
 @kernel
 def find_descent_inside(search: Record) -> bool:
-    """Set `descent` to a direction off limits along which the cost curves downwards, if any."""
+    """Set `descent` to a direction of negative curvature that leaves a limit.
+
+    Returns whether one was found.
+    """
     x, clamped, direction = search.x, search.clamped, search.descent
     mark_clamped(search, False)
     least = FLAT * stiffness(search.hessian)
@@ -158,9 +163,9 @@ def expand(search: Record, size: int, direction: Array) -> None:
 
 @kernel
 def descend(search: Record) -> bool:
-    """Move x along `descent`, to one side or the other, ever less; return whether one is lower."""
+    """Move x to a lower point along +-`descent`, by ever shorter steps; False without one."""
     length = SADDLE_STEP
-    for _ in range(HALVINGS):
+    for _ in range(SADDLE_HALVINGS):
         if _try(search, length) or _try(search, -length):
             return True
         length *= 0.5
@@ -169,7 +174,7 @@ def descend(search: Record) -> bool:
 
 @kernel
 def _try(search: Record, length: float) -> bool:
-    """Move x by a step along `descent`, inside the limits, if that lowers the cost."""
+    """Move x by a step along `descent`, inside the limits; return whether that lowers the cost."""
     trial = search.trial
     for j in range(trial.shape[0]):
         trial[j] = search.x[j] + length * search.descent[j]
@@ -183,7 +188,7 @@ def _try(search: Record, length: float) -> bool:
 
 @kernel
 def go_to_minimum(search: Record) -> bool:
-    """Take a Newton step if the minimum that it leads to is clearly lower."""
+    """Take a Newton step if its minimum is clearly lower; return whether x moved."""
     direction = search.descent
     size = free_hessian(search)
     trace = 0.0

@@ -149,7 +149,7 @@ class ConstrainedWorkspace(MethodWorkspace):
     _conclude = staticmethod(constrained.conclude)
 
     def load(self, q0: VectorLike | None) -> Array:
-        """Begin anew, with the start moved inside.
+        """Restart the search, with the start moved inside the limits and constraints.
 
         Raises InvalidConfiguration if the constraints contradict each other.
         """
@@ -182,7 +182,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         super()._make_records(other_rows)
 
     def _load_world(self, is_outside: bool) -> bool:
-        """Read the obstacles again; return whether there may be more rows than before."""
+        """Read the obstacles if they changed; return whether the number of constraint rows did."""
         avoid, rows = self.problem.avoid, self.constraint_rows
         known = self._version, self._is_outside
         if avoid is None or known == (avoid.world.version, is_outside):
@@ -197,7 +197,7 @@ class AvoidingWorkspace(ConstrainedWorkspace):
         """Number of rows beside the limits; those of cones, then of pairs of links, come last."""
         pairs = 1 if self._state is None else len(self._state['result_index'])
         cones = INWARD * len(self.problem.moved_cones)
-        return super().constraint_rows + cones + min(pairs, avoiding.MOST_ROWS)
+        return super().constraint_rows + cones + min(pairs, avoiding.MAX_PAIR_ROWS)
 
     def load(self, q0: VectorLike | None) -> Array:
         problem = self.problem

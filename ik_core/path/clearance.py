@@ -58,7 +58,7 @@ def first_hit(problem: IkProblem, spline: PPoly, start: Array) -> float | None:
 
 
 def _levers(problem: IkProblem, collisions: Collisions, start: Array) -> Array:
-    """Return the largest approach of a pair per motion of each variable (v,) [m/rad, m/m]."""
+    """Return how much nearer each variable (v,) can bring any pair per motion [m/rad, m/m]."""
     is_outside = problem.avoidance.is_outside(start[np.newaxis])
     reach = collisions.approaches(is_outside)[1].reach
     levers: Array = reach.max(axis=0, initial=0.0)[problem.variables]

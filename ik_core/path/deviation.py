@@ -167,8 +167,8 @@ def _angle(chord: Array) -> Array:
 def _bounds(
     arm: Arm, first: PPoly, second: PPoly, third: Array, path: Waypoints, low: Array, high: Array
 ) -> Array:
-    """How much farther [m, rad] (M, 2) the tip may be from its path in intervals than at their
-    ends."""
+    """Return bounds (M, 2) [m, rad] on the tip's distance from its path inside intervals, beyond
+    that at their ends."""
     step = (high - low)[:, np.newaxis]
     inside = 0.5 * (low + high)
     # derivatives at the ends, as seen from inside: the pieces next to the interval have others

@@ -46,7 +46,7 @@ class Candidates:
         return np.diff(self.first)
 
     def chosen(self, kept: NDArray[np.bool_]) -> Candidates:
-        """Those that a mask (M,) keeps."""
+        """Return the candidates that a mask (M,) keeps."""
         first = np.concatenate([[0], np.cumsum(kept)])[self.first]
         return Candidates(self.x[kept], first, self.band[kept])
 

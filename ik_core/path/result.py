@@ -69,7 +69,7 @@ class PathResult:
 
     @property
     def success(self) -> bool:
-        """Whether there is a motion."""
+        """True if a motion was found."""
         return self.motion is not None
 
     def __repr__(self) -> str:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy.interpolate import CubicSpline, PPoly
 
 from ..display import angle, length
 from ..exceptions import InvalidOption
 from ..maths.rotations import Array
+from ..robot.limits import FULL_TURN
 from ..robot.motion import Motion
 from . import timing
 from .candidates import (
@@ -34,6 +36,7 @@ from .task import Task
 
 GRIDS = 48, 192  # values of a redundant joint; the finer ones if the path can't be done by others
 MOST_REPAIRS = 12  # pairs of candidates that turn out not to be joined
+MOST_STARTS = 24  # configurations from which a closed path is tried
 REFINEMENTS = 24  # times that intervals are halved
 NARROWEST = 1e-9  # fraction of the path: shorter intervals are not halved
 # [rad or m] beyond limits: what is cut off at last, of paths that touch them
@@ -46,6 +49,11 @@ SHARP = 3e-3  # [m] radius of an arc: where it would be smaller, the motion stop
 CHECKED = 4000  # least number of moments at which limits are checked
 UNCHECKED = 1.001  # a motion takes so much longer, for what is between them
 ROUNDING = 1e-6
+
+
+# of the place on the time, both from 0 to 1: with no acceleration at both ends
+REST_TO_SPEED = Polynomial([0.0, 0.0, 0.0, 6.0, -8.0, 3.0])
+REST_TO_REST = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +86,14 @@ def motion_along(task: Task, period: float) -> PathResult:
             failure = _none_failure(task, candidates, usable, reach)
             continue
         sequence, shape = _joined(task, usable, reach)
+        if task.is_closed and shape is not None:
+            shape = _closed(task, usable, reach, sequence)
+            if shape is None:
+                failure = _open_failure(task, sequence)
+                continue
         if shape is not None:
-            return _moved(task, shape, period)
+            found = _fastest_of_starts(task, usable, reach, sequence, shape)
+            return _moved(task, *found, period)
         failure = _broken_failure(task, sequence)
     assert failure is not None
     return failure
@@ -115,7 +129,9 @@ def _usable(task: Task, candidates: Candidates) -> Candidates:
     return candidates
 
 
-def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence, _Shape | None]:
+def _joined(
+    task: Task, candidates: Candidates, reach: float, repairs: int = MOST_REPAIRS
+) -> tuple[Sequence, _Shape | None]:
     """The best sequence, and the joints' path through it; None if it has reconfigurations.
 
     Neighbours between which the joints' path can't be shown to stay on the tip's, or collides, are
@@ -132,7 +148,7 @@ def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence,
             candidates, problem.limits, most, rates, near=task.near, fixed=fixed, reach=reach,
             apart=np.reshape(np.array(apart, np.int64), (-1, 2)),
         )  # fmt: skip
-        if len(sequence.breaks) or len(apart) >= MOST_REPAIRS:
+        if len(sequence.breaks) or len(apart) > repairs:
             return sequence, None
         shape: _Shape | int = -1
         if problem.is_redundant:
@@ -142,6 +158,54 @@ def _joined(task: Task, candidates: Candidates, reach: float) -> tuple[Sequence,
         if not isinstance(shape, int):
             return sequence, shape
         apart.append((int(sequence.nodes[shape]), int(sequence.nodes[shape + 1])))
+
+
+def _fastest_of_starts(
+    task: Task, candidates: Candidates, reach: float, best: Sequence, shape: _Shape
+) -> tuple[_Shape, timing.TimeLaw]:
+    """The joints' path that is passed fastest, and how: of a first one and of others whose starts
+    are far from its own, and from each other, since smoothing ends at the nearest optimum.
+
+    best : the sequence of the first one
+    """
+    law, is_given = _law(task, shape), task.near is not None or task.path.timed or task.is_closed
+    if not task.problem.is_redundant or is_given:
+        return shape, law
+    others, tried = candidates.x[: candidates.first[1]], best.x[:1]
+    for _ in range(task.starts - 1):
+        gaps = np.abs(others[:, np.newaxis] - tried).max(axis=2).min(axis=1)
+        start = others[int(np.argmax(gaps))]
+        sequence, other = _joined(replace(task, near=start), candidates, reach, 0)
+        tried = np.vstack([tried, start, sequence.x[0]])
+        if other is not None and (faster := _law(task, other)).duration < law.duration:
+            shape, law = other, faster
+    return shape, law
+
+
+def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) -> _Shape | None:
+    """The joints' path through the best sequence found that ends in the configuration in which it
+    begins; None without one.
+
+    best : the best sequence that may end anywhere; those that begin near it are tried first
+    """
+    starts = best.x[:1]
+    if task.first is None:
+        turning = task.problem.limits.turns
+        others = candidates.x[: candidates.first[1]]
+        turns = np.round((starts - others) / FULL_TURN) * turning
+        others = np.concatenate([others + FULL_TURN * turns, others])
+        inside = ((others >= task.lower) & (others <= task.upper)).all(axis=1)
+        others = others[inside]
+        nearest = np.argsort(np.linalg.norm(others - starts, axis=1), kind='stable')
+        starts = np.concatenate([starts, others[nearest]])[:MOST_STARTS]
+    last = len(task.places) - 1
+    for x in starts:
+        own = replace(task, first=x, last=x)
+        ends = candidates.replaced(0, x).replaced(last, x)
+        shape = _joined(own, ends, reach)[1]
+        if shape is not None:
+            return shape
+    return None
 
 
 def _smoothed(task: Task, x: Array) -> Array:
@@ -209,17 +273,22 @@ def _piece(
 # --- results -------------------------------------------------------------------------------------
 
 
-def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
+def _law(task: Task, shape: _Shape) -> timing.TimeLaw:
+    """The fastest motion along the joints' path, or that at the given times."""
+    if not task.path.timed:
+        return timing.in_succession([_fastest(task, piece) for piece in shape.pieces])
+    start = task.path.places[0]
+    return timing.TimeLaw(task.path.length, lambda t: _at_given_times(task, t + start))
+
+
+def _moved(task: Task, shape: _Shape, law: timing.TimeLaw, period: float) -> PathResult:
     """The motion along the joints' path; or, with times, perhaps that they are too short."""
     if task.path.timed:
-        start = task.path.places[0]
-        law = timing.TimeLaw(task.path.length, lambda t: _at_given_times(t + start))
         places, use = _uses(task, shape.pieces[0], law)
         if float(use.max(initial=0.0)) > 1.0 + ROUNDING:
             return _too_fast(task, shape, use, places)
         frames = math.floor(law.duration / period + ROUNDING)
     else:
-        law = timing.in_succession([_fastest(task, piece) for piece in shape.pieces])
         frames = max(math.ceil(law.duration / period - ROUNDING), 1)
         law = law.slowed(frames * period / law.duration)
     if frames > MOST_FRAMES:
@@ -230,7 +299,7 @@ def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
     times: Array = np.linspace(0.0, frames * period, frames + 1, dtype=float)
     given, moments = task.path.given_places, _moments(law)
     pose_times = np.interp(given, law.place(moments)[0], moments)
-    pose_times[given == given[-1]] = law.duration  # it gets there slowly
+    pose_times[given == task.places[-1]] = law.duration  # it gets there slowly
     motion = task.q(shape.at(law.place(times)[0], task))
     return PathResult(
         motion=Motion(task.problem.robot.joint_names, motion, period),
@@ -248,7 +317,7 @@ def _moved(task: Task, shape: _Shape, period: float) -> PathResult:
 
 def _fastest(task: Task, piece: PPoly) -> timing.TimeLaw:
     """The fastest motion along a piece, from rest to rest, slowed where its checks ask for it."""
-    law = timing.fastest(piece, lambda u: task.path.rates(u)[0], task.rates)
+    law = timing.fastest(piece, task.tip_use, task.rates)
     _, use = _uses(task, piece, law)
     slower = max(float(use[k].max()) ** (1.0 / (k + 1)) for k in range(3))
     return law.slowed(UNCHECKED * max(slower, 1.0))
@@ -261,7 +330,7 @@ def _uses(task: Task, piece: PPoly, law: timing.TimeLaw) -> tuple[Array, Array]:
     beside = 1e-9 * law.duration
     both = np.clip(np.concatenate([knots - beside, knots + beside]), 0.0, law.duration)
     motion = law.place(np.sort(np.concatenate([moments, both])))
-    use = timing.use_of_limits(piece, lambda u: task.path.rates(u)[0], task.rates, motion)
+    use = timing.use_of_limits(piece, task.tip_use, task.rates, motion)
     return motion[0], use
 
 
@@ -272,10 +341,25 @@ def _moments(law: timing.TimeLaw) -> Array:
     return moments
 
 
-def _at_given_times(t: Array) -> Array:
-    """The parameter, which is the time, and its derivatives (4, M)."""
+def _at_given_times(task: Task, t: Array) -> Array:
+    """The parameter, which is the time but next to rest, and its derivatives (4, M)."""
     motion = np.zeros((4, len(t)))
     motion[0], motion[1] = t, 1.0
+    if not task.rests:
+        return motion
+    places = task.path.places
+    if len(places) == 2:
+        ramps = [(t >= places[0], places[0], places[1] - places[0], REST_TO_REST)]
+    else:  # the last interval is passed as the first one, backwards
+        ramps = [
+            (t < places[1], places[0], places[1] - places[0], REST_TO_SPEED),
+            (t > places[-2], places[-1], places[-2] - places[-1], REST_TO_SPEED),
+        ]
+    for own, start, span, ramp in ramps:
+        part = (t[own] - start) / span
+        motion[0, own] = start + span * ramp(part)
+        for k in (1, 2, 3):
+            motion[k, own] = span ** (1 - k) * ramp.deriv(k)(part)
     return motion
 
 
@@ -386,6 +470,25 @@ def _broken_failure(task: Task, sequence: Sequence) -> PathResult:
         interval,
         _done(task, sequence) if breaks else 0.0,
         tuple(places[k] for k in breaks),
+        task.q(sequence.x[index]),
+    )
+
+
+def _open_failure(task: Task, sequence: Sequence) -> PathResult:
+    """The result for a closed path that can be done, but ends in another configuration."""
+    gaps = sequence.x[-1] - sequence.x[0]
+    j = int(np.argmax(np.abs(gaps)))
+    name = task.problem.robot.joint_names[task.problem.variables[j]]
+    index = np.searchsorted(task.places, task.path.given_places)
+    last = task.path.pose_at(float(task.places[-1]))
+    return _failure(
+        task,
+        PathReason.RECONFIGURATION,
+        f'{_poses(last, last)}: no motion was found that ends in the configuration in which it '
+        f'begins; the best one is off by {float(gaps[j]):.3g} in {name}',
+        (last, last),
+        1.0,
+        (last,),
         task.q(sequence.x[index]),
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,17 @@ from ..maths.rotations import Array
 from ..problem import IkProblem
 from .waypoints import Waypoints
 
+TipUse = Callable[[Array], Array]
+"""Speed of the tip over its largest speed, per unit of the parameter's rate, at values (M,)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Limits of the variables: velocity, acceleration and jerk (v,); inf for none.
-
-    tip_speed : largest speed of the tip [m/s]
-    """
+    """Limits of the variables: velocity, acceleration and jerk (v,); inf for none."""
 
     velocity: Array
     acceleration: Array
     jerk: Array
-    tip_speed: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +33,11 @@ class Task:
     near (v,) : configuration from which the travel counts, or None
     first, last (v,) : the variables at both ends, where they are given
     lower, upper (v,) : limits of positions
+    tip_speeds : largest speeds of the tip [m/s] at the poses of `path`, linear in between; None:
+        any
+    is_closed : whether the motion ends in the configuration in which it begins
+    starts : the number of first configurations that are tried, if the problem is redundant
+    rests : whether a motion at given times begins and ends at rest
     """
 
     problem: IkProblem
@@ -49,6 +53,18 @@ class Task:
     upper: Array
     within: tuple[float, float]
     note: str
+    tip_speeds: Array | None = None
+    is_closed: bool = False
+    starts: int = 1
+    rests: bool = False
+
+    @property
+    def tip_use(self) -> TipUse | None:
+        """The use of the tip's largest speed; None without one."""
+        if self.tip_speeds is None:
+            return None
+        path, speeds = self.path, self.tip_speeds
+        return lambda u: path.rates(u)[0] / np.interp(u, path.places, speeds)
 
     def q(self, x: Array) -> Array:
         """Configurations (N, n) of variables (N, v)."""

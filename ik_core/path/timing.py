@@ -13,7 +13,7 @@ the path is then y(tau) = log(d tau / dt), any smooth function, and
     jerk          e^3y (q''' + 3 q'' y' + q' (y'' + 2 y'^2))        ' = d / d tau
 
 An interior point method finds the y of least duration. Between its points y is a spline; where
-that exceeds limits, they are tightened and y is found anew. Any y keeps all limits if it is
+that exceeds limits, they are tightened and y is computed again. Any y keeps all limits if it is
 lowered enough: the last step is to lower it by what still exceeds them.
 """
 
@@ -30,7 +30,7 @@ from scipy.ndimage import maximum_filter1d
 
 from ..maths.rotations import Array
 from .kernels import STILL, fastest_squares
-from .task import Rates
+from .task import Rates, TipUse
 
 LEAST_POINTS, MANY_POINTS, MOST_POINTS = 400, 1500, 30_000  # of the clock
 FINE, COARSE = 8, 3  # points of the clock while an acceleration is built up; of many points
@@ -49,7 +49,7 @@ KEPT = 0.95  # part of the way to the boundary
 
 @dataclass(frozen=True, eq=False)
 class TimeLaw:
-    """How a path is passed: `place(t)` is its parameter, with derivatives, at times t (M,) [s]."""
+    """The timing of a path: `place(t)` is its parameter, with derivatives, at times t (M,) [s]."""
 
     duration: float
     place: Callable[[Array], Array]
@@ -62,14 +62,14 @@ class TimeLaw:
         return TimeLaw(self.duration * factor, lambda t: own(t / factor) * powers)
 
 
-def fastest(spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates) -> TimeLaw:
+def fastest(spline: PPoly, tip_use: TipUse | None, rates: Rates) -> TimeLaw:
     """The fastest motion from rest to rest along a cubic spline of the variables.
 
-    tip_rate : speed of the tip per unit of the parameter, at values (M,) of it
+    tip_use : use of the tip's largest speed, see `Task`; None without one
     """
-    law = _without_jerk(spline, tip_rate, rates)
+    law = _without_jerk(spline, tip_use, rates)
     if np.isfinite(rates.jerk).any():
-        law = _with_jerk(spline, tip_rate, rates, law)
+        law = _with_jerk(spline, tip_use, rates, law)
     return law
 
 
@@ -90,9 +90,7 @@ def in_succession(laws: Sequence[TimeLaw]) -> TimeLaw:
     return TimeLaw(float(starts[-1]), place)
 
 
-def use_of_limits(
-    spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates, motion: Array
-) -> Array:
+def use_of_limits(spline: PPoly, tip_use: TipUse | None, rates: Rates, motion: Array) -> Array:
     """Velocity, acceleration and jerk as fractions of their limits (3, M, v + 1), the tip last.
 
     motion (4, M) : the parameter and its first three derivatives with respect to the time
@@ -102,7 +100,8 @@ def use_of_limits(
     du, ddu, dddu = du[:, np.newaxis], ddu[:, np.newaxis], dddu[:, np.newaxis]
     use = np.zeros((3, len(u), spline.c.shape[2] + 1))
     use[0, :, :-1] = one * du / rates.velocity
-    use[0, :, -1] = tip_rate(u) * du[:, 0] / rates.tip_speed
+    if tip_use is not None:
+        use[0, :, -1] = tip_use(u) * du[:, 0]
     use[1, :, :-1] = (two * du**2 + one * ddu) / rates.acceleration
     use[2, :, :-1] = (three * du**3 + 3.0 * two * du * ddu + one * dddu) / rates.jerk
     return np.abs(use)
@@ -111,13 +110,14 @@ def use_of_limits(
 # --- without jerk --------------------------------------------------------------------------------
 
 
-def _without_jerk(spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates) -> TimeLaw:
+def _without_jerk(spline: PPoly, tip_use: TipUse | None, rates: Rates) -> TimeLaw:
     """The fastest motion within velocity and acceleration limits."""
     grid = _grid(spline)
     one, two = spline(grid, 1), spline(grid, 2)
     with np.errstate(divide='ignore'):
         speed = (rates.velocity / np.maximum(np.abs(one), STILL)).min(axis=1)
-        speed = np.minimum(speed, rates.tip_speed / np.maximum(tip_rate(grid), STILL))
+        if tip_use is not None:
+            speed = np.minimum(speed, 1.0 / np.maximum(tip_use(grid), STILL))
     inside = np.isfinite(rates.acceleration)
     most = np.minimum(speed, 1e6) ** 2
     one, two = (
@@ -164,14 +164,12 @@ def _law_of_squares(grid: Array, square: Array) -> TimeLaw:
 # --- with jerk -----------------------------------------------------------------------------------
 
 
-def _with_jerk(
-    spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates, law: TimeLaw
-) -> TimeLaw:
+def _with_jerk(spline: PPoly, tip_use: TipUse | None, rates: Rates, law: TimeLaw) -> TimeLaw:
     """The fastest motion within limits of all orders, improved from one without jerk limits."""
     both = np.isfinite(rates.jerk) & np.isfinite(rates.acceleration)
     build_up = float((rates.acceleration / rates.jerk)[both].max()) if both.any() else 0.0
     build_up = max(build_up, 0.01 * law.duration)
-    return _improved(spline, tip_rate, rates, _smoothed(law, build_up), build_up)
+    return _improved(spline, tip_use, rates, _smoothed(law, build_up), build_up)
 
 
 def _smoothed(law: TimeLaw, width: float) -> TimeLaw:
@@ -201,7 +199,7 @@ def _clock_points(duration: float, build_up: float) -> Array:
 
 def _improved(
     spline: PPoly,
-    tip_rate: Callable[[Array], Array],
+    tip_use: TipUse | None,
     rates: Rates,
     clock: TimeLaw,
     build_up: float,
@@ -209,7 +207,7 @@ def _improved(
     """The fastest motion that is a smooth function of a clock, within limits of all orders."""
     tau = _clock_points(clock.duration, build_up)
     fine = np.linspace(0.0, clock.duration, CHECKED * (len(tau) - 1) + 1)
-    rows, between = (_rows(spline, tip_rate, rates, clock.place(t)) for t in (tau, fine))
+    rows, between = (_rows(spline, tip_use, rates, clock.place(t)) for t in (tau, fine))
     y, best, least = np.zeros(len(tau)), None, math.inf
     for _ in range(PASSES):
         y = _fastest_rate(rows, y, float(tau[1]))
@@ -234,12 +232,12 @@ Rows = tuple[Array, Array, Array, Array]
 the powers (c,) of e^y."""
 
 
-def _rows(spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates, motion: Array) -> Rows:
+def _rows(spline: PPoly, tip_use: TipUse | None, rates: Rates, motion: Array) -> Rows:
     """The uses of all limits that are finite, of a motion (4, K) that is a clock."""
     places = motion[0]
     du, ddu, dddu = (row[:, np.newaxis] for row in motion[1:])
     one, two, three = (spline(places, k) for k in (1, 2, 3))
-    tip = tip_rate(places)[:, np.newaxis] * du / rates.tip_speed
+    tip = 0.0 * du if tip_use is None else tip_use(places)[:, np.newaxis] * du
     velocity, acceleration, jerk = rates.velocity, rates.acceleration, rates.jerk
     first = one * du
     second = two * du**2 + one * ddu
@@ -248,7 +246,8 @@ def _rows(spline: PPoly, tip_rate: Callable[[Array], Array], rates: Rates, motio
     slope = np.hstack([0.0 * first, 0.0 * tip, first / acceleration, 3.0 * second / jerk])
     bend = np.hstack([0.0 * first, 0.0 * tip, 0.0 * first, first / jerk])
     powers = np.repeat([1.0, 2.0, 3.0], [len(velocity) + 1, len(velocity), len(velocity)])
-    limited = np.isfinite(np.concatenate([velocity, [rates.tip_speed], acceleration, jerk]))
+    has_tip = [0.0 if tip_use is not None else math.inf]
+    limited = np.isfinite(np.concatenate([velocity, has_tip, acceleration, jerk]))
     return free[:, limited], slope[:, limited], bend[:, limited], powers[limited]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..exceptions import InvalidGoal, InvalidOption
 from ..maths.argument_types import TransformsLike, VectorLike
@@ -29,18 +30,19 @@ class Waypoints:
 
     transforms (N, 4, 4) : the poses [m]
     places (N,) : the path's parameter there, rising
-    poses (N,) : the indices of the poses as they were given
+    poses (N,) : the indices of the poses as they were given, or arguments of a function; what is
+        before and after the given ones has indices, too
     turns (N - 1, 3) : rotation vectors [rad] from each pose to the next, in the axes of the former
     timed : whether the parameter is the time [s], rather than a length [m]
-    count : the number of poses as they were given, with equal ones
+    given (M,) : the indices or arguments of all poses that were given, with equal ones
     """
 
     transforms: Array
     places: Array
-    poses: IntArray
+    poses: Array
     turns: Array
     timed: bool
-    count: int
+    given: Array
 
     @property
     def length(self) -> float:
@@ -63,7 +65,7 @@ class Waypoints:
     @property
     def given_places(self) -> Array:
         """The path's parameter at all poses as they were given, equal ones included."""
-        return self.places[np.searchsorted(self.poses, np.arange(self.count), 'right') - 1]
+        return self.places[np.searchsorted(self.poses, self.given, 'right') - 1]
 
     def pose_at(self, place: float) -> float:
         """The index of the pose at a value of the parameter, with a fraction between poses."""
@@ -99,8 +101,8 @@ class Waypoints:
             i = int(np.argmax(count))
             raise InvalidGoal(
                 f'the path is too long: {shift.sum():.4g} m and {turn.sum():.4g} rad, of which '
-                f'{shift[i]:.4g} m and {turn[i]:.4g} rad are from pose {self.poses[i]} to '
-                f'{self.poses[i + 1]}; are its positions in metres?'
+                f'{shift[i]:.4g} m and {turn[i]:.4g} rad are from pose {self.poses[i]:g} to '
+                f'{self.poses[i + 1]:g}; are its positions in metres?'
             )
         return divided(self.places, count)
 
@@ -121,12 +123,24 @@ def divided(places: Array, counts: IntArray) -> Array:
 
 
 def waypoints(
-    poses: TransformsLike, times: VectorLike | None, root: str, orientation_length: float
+    poses: TransformsLike,
+    times: VectorLike | None,
+    root: str,
+    orientation_length: float,
+    *,
+    approach: float = 0.0,
+    retreat: float = 0.0,
+    is_closed: bool = False,
+    given: Array | None = None,
 ) -> Waypoints:
     """Check the poses of a path, N of what `ik_core.transform` takes, and their times [s] (N,).
 
     root : required frame of stamped messages
     orientation_length : length that a radian counts as [m/rad]
+    approach, retreat : how far before the first pose the path begins, and how far before the last
+        one it ends, along their z axes [m]
+    is_closed : whether the path returns to its first pose
+    given (N,) : names of the poses, rising numbers; by default their indices
 
     Raises InvalidGoal, InvalidOption.
     """
@@ -142,21 +156,34 @@ def waypoints(
             f'poses: {count:,} are more than {MOST_POSES:,}; leave some out, since straight '
             f'lines between every {-(-count // MOST_POSES)}th of them are about the same path'
         )
-    turns = _turns(transforms)
-    shift = np.linalg.norm(np.diff(transforms[:, :3, 3], axis=0), axis=1)
-    angle = np.linalg.norm(turns, axis=1)
+    names = given = np.arange(float(count)) if given is None else given
     if times is not None:
-        places, kept = _checked_times(times, count), np.arange(count)
-        return Waypoints(transforms, places, kept, turns, True, count)
-    kept = np.concatenate([[True], (shift > SAME_LENGTH) | (angle > SAME_ANGLE)]).nonzero()[0]
-    if len(kept) < 2:
+        if is_closed and _differ(transforms[[-1, 0]]).any():
+            raise InvalidGoal(
+                'poses: with closed=True and times the last pose has to equal the first one; '
+                'append it, with its time'
+            )
+        places = _checked_times(times, count)
+        return Waypoints(transforms, places, names, _turns(transforms), True, given)
+    differ = _differ(transforms)
+    if not differ.any():
         raise InvalidGoal(f'poses: all {count} are equal, so there is no path between them')
-    transforms = transforms[kept]
+    kept = np.concatenate([[True], differ])
+    transforms, names = transforms[kept], names[kept]
+    if approach > 0.0:
+        transforms = np.concatenate([_backed_off(transforms[0], approach), transforms])
+        names = np.insert(names, 0, given[0] - 1.0)
+    if is_closed and _differ(transforms[[-1, 0]]).any():
+        transforms = np.concatenate([transforms, transforms[:1]])
+        names = np.append(names, given[-1] + 1.0)
+    if retreat > 0.0:
+        transforms = np.concatenate([transforms, _backed_off(transforms[-1], retreat)])
+        names = np.append(names, given[-1] + 1.0)
     turns = _turns(transforms)
     shift = np.linalg.norm(np.diff(transforms[:, :3, 3], axis=0), axis=1)
     step = np.hypot(shift, orientation_length * np.linalg.norm(turns, axis=1))
     places = np.concatenate([[0.0], np.cumsum(step)])
-    return Waypoints(transforms, places, kept, turns, False, count)
+    return Waypoints(transforms, places, names, turns, False, given)
 
 
 def rotations(vectors: Array) -> Array:
@@ -170,6 +197,20 @@ def rotations(vectors: Array) -> Array:
     cross[:, 1, 0], cross[:, 2, 0], cross[:, 2, 1] = z, -y, x
     result = sine[:, None, None] * cross + cosine[:, None, None] * (cross @ cross)
     return result + np.eye(3)
+
+
+def _differ(transforms: Array) -> NDArray[np.bool_]:
+    """Return whether each pose but the first differs from the one before (N - 1,)."""
+    shift = np.linalg.norm(np.diff(transforms[:, :3, 3], axis=0), axis=1)
+    angle = np.linalg.norm(_turns(transforms), axis=1)
+    return np.asarray((shift > SAME_LENGTH) | (angle > SAME_ANGLE))
+
+
+def _backed_off(pose: Array, distance: float) -> Array:
+    """The pose (1, 4, 4) at a distance [m] behind a pose (4, 4), along its z axis."""
+    behind = pose[np.newaxis].copy()
+    behind[0, :3, 3] -= distance * pose[:3, 2]
+    return behind
 
 
 def _turns(transforms: Array) -> Array:

@@ -18,13 +18,13 @@ from ..robot.reach_cones import ReachCone
 from ..robot.robot import Robot
 from ..tasks.goals import GoalTask
 
+# Depths of cylinders are too large by at most this fraction of the radius (`collision.epa`)
 DEPTH = 0.01
-"""Depths of cylinders are too large by at most this fraction of the radius (`collision.epa`)."""
+# [m] A pair nearer than its margin and this much more stops a search that does not enter it
 TOUCH = 1e-5
-"""[m] A pair nearer than its margin and this much more stops a search that does not enter it."""
 
+# A check of the user's: whether a configuration (n,) may be used
 Valid = Callable[[Array], bool | np.bool_]
-"""A check of the user's: whether a configuration (n,) may be used."""
 
 
 class Avoidance:

@@ -20,16 +20,12 @@ from ..tasks.immobile import Immobile, immobile, named_directions, random_config
 from ..tasks.packing import PackedGoals
 from ..tasks.reach import reach_of_goals
 
-SLACK = 1e-9
-"""Fraction of a reach that is added to it, against rounding."""
-CERTAIN = 'for certain'
-"""Words of notes that stand for a proof."""
-FAR = 1e9
-"""[m] Stands for an infinite reach."""
-STILL = 1e-9
-"""[rad or m] A joint whose limits are no further apart does not move."""
+REACH_SLACK = 1e-9  # Fraction of a reach that is added to it, against rounding
+CERTAIN = 'for certain'  # Words of notes that stand for a proof
+ENDLESS_REACH = 1e9  # [m] Stands for an infinite reach
+IMMOVABLE = 1e-9  # [rad or m] A joint whose limits are no further apart does not move
+# A unit vector that a projection changes by more than this does not lie in the subspace
 ALONG = 1e-3
-"""A unit vector that a projection changes by more than this does not lie in the subspace."""
 
 
 class MissedGoals:
@@ -89,7 +85,7 @@ class MissedGoals:
         points: Array,
         words: Words = IN_PYTHON,
     ) -> str:
-        """Say what to ask for instead if too few joints move for the goals; '' else.
+        """Return which goals would be possible if too few joints move for these; '' else.
 
         q (n,) : an answer that misses goals
         position_errors [m], orientation_errors [rad] (G,) : its errors
@@ -110,7 +106,7 @@ class MissedGoals:
         return joined(*dict.fromkeys(notes))
 
     def _smaller_goal(self, i: int, goal: GoalTask, words: Words) -> str:
-        """Say how few joints move a goal's link, and which goals ask for less."""
+        """Return how few joints move a goal's link, and which goals need fewer."""
         moving, names = self._moving(i), self.robot.joint_names
         count, frozen = len(moving), [names[j] for j in self._chains[i] if j not in moving]
         held = f', with {listed(frozen)} frozen' if frozen else ''
@@ -146,7 +142,8 @@ class MissedGoals:
         centres, radii = self.reach
         beyond = np.linalg.norm(points - centres, axis=-1) > radii + position
         first = np.array([goal.puts_position_first for goal in self.goals], bool)
-        mostly_turned = turned & (position_errors <= np.minimum(radii, FAR) * orientation_errors)
+        finite = np.minimum(radii, ENDLESS_REACH)
+        mostly_turned = turned & (position_errors <= finite * orientation_errors)
         explained = self.short_goals & mostly_turned & ~beyond & ~(first & far)
         explained |= off & ~far & ~turned
         return (explained | ~(off | far | turned)).all(axis=-1)
@@ -198,14 +195,14 @@ class MissedGoals:
         return sorted(set(self._chains[goal]) & set(self.variables.tolist()))
 
     def why_unmoved(self, goal: int, q: VectorLike, point: Array, tolerance: float) -> str:
-        """Say that no joint moves a goal's link in a direction to its point (3,) [m]; '' else.
+        """Return why no joint moves a goal's link towards its point (3,) [m]; '' if one does.
 
         goal : index of the goal
         q (n,) : values of the joints that the problem does not move
         tolerance : for positions [m]
         """
         moving, chain = self._moving(goal), self._chains[goal]
-        stuck = self.variables[self.limits.upper - self.limits.lower <= STILL].tolist()
+        stuck = self.variables[self.limits.upper - self.limits.lower <= IMMOVABLE].tolist()
         able = [i for i in moving if i not in stuck]
         held = [i for i in chain if i not in able]
         start = self.robot.checked(q)
@@ -237,14 +234,14 @@ class MissedGoals:
         return reach_of_goals(self.packed, self.limits.lower, self.limits.upper)
 
     def why_out_of_reach(self, points: Array, tolerance: float) -> str:
-        """Say that the links of a goal are too short for its point; '' if they may do.
+        """Return the reason that a goal's links are too short for its point; '' if none is known.
 
         tolerance : for positions [m]
         """
         centres, radii = self.reach
         distances = np.linalg.norm(points - centres, axis=1)
         for goal, distance, radius in zip(self.goals, distances, radii.tolist(), strict=True):
-            if distance > radius * (1.0 + SLACK) + tolerance:
+            if distance > radius * (1.0 + REACH_SLACK) + tolerance:
                 beyond = length(float(distance) - radius)
                 return f'out of reach {CERTAIN}: the links of {goal.link} are {beyond} too short'
         return ''

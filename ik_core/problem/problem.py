@@ -143,7 +143,7 @@ class IkProblem:
         self._set_evaluator(q)
 
     def __copy__(self) -> IkProblem:
-        """Copy for searches of their own that share the goals as they are packed."""
+        """Return a copy with solvers of its own, for other searches; it shares the goals."""
         return self._with()
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ class IkProblem:
         return self._with(goals=goals, other_tasks=others, levels=levels)
 
     def _with(self, **changed: Any) -> IkProblem:
-        """Copy with these attributes changed, and an evaluator and solvers of its own."""
+        """Return a copy with changed attributes, and with an evaluator and solvers of its own."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), **changed, _kept=threading.local())
         if 'goals' in changed:
@@ -256,7 +256,7 @@ class IkProblem:
 
     @cached_property
     def is_redundant(self) -> bool:
-        """Whether more joints move than the goals fix degrees of freedom."""
+        """True if more joints move than the goals fix degrees of freedom."""
         return len(self.variables) > sum(goal.fixed_freedoms for goal in self.goals)
 
     @cached_property
@@ -286,16 +286,16 @@ class IkProblem:
         return [(goal.link, goal.relative_to) for goal in self.goals]
 
     def with_tasks(self, tasks: Sequence[Task]) -> IkProblem:
-        """Copy with the same variables and limits, but only these tasks, which are no goals."""
+        """Return a copy with the same variables and limits, these tasks only, and no goals."""
         return self._with(goals=(), other_tasks=tuple(tasks), levels=())
 
     def holding(self, tasks: Sequence[Task], level: Sequence[Task]) -> IkProblem:
-        """Copy with these tasks weighed beside the goals, and one level of secondary tasks."""
+        """Return a copy with tasks added beside the goals, and one level of secondary tasks."""
         return self._with(other_tasks=(*self.other_tasks, *tasks), levels=(tuple(level),))
 
     @property
     def is_constrained(self) -> bool:
-        """Whether there are linear constraints, or reach cones that the variables move."""
+        """True if there are linear constraints, or reach cones of links that variables move."""
         return bool(self.constraints or self.moved_cones)
 
     def check_without_constraints(self) -> None:
@@ -308,18 +308,18 @@ class IkProblem:
             )
 
     def without_collisions(self) -> IkProblem:
-        """Copy with the same goals and `valid`, whose answers may collide."""
+        """Return a copy that keeps `valid`, but whose answers may collide."""
         return self._replaced(avoid=None)
 
     def _replaced(self, **avoided: None) -> IkProblem:
-        """Copy with the same goals that avoids something else."""
+        """Return a copy with other `avoid` or `valid`."""
         other = self.clone()
         vars(other).update(avoided)
         other._set_avoidance()
         return other
 
     def without_avoid(self) -> IkProblem:
-        """Copy with the same goals, that may collide."""
+        """Return a copy without `avoid` and `valid`, whose answers may be anywhere."""
         return self._replaced(avoid=None, valid=None)
 
     def cone_violations(self, q: Array) -> tuple[float, ...]:
@@ -358,7 +358,7 @@ class IkProblem:
         return self.evaluator.errors_at(q)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Whether these errors, (G,) each, are within the tolerances; False without goals."""
+        """Return whether errors, (G,) each, are within the tolerances; False without goals."""
         errors = np.column_stack((position_errors, orientation_errors))
         return are_within(errors, self.position_tolerance, self.orientation_tolerance)
 

@@ -20,7 +20,7 @@ from ..robot.kinematics import PRISMATIC
 from ..tasks import PoseTask
 from ..tasks.goals import GoalTask
 
-SLACK = 1e-9  # added to every radius, relative to it, against rounding
+RADIUS_SLACK = 1e-9  # added to every radius, relative to it, against rounding
 
 BoolArray = NDArray[np.bool_]
 
@@ -64,9 +64,9 @@ def reach_bounds(problem: IkProblem, q0: Array) -> ReachBounds:
     for goal in problem.goals:
         tip = place.transform @ goal.tool
         tip_length = float(np.linalg.norm(tip[:3, 3]))
-        workspace = max(workspace, (arm + tip_length) * (1.0 + SLACK))
+        workspace = max(workspace, (arm + tip_length) * (1.0 + RADIUS_SLACK))
         if goal.position_weights.all():
-            slack = problem.position_tolerance + SLACK * (arm + tip_length)
+            slack = problem.position_tolerance + RADIUS_SLACK * (arm + tip_length)
             radius = min(radius, arm + tip_length + slack)
             if _fixes_orientation(goal):
                 joint_radius = arm + slack + tip_length * problem.orientation_tolerance

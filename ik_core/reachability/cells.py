@@ -24,11 +24,11 @@ from .grid import Grid, orientations
 Chunk = dict[str, np.ndarray]
 
 # restarts of the first attempt at points: almost all points in reach are reached with them, and
-# the others were missed by less than NEARLY times the arm's reach, which then get all restarts
-# (Panda: two of 131,693, missed by 0.1 and 1.6 mm; a map with all restarts at once takes three
-# times as long)
-FEW = 4
-NEARLY = 0.02
+# the others were missed by less than NEARLY_REACHED_ERROR times the arm's reach, which then get
+# all restarts (Panda: two of 131,693, missed by 0.1 and 1.6 mm; a map with all restarts at once
+# takes three times as long)
+FEW_RESTARTS = 4
+NEARLY_REACHED_ERROR = 0.02
 
 _one_at_a_time = Lock()  # a batch uses all cores, so threads of a worker would only compete
 
@@ -137,12 +137,12 @@ class Cells:
         Points first get few restarts; those that are nearly reached then get all of them.
         """
         turning = any(goal.rotation_weights.any() for goal in problem.goals)
-        few = self.restarts if turning else min(FEW, self.restarts)
+        few = self.restarts if turning else min(FEW_RESTARTS, self.restarts)
         first = self._attempt(problem, poses, few)
         success, q = first.success, first.q
         if few < self.restarts:
             missed_by = first.position_errors.max(axis=1)  # the cost depends on weights
-            nearly = missed_by <= NEARLY * self.bounds.workspace
+            nearly = missed_by <= NEARLY_REACHED_ERROR * self.bounds.workspace
             again = np.flatnonzero(~success & nearly)
             second = self._attempt(problem, poses[again], self.restarts)
             success[again], q[again] = second.success, second.q

@@ -25,7 +25,7 @@ from .cells import Chunk
 
 Settings = dict[str, Any]
 
-FORMAT = 1
+CHUNK_FORMAT = 1
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # date of all archive members: equal maps are equal files
 
@@ -41,7 +41,7 @@ class Parts:
     def __init__(self, path: Path, settings: Settings, chunk_voxels: int, resume: bool) -> None:
         self.path = path
         self.folder = path.with_name(path.name + '.parts')
-        self.settings = json.loads(json.dumps({'format': FORMAT, **settings}))
+        self.settings = json.loads(json.dumps({'format': CHUNK_FORMAT, **settings}))
         self.chunk_voxels = chunk_voxels
         self.finished = path.exists()
         self._lock: IO[bytes] | None = None

@@ -15,7 +15,7 @@ from ..maths.rotations import Array, IntArray
 PSI = 1.533751168755204288118041  # the root of psi^4 = psi + 4, for `orientations`
 
 MOST_VOXELS = 2**31
-ROUNDING = 1e-9
+VOXEL_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Grid:
         low, high = np.asarray(lower, float) / step, np.asarray(upper, float) / step
         if not (np.isfinite([low, high]).all() and low.shape == high.shape == (3,)):
             raise InvalidOption('box must be two corners of three finite numbers each [m]')
-        first, last = np.ceil(low - ROUNDING), np.floor(high + ROUNDING)
+        first, last = np.ceil(low - VOXEL_ROUNDING), np.floor(high + VOXEL_ROUNDING)
         shape = last - first + 1.0
         if (shape < 1.0).any():
             raise InvalidOption(

@@ -24,7 +24,7 @@ FRAMES = 60  # most frames of a trial
 SAMPLES, SEED = 500, 1  # random configurations, of which the best conditioned one is used
 PREFERRED = 0.3  # the middle of the limits is preferred if its condition is this fraction of that
 LARGEST, STEP, STEPS = 1.0, 0.85, 30  # largest scale, factor to the next, number of scales
-NEAR = 0.002  # largest error of a link, as a fraction of its chain's length
+NEAR_FIT = 0.002  # largest error of a link, as a fraction of its chain's length
 
 
 class Fit(NamedTuple):
@@ -64,7 +64,7 @@ def fit(
         transform[:3, 3] = anchor - scale * centre
         trial = {'scale': scale, 'transform': transform, **options}
         made = retarget(tried, robot, links, source=source, **placed, **trial)
-        if made.link_errors.max() <= NEAR * length:
+        if made.link_errors.max() <= NEAR_FIT * length:
             return Fit(float(scale), transform[:3, 3])
     raise InvalidOption(
         f'no scale from {scale:.2g} to {first:.2g} brings the motion into the reach of '

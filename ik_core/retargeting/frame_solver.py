@@ -204,8 +204,8 @@ class FrameSolver:
 
 
 def _rates(weights: Weights, period: float) -> list[dict[str, float]]:
-    """Arguments for the rates of links and of joints: weights of velocity and acceleration, and
-    the period."""
+    """Return the arguments of tasks, for links and for joints, that weigh velocities and
+    accelerations."""
     velocity, acceleration = (
         np.broadcast_to(checked_weights(k), 2).tolist()
         for k in (weights.velocity, weights.acceleration)

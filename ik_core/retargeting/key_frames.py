@@ -43,13 +43,14 @@ from .example import link_paths
 
 BETA = 1e-5  # [m^2/rad^2] weight of the posture relative to positions
 LARGEST_ERROR = 0.01  # [m] poses with a larger error of a goal are refused
-SAME = 1e-6  # [rad] angles that differ less are equal
+SAME_ANGLE = 1e-6  # [rad] angles that differ less are equal
 # spans between knots are halved where the curve leaves an inverse kinematics solution by more than
 # KNOT_ERROR [rad or m], but not to less than SHORTEST [s], nor to more than MOST for a span
 # between two keys
 KNOT_ERROR, SHORTEST, MOST = 1e-3, 8e-3, 512
 FINE = 4000.0  # [Hz] rate at which the speeds of the joints are compared with limits
-ROUNDS = 3  # spans between keys are stretched so many times, each by the excess of its own speeds
+# spans between keys are stretched so many times, each by the excess of its own speeds
+STRETCHES = 3
 COLUMNS = ['time', 'link', 'x', 'y', 'z']
 
 # by link: times (k,) [s] and positions (k, 3) [m]
@@ -82,14 +83,14 @@ class KeyFrames:
         self.poses = np.array([robot.checked(q, 'poses') for q in poses])  # type: ignore[union-attr]
         if len(self.poses) != len(self.times):
             raise InvalidMotion(f'{len(self.times)} times are given for {len(self.poses)} poses')
-        outside = (self.poses < robot.lower - SAME) | (self.poses > robot.upper + SAME)
+        outside = (self.poses < robot.lower - SAME_ANGLE) | (self.poses > robot.upper + SAME_ANGLE)
         if outside.any():
             frame, joint = np.argwhere(outside)[0].tolist()
             raise InvalidMotion(
                 f'the pose at {self.times[frame]:g} s breaks the limits of '
                 f'{robot.joint_names[joint]!r}'
             )
-        if closed and np.abs(self.poses[-1] - self.poses[0]).max() > SAME:
+        if closed and np.abs(self.poses[-1] - self.poses[0]).max() > SAME_ANGLE:
             raise InvalidMotion('a cycle needs a last pose that is its first')
         self._goals = self._goals_of(tuple(tips))
 
@@ -121,7 +122,7 @@ class KeyFrames:
         if not keys:
             raise InvalidMotion('goals: keys of one link at least are needed')
         for link, _, path in keys:
-            if closed and np.abs(path[-1] - path[0]).max() > SAME:
+            if closed and np.abs(path[-1] - path[0]).max() > SAME_ANGLE:
                 raise InvalidMotion(f'a cycle needs a last goal of {link!r} that is its first')
         times = np.unique(np.concatenate([own for _, own, _ in keys]))
         targets = np.stack([_along(LINE, path, own, times, closed) for _, own, path in keys], 1)
@@ -179,7 +180,7 @@ class KeyFrames:
                 f'velocity = {velocity!r}: a positive number, or {robot.n} of them, are needed'
             )
         stretched, best, least = self, self, math.inf
-        for _ in range(ROUNDS + 1):
+        for _ in range(STRETCHES + 1):
             excess = stretched._excess(given)
             most = max(1.0, float(excess.max()))
             duration = most * (stretched.times[-1] - stretched.times[0])
@@ -246,8 +247,8 @@ class KeyFrames:
         angles = np.empty((len(asked), 3))
         angles[in_turn] = _angles(turned[in_turn], order, keys[0])
         lower, upper = self.robot.lower[columns], self.robot.upper[columns]
-        inside = ((angles >= lower - SAME) & (angles <= upper + SAME)).all()
-        exact = np.abs(angles[len(at) :] - keys).max() <= SAME
+        inside = ((angles >= lower - SAME_ANGLE) & (angles <= upper + SAME_ANGLE)).all()
+        exact = np.abs(angles[len(at) :] - keys).max() <= SAME_ANGLE
         return angles[: len(at)] if inside and exact else None
 
     def _positions(self, at: Array) -> Array:

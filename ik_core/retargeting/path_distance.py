@@ -9,9 +9,9 @@ from ..exceptions import InvalidMotion
 from ..maths.argument_types import MatrixLike
 from ..maths.rotations import Array
 
-POINTS = 100  # to which paths are resampled
+PATH_POINTS = 100  # to which paths are resampled
 FARTHEST_POINT = 1e9  # [m] points farther out are mistakes
-STILL = 1e-9  # [m] shorter paths have no shape
+NO_SHAPE = 1e-9  # [m] shorter paths have no shape
 
 
 def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False) -> float:
@@ -26,7 +26,7 @@ def path_distance(path: MatrixLike, other: MatrixLike, *, by_shape: bool = False
     points, others = _resampled(np.asarray(path, float)), _resampled(np.asarray(other, float))
     if by_shape:
         length, own = _along(points)[-1], _along(others)[-1]
-        factor = length / own if own > STILL else 1.0
+        factor = length / own if own > NO_SHAPE else 1.0
         others = points[0] + factor * (others - others[0])
     return float(np.sqrt(np.mean(np.sum((points - others) ** 2, axis=1))))
 
@@ -53,7 +53,7 @@ def checked_path(path: MatrixLike, least: int = 2) -> Array:
 
 def has_shape(path: Array) -> bool:
     """Return whether a path (k, 3) [m] has a length."""
-    return bool(_along(path)[-1] > STILL)
+    return bool(_along(path)[-1] > NO_SHAPE)
 
 
 def _along(path: Array) -> Array:
@@ -62,7 +62,7 @@ def _along(path: Array) -> Array:
 
 
 def _resampled(path: Array) -> Array:
-    """POINTS points (POINTS, 3), evenly spaced along a path (k, 3)."""
+    """PATH_POINTS points (PATH_POINTS, 3), evenly spaced along a path (k, 3)."""
     along = _along(path)
-    at = np.linspace(0.0, along[-1], POINTS)
+    at = np.linspace(0.0, along[-1], PATH_POINTS)
     return np.stack([np.interp(at, along, column) for column in path.T], axis=1)

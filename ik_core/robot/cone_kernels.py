@@ -27,9 +27,9 @@ from .kinematics import KIND, PARENT, PRISMATIC, VARIABLE, body_frames, joint_ax
 
 # columns of `edges`: b_i; v x b_i; n_i; 1 if the polygon is convex at b_i, else 0
 CORNER, SIDE, NORMAL, CONVEX = 0, 3, 6, 9
-COLUMNS = 10
+EDGE_COLUMNS = 10
 SHORT = 1e-9  # directions count as parallel if the sine of their angle is smaller
-ROUNDING = 1e-12  # a direction this far outside [sine] is reported as inside
+SINE_ROUNDING = 1e-12  # a direction this far outside [sine] is reported as inside
 INWARD = 3  # most edges that bound a direction: that of its slice, and the one to either side
 
 CONES = Layout(
@@ -38,7 +38,7 @@ CONES = Layout(
     span=(INT, 'cones', 2),  # rows of `edges`: the first, and the one after the last
     body=(INT, 'cones'),  # row of `tree` that carries the direction
     axis=(FLOAT, 'cones', 3),  # the direction, in the frame of that body
-    edges=(FLOAT, 'edge_rows', COLUMNS),
+    edges=(FLOAT, 'edge_rows', EDGE_COLUMNS),
     tree=(INT, 'cone_bodies', 3),  # chains from each cone's link, as in `kinematics`
     geometry=(FLOAT, 'cone_bodies', 14),
     frames=(FLOAT, 'cone_bodies', 12),
@@ -109,7 +109,7 @@ def _beyond(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vect
 @kernel
 def _outside(edges: Array, first: int, last: int, d: Vector) -> tuple[float, Vector]:
     """Angle [rad] from d to the polygon and its derivative; zeros inside."""
-    if dot(_vector(edges, _slice_of(edges, first, last, d), NORMAL), d) >= -ROUNDING:
+    if dot(_vector(edges, _slice_of(edges, first, last, d), NORMAL), d) >= -SINE_ROUNDING:
         return 0.0, (0.0, 0.0, 0.0)
     angle, slope, _ = _beyond(edges, first, last, d)
     return angle, slope

@@ -14,8 +14,7 @@ from ..meshes.mesh_folders import descriptions_cache
 from ..shared_files import workspaces
 
 PACKAGES = 'example-robot-data and robot_descriptions'
-MODULE = '_description'
-"""The end of the name of a robot's module in robot_descriptions."""
+MODULE = '_description'  # The end of the name of a robot's module in robot_descriptions
 
 
 def installed_robots() -> list[str]:

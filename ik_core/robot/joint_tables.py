@@ -18,14 +18,13 @@ from .motion import Motion
 from .motion_files import MAX_BYTES, UNEVEN, read_rows
 from .robot import Robot
 
-RATE = 10.0
-"""[Hz] Rows per second of a file without times."""
+ROWS_PER_SECOND = 10.0  # [Hz] Rows per second of a file without times
 TIMES = {'time', 't', 'timestamp', 'stamp', 'secs', 'seconds', 'sec'}
 PLAIN = {'position', 'positions', 'pos', 'q', 'rad', 'm', 's', 'joint', 'joints', 'joint_states'}
+# Words in a heading beside the name of a joint, or of the time; those of angles in degrees
 DEGREES = {'deg', 'degree', 'degrees', '°'}
-"""Words in a heading beside the name of a joint, or of the time; those of angles in degrees."""
+# [s] Units of times that are not in seconds, beside the name of the time
 TIME_UNITS = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
-"""[s] Units of times that are not in seconds, beside the name of the time."""
 
 
 def load_joint_table(
@@ -58,7 +57,7 @@ def load_joint_table(
     scaled = np.array(turns) & (np.array([joint in in_degrees for joint in columns]) | degrees)
     positions = np.where(scaled, np.radians(positions), positions)
     if time is None or rate is not None:
-        period = 1.0 / _checked_rate(RATE if rate is None else rate)
+        period = 1.0 / _checked_rate(ROWS_PER_SECOND if rate is None else rate)
     else:
         lines = [line for line, _ in rows[1:]]
         positions, period = _evenly(path, lines, time[1] * table[:, -1], positions)
@@ -133,7 +132,7 @@ def _evenly(
 ) -> tuple[Array, float]:
     """Return positions at equal time steps, interpolated if needed, and the time step [s]."""
     if len(times) == 1:
-        return positions, 1.0 / RATE
+        return positions, 1.0 / ROWS_PER_SECOND
     steps = np.diff(times)
     if not (steps > 0.0).all():
         line = lines[1 + int(np.argmin(steps > 0.0))]

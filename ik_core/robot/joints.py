@@ -40,7 +40,7 @@ RATES = LIMITS[2:]
 DEFAULT_ORDERS = {'ball': 'ZYZ', 'floating': 'ZYX'}
 FLOATING_NAMES = {'X': 'roll', 'Y': 'pitch', 'Z': 'yaw'}
 
-ROUNDING = 1e-9  # [rad or m] axes and origins in a file that differ less are equal
+AXIS_ROUNDING = 1e-9  # [rad or m] axes and origins in a file that differ less are equal
 SINGULAR_MARGIN = 0.5  # [rad] distance of default starts of ball joints from their singular angle
 
 
@@ -278,8 +278,8 @@ def _parts_of_ball(first: Joint, below: dict[str, list[Joint]]) -> list[Joint]:
     is_ball = all(
         part.kind in ('revolute', 'continuous')
         and part.mimic is None
-        and np.allclose(part.axis, axis, atol=ROUNDING)
-        and (part is first or np.allclose(part.origin, np.eye(4), atol=ROUNDING))
+        and np.allclose(part.axis, axis, atol=AXIS_ROUNDING)
+        and (part is first or np.allclose(part.origin, np.eye(4), atol=AXIS_ROUNDING))
         for part, axis in zip(parts, _axes(order), strict=True)
     )
     return parts if is_ball else []

@@ -12,14 +12,11 @@ from ..maths.rotations import Array
 from .kinematics import KIND, MULTIPLIER, OFFSET, PARENT, REVOLUTE, VARIABLE
 from .robot import Robot
 
-STEPS = 36
-"""Lines of an arc."""
+STEPS = 36  # Lines of an arc
+# Factor of the radius for each further joint at the same place; share lost in a turn
 SMALLER, SPIRAL = 0.8, 0.15
-"""Factor of the radius for each further joint at the same place; share lost in a turn."""
-NEAR = np.radians(0.5)
-"""[rad] A joint nearer to its limit counts as at the limit."""
-SHORTEST = 1e-6
-"""[m] Points closer than this are at the same place."""
+AT_LIMIT = np.radians(0.5)  # [rad] A joint nearer to its limit counts as at the limit
+SAME_PLACE = 1e-6  # [m] Points closer than this are at the same place
 
 
 def bones(robot: Robot) -> Iterator[tuple[int, Array]]:
@@ -39,7 +36,7 @@ def bones(robot: Robot) -> Iterator[tuple[int, Array]]:
 
 
 def _of_some_length(body: int, end: Array) -> Iterator[tuple[int, Array]]:
-    if np.linalg.norm(end) > SHORTEST:
+    if np.linalg.norm(end) > SAME_PLACE:
         yield body, end
 
 
@@ -94,9 +91,9 @@ class LimitArcs:
         return angles + rows[:, OFFSET]
 
     def at_limit(self, q: Array) -> NDArray[np.bool_]:
-        """Mark the joints (A,) that are within NEAR of a limit, or beyond it."""
+        """Mark the joints (A,) that are within AT_LIMIT of a limit, or beyond it."""
         values = self.values(q)
-        return np.asarray(np.minimum(values - self.lower, self.upper - values) < NEAR)
+        return np.asarray(np.minimum(values - self.lower, self.upper - values) < AT_LIMIT)
 
     def lines(self, q: Array) -> tuple[Array, Array]:
         """Lines (A, S, 2, 3) [m] of the arcs with their two sides, and ticks (A, 2, 3) [m]."""
@@ -123,16 +120,16 @@ def _pointing(robot: Robot) -> Array:
     """
     ends = np.zeros((len(robot.tree), 3))
     for place in robot.places.values():
-        if place.body >= 0 and np.linalg.norm(place.transform[:3, 3]) > SHORTEST:
+        if place.body >= 0 and np.linalg.norm(place.transform[:3, 3]) > SAME_PLACE:
             ends[place.body] = place.transform[:3, 3]
     for k in range(len(robot.tree) - 1, -1, -1):  # what is carried comes later
         parent, shift = int(robot.tree[k, PARENT]), robot.geometry[k, 9:12]
-        if parent >= 0 and np.linalg.norm(shift) > SHORTEST:
+        if parent >= 0 and np.linalg.norm(shift) > SAME_PLACE:
             ends[parent] = shift
         elif parent >= 0 and not ends[parent].any():
             ends[parent] = robot.geometry[k, :9].reshape(3, 3) @ ends[k]
     ends[:, 2] = 0.0
-    ends[np.linalg.norm(ends, axis=1) <= SHORTEST] = (1.0, 0.0, 0.0)
+    ends[np.linalg.norm(ends, axis=1) <= SAME_PLACE] = (1.0, 0.0, 0.0)
     return ends
 
 
@@ -140,6 +137,6 @@ def _stacked(robot: Robot) -> NDArray[np.int64]:
     """Numbers (K,) of joints before each with the same origin, as in a ball joint."""
     count = np.zeros(len(robot.tree), np.int64)
     for k, parent in enumerate(robot.tree[:, PARENT].tolist()):
-        if parent >= 0 and np.linalg.norm(robot.geometry[k, 9:12]) <= SHORTEST:
+        if parent >= 0 and np.linalg.norm(robot.geometry[k, 9:12]) <= SAME_PLACE:
             count[k] = count[parent] + 1
     return count

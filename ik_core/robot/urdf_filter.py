@@ -109,7 +109,7 @@ def filtered(text: str | bytes) -> tuple[ElementTree.Element, list[str]]:
 
 
 def parse(xml: expat.XMLParserType, text: str | bytes) -> None:
-    """Let an expat parser read a description. Raises UrdfError."""
+    """Parse a description with an expat parser. Raises UrdfError."""
     try:
         xml.Parse(as_expat_reads(text), True)
     except UrdfError:

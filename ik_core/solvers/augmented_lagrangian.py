@@ -116,7 +116,7 @@ class GoalTerms(Task):
         return tuple(link for goal in self.problem.goals for link in goal.links)
 
     def residual(self, robot: Robot, q: VectorLike) -> Array:
-        """Return sqrt(kappa) (r + eta / (2 kappa)), (m,)."""
+        """Return the goals' weighted, shifted residual (m,): sqrt(kappa) (r + eta / (2 kappa))."""
         at = self.problem.at(robot.checked(q)[self.problem.variables])
         result: Array = np.sqrt(self.weight) * (at.residual + self.shift)
         return result

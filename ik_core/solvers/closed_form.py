@@ -5,8 +5,8 @@ If the chain to the goal has a closed form (`ik_core.closed_form`, which `ik inf
 answer is REACHED, with the solution of least joint distance |q - q0| to the start, each joint at
 its nearest turn; there is nothing to converge. A start that reaches the goals already is kept, and
 `note` says so. With seven joints one is the redundancy parameter. It keeps its start value if that
-has solutions inside the limits. Otherwise VALUES of its range are tried, outwards from the start
-value, so that it moves no further than necessary, up to one of these steps.
+has solutions inside the limits. Otherwise REDUNDANCY_VALUES of its range are tried, outwards from
+the start value, so that it moves no further than necessary, up to one of these steps.
 
 The default solver, `levenberg_marquardt`, answers all other problems from the same start, and
 `note` says so and why:
@@ -28,7 +28,8 @@ solution only if that is within NEARBY. If there is none, because the branch end
 the edge of the reach, the default solver answers, which stays on the branch: a tracked arm does
 not flip. With seven joints the default solver tracks from the start: with one joint fixed, the
 others would run into their limits where all of them together can go on. Closed forms by
-eigenvalues take milliseconds: they are not used for tracking, nor with budgets shorter than SLOW.
+eigenvalues take milliseconds: they are not used for tracking, nor with budgets shorter than
+EIGENVALUE_TIME.
 
 An iteration is the whole closed form. The first solve of a problem analyses the chain, which takes
 some milliseconds; so does a solve with other values of frozen joints, with which the chain may
@@ -64,13 +65,13 @@ from .names import SolverName
 
 NEARBY = 0.1  # [rad or m] Largest move of a joint in which a branch is followed
 # Values of the redundancy parameter that are tried if that of the start has no solution.
-VALUES = 60
+REDUNDANCY_VALUES = 60
 LOOK = 30  # Candidates between two readings of the clock
 NAMED = 8  # Maximum number of colliding solutions whose pairs a note names
-TOGETHER = 4096  # Problems of a batch whose solutions are in memory at the same time
+PROBLEMS_IN_MEMORY = 4096  # Problems of a batch whose solutions are in memory at the same time
 # [s] With less time than this, as in ticks, closed forms by eigenvalues are not used: they take
 # milliseconds.
-SLOW = 0.01
+EIGENVALUE_TIME = 0.01
 NONE_EXACTLY = 'exactly this goal is out of reach for certain, by its closed form'
 # The note for such a start. While a goal is tracked, most ticks end so.
 NOTHING_TO_DO = 'the start reaches the goals already'
@@ -165,9 +166,9 @@ class ClosedFormSolver(Solver):
         if form is None or not workspace.is_plain or problem.levels:
             yield from super().solve_regular(problem, transforms, starts, threads)
             return
-        for first in range(0, len(starts), TOGETHER):
-            started, some = self.clock(), transforms[first : first + TOGETHER]
-            q0, columns = starts[first : first + TOGETHER].copy(), problem.columns
+        for first in range(0, len(starts), PROBLEMS_IN_MEMORY):
+            started, some = self.clock(), transforms[first : first + PROBLEMS_IN_MEMORY]
+            q0, columns = starts[first : first + PROBLEMS_IN_MEMORY].copy(), problem.columns
             q0[:, columns] = problem.limits.project(q0[:, columns])
             many = list(form.solve_many(some, q0, threads=threads))
             free = _free_ones(problem, many)
@@ -286,7 +287,7 @@ class ClosedFormSearch(Search):
                 self._note = f'followed by {self._fallback.name}: the closed form {why}'
             elif self._stays:
                 self._search_nearby(form, start)
-            elif slow and self._left < SLOW:
+            elif slow and self._left < EIGENVALUE_TIME:
                 self._note = self._hands_over('no time for the closed form')
             else:
                 yield from self._search_nearest(form, start)
@@ -364,7 +365,7 @@ class ClosedFormSearch(Search):
         where = ''
         if form.redundant_joint is not None:
             joint = self.problem.robot.joint_names[form.redundant_joint]
-            where = f' at {VALUES} values of {joint}'
+            where = f' at {REDUNDANCY_VALUES} values of {joint}'
         if self._choice.colliding:
             why = self._choice.why_none(self.problem)
             return self._hands_over(f'no free solution in closed form{where}: {why}')
@@ -425,10 +426,10 @@ def _outwards(form: ClosedForm, here: float) -> Array:
     Inside the limits, or within half a turn for a continuous joint.
     """
     low, high = form.redundancy_range
-    step = (high - low) / VALUES
+    step = (high - low) / REDUNDANCY_VALUES
     if form.robot.full_turns[form.redundant_joint] and high - low >= FULL_TURN:
         low, high = here - 0.5 * FULL_TURN, here + 0.5 * FULL_TURN
-    steps = step * np.arange(1, VALUES + 1)
+    steps = step * np.arange(1, REDUNDANCY_VALUES + 1)
     values = np.stack([here - steps, here + steps], axis=1).ravel()
     return values[(low <= values) & (values <= high)]
 

@@ -45,7 +45,7 @@ own_at = COORDINATE_DESCENT.vector_view()
 
 # B and C below this, relative to the terms of their sums, are rounding: all angles are equally
 # good.
-FLAT = 1e-14
+EQUAL_ANGLES = 1e-14
 
 NOISE = 1e-14  # A search has to lower the cost by at least this fraction
 
@@ -152,7 +152,7 @@ def _turn_terms(p: Packed, aims: Array, carried: IntArray, frame: Frame) -> tupl
                 b += dot(h, e) - dot(h, axis) * dot(e, axis)
                 c += dot(axis, cross(e, h))
                 size += math.sqrt(dot(h, h))
-    if math.sqrt(b * b + c * c) <= FLAT * size:
+    if math.sqrt(b * b + c * c) <= EQUAL_ANGLES * size:
         return 0.0, 0.0
     return b, c
 
@@ -292,7 +292,7 @@ def _turn_ball(p: Packed, bounds: Array, ball: IntArray, carried: IntArray, x: A
     h = minus((target[9], target[10], target[11]), centre)
     across, size = cross(e, h), dot(e, e) + dot(h, h)
     sine = norm(across)
-    if sine <= FLAT * size:  # no axis is better than others
+    if sine <= EQUAL_ANGLES * size:  # no axis is better than others
         return
     axis, angle = (
         (across[0] / sine, across[1] / sine, across[2] / sine),
@@ -310,7 +310,7 @@ def _turn_ball(p: Packed, bounds: Array, ball: IntArray, carried: IntArray, x: A
         reached = _turned_by(_turned_by(_turned_by(e, u3, y3 - x3), u2, y2 - x2), u1, y1 - x1)
         missing = minus(reached, h)
         cost, moved = dot(missing, missing), abs(y1 - x1) + abs(y2 - x2) + abs(y3 - x3)
-        alike = abs(cost - least) <= FLAT * size
+        alike = abs(cost - least) <= EQUAL_ANGLES * size
         if (alike and moved < shortest) or (cost < least and not alike):
             least, shortest = cost, moved
             x[j1], x[j2], x[j3] = y1, y2, y3
@@ -344,7 +344,8 @@ def _angle_about(axis: Vector, start: Vector, end: Vector) -> float:
     """Return the turn about `axis` from `start` to `end`; 0 if one is parallel to the axis."""
     sine = dot(axis, cross(start, end))
     cosine = dot(start, end) - dot(start, axis) * dot(end, axis)
-    return math.atan2(sine, cosine) if math.sqrt(sine * sine + cosine * cosine) > FLAT else 0.0
+    is_clear = math.sqrt(sine * sine + cosine * cosine) > EQUAL_ANGLES
+    return math.atan2(sine, cosine) if is_clear else 0.0
 
 
 @kernel

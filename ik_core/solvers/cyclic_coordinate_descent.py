@@ -72,7 +72,7 @@ class CyclicCoordinateDescentOptions(SearchOptions):
 
 @kernel
 def step(search: Record) -> bool:
-    """Sweep once."""
+    """Sweep once over the joints, and evaluate; return True."""
     sweep(search)
     search.evaluations += 1
     evaluate_here(search)

@@ -47,7 +47,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-ROUNDING = 2.220446049250313e-16
+EPSILON = 2.220446049250313e-16
 
 RULES = 'fixed', 'singular_value', 'manipulability', 'numerical_filtering'
 FIXED, SINGULAR_VALUE, MANIPULABILITY, NUMERICAL_FILTERING = range(len(RULES))
@@ -125,7 +125,7 @@ def step_by_singular_values(search: Record, square: float) -> None:
 def _rounding(search: Record) -> float:
     """Return the largest square of a singular value that counts as 0."""
     m, n = search.work.shape
-    return float((ROUNDING * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0))
+    return float((EPSILON * max(m, n)) ** 2 * nth_largest(search.rhs, m, 0))
 
 
 @kernel

@@ -204,7 +204,7 @@ update = placeholder  # Placeholder for the method's kernel in its copy of `_ste
 
 
 def _step(search: Record) -> bool:
-    """Take one step, in the order of the module's docstring."""
+    """Take one step, in the order of the module's docstring; return True."""
     own, dx, table = jacobian_method_at(search.own), search.dx, search.problem.table
     _linear_model(search)
     for i in range(table.shape[0]):

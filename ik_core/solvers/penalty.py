@@ -28,7 +28,7 @@ from ..options import option
 from .limit_method import LimitMethod
 
 # [m^2/rad^2] Largest weight: beyond it, rounding of the terms would exceed the cost.
-LARGEST_WEIGHT = 1e12
+LARGEST_PENALTY = 1e12
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class PenaltyOptions(QuasiNewtonOptions):
 
 @kernel
 def next_weight(search: Record) -> None:
-    """Let mu grow; there are no multipliers."""
+    """Increase mu by its growth factor; there are no multipliers."""
     own = limit_terms_at(search.own)
-    own.mu = min(own.mu * own.growth, LARGEST_WEIGHT)
+    own.mu = min(own.mu * own.growth, LARGEST_PENALTY)
 
 
 class Penalty(LimitMethod):

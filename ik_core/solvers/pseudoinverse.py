@@ -28,7 +28,7 @@ goals',
     | n' (grad^2 H - sum l J') | dq  =  | -n' grad H  |
 
 with the multipliers l of J'l = grad H, by which n turns as q moves. So a minimum is tracked while
-the targets move, where `projected` finds it anew from wherever J+ e has led. Near a maximum these
+the targets move, where `projected` finds it again from wherever J+ e has led. Near a maximum these
 rows would lead up to it: for each principal axis of n' (grad^2 H - sum l J') n along which H
 curves down, the step of the null space is the opposite one, so it always descends.
 
@@ -69,7 +69,7 @@ from .names import PresetName
 
 SECONDARY_DAMPING = 1e-3  # Damping of phi, for motions that the null space can hardly make
 DIFFERENCE = 1e-5  # [rad or m] Step of the central differences for the extended Jacobian's rows
-SMALLEST = 1e-300
+SMALLEST_CURVATURE = 1e-300
 # Curvatures of the secondary cost count as at least this fraction of the largest.
 LEAST_CURVATURE = 1e-6
 
@@ -191,6 +191,6 @@ def extended_step(
     wanted = -(slope @ null + rows @ step)
     curvature, axes = np.linalg.eigh(0.5 * (rows @ null + (rows @ null).T))
     size = np.abs(curvature)  # down also where the cost is no valley
-    size = np.maximum(size, LEAST_CURVATURE * max(size.max(initial=0.0), SMALLEST))
+    size = np.maximum(size, LEAST_CURVATURE * max(size.max(initial=0.0), SMALLEST_CURVATURE))
     result: Array = null @ (axes @ ((wanted @ axes) / size))
     return result

@@ -49,7 +49,7 @@ from .jacobian_method import (
 )
 from .names import PresetName
 
-RANK_TOLERANCE = 1e-10  # Singular values below this, relative to the largest, are 0
+ZERO_SINGULAR_VALUE = 1e-10  # Singular values below this, relative to the largest, are 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def update(search: Record) -> None:
     for j in range(n):
         dx[j] = 0.0
         rho[j] = over_end_effectors(search, columns[j])
-    least = RANK_TOLERANCE**2 * nth_largest(squares, m, 0)
+    least = ZERO_SINGULAR_VALUE**2 * nth_largest(squares, m, 0)
     for i in range(m):
         if squares[i] > least:
             factor = product(search.basis[i], error) / squares[i]

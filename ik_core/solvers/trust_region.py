@@ -40,10 +40,10 @@ from .base import IterativeSolver
 
 # A variable is moved onto a limit that it is pressed against if it is nearer than this, relative
 # to |x| + 1.
-NEAR = 1e-6
+PRESSED_WITHIN = 1e-6
 
 # Tolerance of scipy's own stop rules: almost zero, since the search has rules of its own.
-TOLERANCE = 1e-15
+SCIPY_TOLERANCE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ class TrustRegion(IterativeSolver[State]):
                 objective.bounds,
                 method=self.options.method.removeprefix('scipy_'),
                 max_nfev=limit,
-                ftol=TOLERANCE,
-                xtol=TOLERANCE,
-                gtol=TOLERANCE,
+                ftol=SCIPY_TOLERANCE,
+                xtol=SCIPY_TOLERANCE,
+                gtol=SCIPY_TOLERANCE,
             )
             result = x.copy()
             result[objective.free] = found.x
@@ -179,7 +179,7 @@ def pressed(problem: IkProblem, at: Evaluation) -> NDArray[np.bool_]:
 
 def onto_pressed_limits(problem: IkProblem, at: Evaluation) -> Array:
     """Return x with variables that are pressed against a near limit put on it."""
-    near = onto_near_limits(problem.limits, at.x, NEAR)
+    near = onto_near_limits(problem.limits, at.x, PRESSED_WITHIN)
     clamped = problem.limits.active(near, -(at.jacobian.T @ at.residual))
     return np.where(clamped, near, at.x)
 

@@ -18,7 +18,7 @@ from .goals import GoalTask
 SAMPLES = 8
 # smaller motions, relative to the largest one, come from rounded axes, as 1.5708 for pi / 2
 NO_MOTION = 1e-5
-ROUNDING = 1e-9  # [m] smaller motions are rounding errors
+MOTION_ROUNDING = 1e-9  # [m] smaller motions are rounding errors
 NO_LIMITS = 1e4  # [rad or m] a joint with a larger range, as 1e6, has no limits
 SPREADS = 4.0  # distances along a direction count if they exceed the samples' spread this often
 
@@ -56,7 +56,7 @@ def immobile(robot: Robot, goal: GoalTask, joints: ArrayLike, q: Array) -> Immob
     directions = np.zeros((len(rows), 3))
     directions[:, asked] = rows
     largest = values.max(initial=0.0)
-    directions = directions[values <= max(NO_MOTION * largest, ROUNDING)]
+    directions = directions[values <= max(NO_MOTION * largest, MOTION_ROUNDING)]
     along = points @ directions.T
     return Immobile(directions, along.mean(axis=0), np.ptp(along, axis=0))
 

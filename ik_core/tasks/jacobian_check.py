@@ -12,14 +12,15 @@ from ..maths.rotations import Array
 from ..robot.robot import Robot
 from .base import Task
 
-STEP = 1e-6  # [rad or m] step of the central differences, in either direction
-TOLERANCE = 1e-5  # largest error of an entry, relative to the largest entry, or to 1 if it is less
+DIFFERENCE_STEP = 1e-6  # [rad or m] step of the central differences, in either direction
+# largest error of an entry, relative to the largest entry, or to 1 if it is less
+ENTRY_TOLERANCE = 1e-5
 TRIALS = 3
-FAR = 3.0  # [rad or m] range of joints without limits, in either direction
+UNLIMITED_RANGE = 3.0  # [rad or m] range of joints without limits, in either direction
 
 
 def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's residual (rows,) at q (n,). Raises UnsupportedProblem if it is not one."""
+    """Return a task's residual (rows,) at q (n,). Raises UnsupportedProblem for other shapes."""
     residual = _numbers(task, 'residual', task.residual(robot, q))
     if residual.ndim != 1:
         raise UnsupportedProblem(
@@ -29,12 +30,12 @@ def residual_of_task(task: Task, robot: Robot, q: Array) -> Array:
 
 
 def jacobian_of_task(task: Task, robot: Robot, q: Array) -> Array:
-    """A task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem if it is not one."""
+    """Return a task's Jacobian (rows, n) at q (n,). Raises UnsupportedProblem for non-numbers."""
     return _numbers(task, 'Jacobian', task.jacobian(robot, q))
 
 
 def rows_of_task(task: Task, robot: Robot, q: Array) -> tuple[Array, Array]:
-    """A task's residual (rows,) and Jacobian (rows, n) at q (n,).
+    """Return a task's residual (rows,) and Jacobian (rows, n) at q (n,).
 
     Raises UnsupportedProblem if they are not made of numbers, or their shapes do not match.
     """
@@ -82,7 +83,7 @@ def _numbers(task: Task, what: str, given: object) -> Array:
 
 
 def check_task(
-    task: Task, robot: Robot, q: VectorLike | None = None, *, tolerance: float = TOLERANCE
+    task: Task, robot: Robot, q: VectorLike | None = None, *, tolerance: float = ENTRY_TOLERANCE
 ) -> None:
     """Compare a task's Jacobian with central differences of its residual.
 
@@ -103,7 +104,10 @@ def check_task(
 def _inside(robot: Robot) -> list[Array]:
     """Random configurations inside the limits, always the same ones."""
     rng = np.random.default_rng(0)
-    lower, upper = np.maximum(robot.lower, -FAR), np.minimum(robot.upper, FAR)
+    lower, upper = (
+        np.maximum(robot.lower, -UNLIMITED_RANGE),
+        np.minimum(robot.upper, UNLIMITED_RANGE),
+    )
     return [rng.uniform(np.minimum(lower, upper), upper) for _ in range(TRIALS)]
 
 
@@ -112,13 +116,13 @@ def _difference(task: Task, robot: Robot, q: Array, j: int, rows: int) -> Array:
     ends = []
     for sign in (1.0, -1.0):
         moved = q.copy()
-        moved[j] += sign * STEP
+        moved[j] += sign * DIFFERENCE_STEP
         ends.append(residual_of_task(task, robot, moved))
         if ends[-1].shape != (rows,):
             raise UnsupportedProblem(
                 f'{task!r}: its residual has {rows} rows at one q and {ends[-1].shape} at another'
             )
-    column: Array = (ends[0] - ends[1]) / (2.0 * STEP)
+    column: Array = (ends[0] - ends[1]) / (2.0 * DIFFERENCE_STEP)
     return column
 
 

@@ -14,7 +14,7 @@ from ..exceptions import InvalidOption
 from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
 
-ROUNDING = 1e-12  # smaller eigenvalues, relative to the largest, are 0
+ZERO_EIGENVALUE = 1e-12  # smaller eigenvalues, relative to the largest, are 0
 ASYMMETRY = 1e-9  # allowed difference of entries that should be equal, relative to the largest
 
 
@@ -47,7 +47,7 @@ def principal_axes(weights: WeightsLike, name: str) -> tuple[Array, Array]:
     if np.abs(matrix - matrix.T).max(initial=0.0) > ASYMMETRY * largest:
         raise InvalidOption(f'{name}: the matrix of weights is not symmetric')
     values, axes = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    values[np.abs(values) <= ROUNDING * largest] = 0.0
+    values[np.abs(values) <= ZERO_EIGENVALUE * largest] = 0.0
     if (values < 0.0).any():
         raise InvalidOption(
             f'{name}: the matrix of weights has the eigenvalue {values.min():.3g}; it must be '

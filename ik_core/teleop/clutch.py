@@ -40,9 +40,9 @@ LEASH_TURN, LEASH_TURN_POSITION_FIRST = 0.3, 1.2
 SHARE, GROWTH, SLOWEST = 0.9, 1.1, 0.02
 STILL = np.zeros(6)
 
+# `axes` of OpenXR and WebXR (x right, y up, z backwards) for a user who looks along the robot's x
+# axis; its z axis points up
 OPENXR = np.array([[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-"""`axes` of OpenXR and WebXR (x right, y up, z backwards) for a user who looks along the robot's
-x axis; its z axis points up."""
 
 
 @dataclass(frozen=True, eq=False)

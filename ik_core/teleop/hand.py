@@ -112,7 +112,7 @@ class Hand:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the hand moves the tip."""
+        """True if the hand moves the tip."""
         return self.state is FOLLOWING or self.state is WAITING
 
     def push(self, sample: Received) -> None:
@@ -125,7 +125,7 @@ class Hand:
         self._inbox = deque(sample._replace(engaged=False) for sample in self._inbox)
 
     def lose(self) -> None:
-        """Stop following until the switch was opened, since something else moves the arm."""
+        """Stop following until the switch is opened, since something else moves the arm."""
         if self.state is not RELEASED:
             self.state = STREAM_LOST
 
@@ -174,7 +174,7 @@ class Hand:
             yield MoveTo({self.gripper: gripper}, now)
 
     def see(self, command: Command) -> None:
-        """Let the goal wait for the joints, and drop what they can't reach, after a tick."""
+        """Keep the goal near the solution of a tick, and no faster than the joints can follow."""
         if not self._has_goal:
             self._solution = command.solution
             return
@@ -196,6 +196,6 @@ class Hand:
 
     @property
     def _was_replaced(self) -> bool:
-        """Whether something else stopped the tracker, or gave it another kind of goal."""
+        """True if another instruction stopped the tracker, or set another kind of goal."""
         tracker = self._tracker
         return self._has_goal and (tracker.stopped or tracker.goals[self._index] is None)

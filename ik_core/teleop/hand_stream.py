@@ -9,11 +9,17 @@ of the hand's clock, so that the motion of the hand is seen with one constant de
 the least delay between stamp and arrival in the last 10 s: of all samples these came with the
 least delay of the network. Gaps up to the latency are over before they are played.
 
-The pose at t is a local quadratic fit to the samples around it, weighted by (1 - (s / h)^2)^3
+The pose at t is a local cubic fit to the samples around it, weighted by (1 - (s / h)^2)^3
 where s is the distance in time and h at least SMOOTHING. It passes gaps by the samples on both
-sides, reduces the noise of a tracker, and has a velocity. Beyond the newest sample the pose goes
-on with the velocity of that sample, which decays as exp(-s / DECAY), for COASTING seconds. When
-samples come again, the difference to the pose that they show decays with RECOVERY.
+sides, reduces the noise of a tracker, and has a velocity v and an acceleration a. Beyond the
+newest sample the pose goes on as it moved, and fades out within COASTING seconds: after s of
+them its velocity is
+
+    (v + a s) (1 - (s / COASTING)^4)^2.
+
+Samples that come after a gap change the fit at once. The difference to the motion that was played
+until then is added to what they show, and dies out with time constant RECOVERY, critically damped
+in third order: position, velocity and acceleration have no step.
 
 A frame (12,) is a rotation matrix row by row and a position [m]; a twist (6,) a velocity [m/s] and
 an angular velocity [rad/s] in the axes that the hand is given in.
@@ -36,10 +42,12 @@ SLEW = 0.005  # [s/s] at most by which the offset changes while the hand is foll
 LEAST_LATENCY, MOST_LATENCY = 0.03, 0.3  # [s] of latencies that are measured
 UNKNOWN_LATENCY = 0.15  # [s] before ENOUGH_GAPS are measured
 ENOUGH_GAPS = 20
-SMOOTHING = 0.07  # [s] h of a stream without gaps
-DECAY = 0.1  # [s]
+SMOOTHING = 0.09  # [s] h of a stream without gaps
 COASTING = 0.1  # [s] after which the hand is held
-RECOVERY = 0.1  # [s]
+RECOVERY = 0.05  # [s]
+# [s] Between two samples. A shorter one changes the fit little, and a correction for every sample
+# of a fast stream would add up to a lag.
+GAP = 0.025
 LOST = 0.5  # [s] after which a stream without samples is lost
 # A sample is doubted if it is off the prediction by more than 15 mm for each 30 ms since the last
 # one, and by 5 mm; an angle likewise.
@@ -48,9 +56,10 @@ OUTLIER_TURN_SPEED, LEAST_OUTLIER_TURN = 5.0, 0.05  # [rad/s], [rad]
 # [s] A stamp that is older than the newest by more belongs to a clock that was set, not to a
 # sample that was overtaken.
 CLOCK_STEP = 1.0
-# Ridges of the fit's velocity and acceleration: with one or two samples these are 0.
-RIDGES = np.diag([0.0, 1e-6, 1e-4])
-STILL = np.zeros(6)
+# Ridges of the fit's derivatives: with one, two or three samples these are 0.
+RIDGES = np.diag([0.0, 1e-6, 1e-4, 1e-3])
+# A correction is c(s) = (k[0] + k[1] s + k[2] s^2) exp(-s / RECOVERY), by its k (3, 6).
+NONE = np.zeros((3, 6))
 
 
 class Sample(NamedTuple):
@@ -80,7 +89,7 @@ class HandStream:
         """Forget all samples, and the hand's clock; the latency stays."""
         self._stamps: list[float] = []
         self._samples: list[Sample] = []
-        self._twist = STILL  # between the two newest samples
+        self._twist = np.zeros(6)  # between the two newest samples
         self._doubted: Sample | None = None
         self._delays: deque[tuple[float, float]] = deque()  # (received, delay), least delay first
         self._offset = 0.0
@@ -145,7 +154,7 @@ class HandStream:
             delays.popleft()
 
     def _note_gap(self, received: float) -> None:
-        """Note how much latency would have been needed until this sample."""
+        """Record the latency that would have bridged the gap before this sample."""
         gap, gaps = received - self._offset - self._stamps[-1], self._gaps
         if 0.0 < gap <= LOST:
             gaps.append((received, gap))
@@ -192,7 +201,7 @@ class HandStream:
     def begin(self) -> None:
         """Begin to read poses: samples that came until now are not late."""
         self._read: tuple[float, float] | None = None  # [s] time and newest stamp of the last pose
-        self._correction = STILL  # (6,) from the pose of the samples to that returned
+        self._correction = NONE  # from the motion of the samples to that returned
 
     def pose(self, time: float) -> Array:
         """Return the frame (12,) of the hand at a time of its clock, for times that rise.
@@ -200,28 +209,37 @@ class HandStream:
         There must be a sample.
         """
         newest = self._stamps[-1]
-        frame = self._pose_by(len(self._stamps), time)
+        frame, motion = self._motion_by(len(self._stamps), time)
         if self._read is not None:
             read_at, known = self._read
-            if known < min(time, newest):  # the last samples were over
+            self._correction = _decayed(self._correction, max(time - read_at, 0.0))
+            if newest > known and (time > known or newest > known + GAP):
                 count = max(bisect_right(self._stamps, known), 1)
-                before = carried(self._pose_by(count, time), self._correction, 1.0)
-                self._correction = twist_between(frame, before)
-            self._correction = self._correction * math.exp(min(read_at - time, 0.0) / RECOVERY)
+                before, past = self._motion_by(count, time)
+                step = np.vstack([twist_between(frame, before), past - motion])
+                self._correction = self._correction + _decaying(step)
         self._read = time, newest
-        return carried(frame, self._correction, 1.0)
+        return carried(frame, self._correction[0], 1.0)
 
-    def _pose_by(self, count: int, time: float) -> Array:
-        """Return the frame (12,) at a time by the first samples, so many of them."""
+    def _motion_by(self, count: int, time: float) -> tuple[Array, Array]:
+        """Return the frame (12,) at a time by so many of the first samples, and how it moves.
+
+        That is its twist and the derivative of this (2, 6).
+        """
         newest = self._stamps[count - 1]
         if time <= newest:
-            return self._fit(count, max(time, self._stamps[0]))[0]
-        frame, twist = self._fit(count, newest)
-        seconds = min(time - newest, COASTING)
-        return carried(frame, twist, DECAY * (1.0 - math.exp(-seconds / DECAY)))
+            return self._fit(count, max(time, self._stamps[0]))
+        frame, (twist, slope) = self._fit(count, newest)
+        u = min((time - newest) / COASTING, 1.0)
+        s, left = u * COASTING, 1.0 - u**4
+        velocity = twist + s * slope
+        way = COASTING * (u - 0.4 * u**5 + u**9 / 9.0) * twist
+        way += COASTING**2 * (0.5 * u**2 - u**6 / 3.0 + 0.1 * u**10) * slope
+        rate = left * left * slope - 8.0 * u**3 / COASTING * left * velocity
+        return carried(frame, way, 1.0), np.stack([left * left * velocity, rate])
 
     def _fit(self, count: int, time: float) -> tuple[Array, Array]:
-        """Return the frame (12,) and the twist (6,) at a time between two of the first samples."""
+        """Return the frame (12,) at a time between two of the first samples, and how it moves."""
         stamps = self._stamps if count == len(self._stamps) else self._stamps[:count]
         after = bisect_left(stamps, time)
         near = sorted(abs(stamp - time) for stamp in stamps[max(after - 4, 0) : after + 4])[:4]
@@ -239,13 +257,28 @@ class HandStream:
         relative_logs(same, rotations, turns)
         ways[:, 3:] = turns @ reference[:9].reshape(3, 3).T  # from the reference's axes
         u = (np.array(stamps[first:end]) - time) / width
-        powers = np.ones((3, end - first))
-        powers[1], powers[2] = u, u * u
+        powers = np.ones((4, end - first))
+        powers[1], powers[2], powers[3] = u, u * u, u**3
         weights = 1.0 - powers[2]
         weighted = powers * (weights * weights * weights)
         normal = weighted @ powers.T
-        value, slope, _ = np.linalg.solve(normal + normal[0, 0] * RIDGES, weighted @ ways)
-        return carried(reference, value, 1.0), slope / width
+        fit = np.linalg.solve(normal + normal[0, 0] * RIDGES, weighted @ ways)
+        return carried(reference, fit[0], 1.0), fit[1:3] / [[width], [0.5 * width * width]]
+
+
+def _decaying(derivatives: Array) -> Array:
+    """Return the correction that begins with c, c' and c'' (3, 6)."""
+    value, rate, second = derivatives
+    slope = rate + value / RECOVERY
+    return np.stack([value, slope, 0.5 * (second + (rate + slope) / RECOVERY)])
+
+
+def _decayed(correction: Array, seconds: float) -> Array:
+    """Return a correction as it is after some time."""
+    value, slope, bend = correction
+    left = math.exp(-seconds / RECOVERY)
+    later = value + seconds * (slope + seconds * bend)
+    return left * np.stack([later, slope + 2.0 * seconds * bend, bend])
 
 
 def _twist(first: Sample, second: Sample) -> Array:

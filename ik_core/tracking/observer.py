@@ -22,13 +22,13 @@ class Observer(Protocol):
         """Observe a tracker in this state from now on."""
 
     def applied(self, instruction: Instruction) -> None:
-        """Note an instruction that was applied."""
+        """Receive an instruction that was applied."""
 
     def ticked(self, now: float, command: Command) -> None:
-        """Note a tick and its command."""
+        """Receive a tick and its command."""
 
     def read(self, seconds: float) -> None:
-        """Note a reading of the clock."""
+        """Receive a reading of the clock."""
 
     def failed(self, *, changed: bool) -> None:
         """Drop the readings of an instruction or a tick that raised.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a tracker: its parts, and changes that concern several of them.
 
-No array of the state is written to, it is replaced: a shallow copy of the parts' attributes is a
-copy of the state (`save`). The governor alone keeps its table, of which a copy is saved.
+Arrays of the state are replaced, never written to, so shallow copies of the parts' attributes are
+a copy of the state (`save`). The governor is the exception: it writes to its table of joints, so
+`save` copies the table.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ class TrackerState:
             self.hold(self.tips, self.solver.solution)
 
     def drop_goal(self, tip: Tip, status: TrackStatus) -> None:
-        """Let the tip hold its pose while others have goals, or stop after the last goal."""
+        """Drop a tip's goal: it holds its pose while others have goals; else the joints stop."""
         if not tip.has_goal:
             return
         stands = self.step_following.active and tip.state.share == 0.0
@@ -259,14 +260,14 @@ class TrackerState:
             self.move_auxiliary_joints(*auxiliary_goal)
 
     def hold(self, tips: Iterable[Tip], q: Array) -> None:
-        """Let the tips hold their poses at q (n,)."""
+        """Hold the tips at their poses for q (n,)."""
         frames = self.solver.frames_at(q)
         for tip in tips:
             tip.hold(frames[tip.index])
         self.set_targets()
 
     def set_targets(self) -> None:
-        """Let the goal solver follow the tips as they are now."""
+        """Set the present frames of the tips as the targets of the goal solver."""
         self.solver.set_targets([tip.frame for tip in self.tips])
 
     def targets(self) -> list[Array]:
@@ -318,7 +319,7 @@ class TrackerState:
             self.solver.aim_others(self._with_auxiliary(self.solver.solution))
 
     def drop_auxiliary_goal(self) -> None:
-        """Let the auxiliary joints come to rest; the goals of the tips stay."""
+        """Drop the goal of the auxiliary joints, which come to rest; the tips keep their goals."""
         self.auxiliary_goal = None
         self.solver.aim_others(self.governor.stop_point())
         if not self.is_following:
@@ -342,7 +343,7 @@ class TrackerState:
 
     @property
     def limits(self) -> MotionLimits:
-        """The limits of the motion that were asked for."""
+        """The requested limits of the motion."""
         return self.governor.limits
 
     @property
@@ -355,7 +356,7 @@ class TrackerState:
 
     @property
     def is_stopped_by_obstacle(self) -> bool:
-        """Whether the joints rest where links or obstacles keep them from going on."""
+        """True if the joints rest because links or obstacles are in their way."""
         return self.governor.obstacle is not None and self.governor.at_rest
 
     @property

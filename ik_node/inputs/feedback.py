@@ -266,7 +266,7 @@ def _next_of_agreeing(state: Agreeing, seen: Observation, rules: Rules) -> State
 
 
 def _at_rest(state: Agreeing, seen: Observation, rules: Rules) -> State:
-    """Distinguish a robot that sags from one that others move."""
+    """Return the next state: the robot sags under its load, or something else moves it."""
     # While its controller is off, a robot can't sag from the command.
     settles = seen.resting_for < SETTLING and not seen.is_off
     step = (SAG_SPEED if settles else CREEP) * min(seen.period, LONGEST_STEP)

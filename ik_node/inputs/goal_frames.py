@@ -91,10 +91,10 @@ class Frames:
     def in_root(self, frame_id: str, q: Array, stamp: int = 0) -> Array:
         """Return the transform (4, 4) from a frame to the root link's, at joint positions q (n,).
 
-        stamp : [ns] a moving frame has its pose of this time, by the history; 0: its present one
+        frame_id : '' is the base link; names of links may begin with the node's tf prefix
+        stamp : [ns] a frame that moves is taken at this time; 0: as it is now
 
-        An empty name means base_link; names of links may have the prefix. Refused if the frame is
-        unknown.
+        Raises Refused if the frame is unknown.
         """
         name = frame_id.removeprefix('/')
         if len(name) > LONGEST_NAME:

@@ -223,11 +223,11 @@ class Goals:
         yield from self._hands.instructions(now)
 
     def follow_up(self, command: Command) -> None:
-        """Let the hands see what the tick made of their goals."""
+        """Pass the command of the tick to the hands, which adapt their goals to it."""
         self._hands.see(command)
 
     def lose_hands(self) -> None:
-        """Let all hands go: something else than goals moves or stops the robot."""
+        """Stop following the hands, since something else moves or stops the robot."""
         self._hands.lose()
 
     def report_hands(self) -> None:

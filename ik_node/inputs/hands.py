@@ -91,7 +91,7 @@ class Hands:
             listen(Joy, JOY, self._on_joy, SWITCHES)
 
     def close(self) -> None:
-        """Unsubscribe, and let all hands go."""
+        """Unsubscribe, and stop following the hands."""
         self._inputs.close()
         self._hands = []
         self._health.hands = {}
@@ -111,12 +111,12 @@ class Hands:
             yield from hand.move(now)
 
     def see(self, command: Command) -> None:
-        """Let the hands see what a tick made of their goals."""
+        """Pass the command of a tick to the hands, which adapt their goals to it."""
         for hand in self._hands:
             hand.see(command)
 
     def lose(self) -> None:
-        """Let all hands go until their switches were opened: others move the robot."""
+        """Stop following the hands until their switches open: something else moves the robot."""
         for hand in self._hands:
             hand.lose()
 

@@ -187,7 +187,7 @@ class FeedbackMonitor:
 
     @property
     def moved_externally(self) -> bool:
-        """True if others move the robot, so that goals wait."""
+        """True if something else moves the robot, so that goals wait."""
         return isinstance(self._state, MovedExternally)
 
     @property
@@ -258,7 +258,7 @@ class FeedbackMonitor:
         return None if seconds is None else Return(model.all_positions, seconds)
 
     def note_return_sent(self) -> None:
-        """Note that the message of `due_return` was sent, so that the return takes its time."""
+        """Record that the message of `due_return` was sent, and when its motion ends."""
         seconds, self._return_seconds = self._return_seconds, None
         if isinstance(self._state, Returning) and seconds is not None:
             until = self._last_command + seconds + self._ending

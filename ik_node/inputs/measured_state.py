@@ -267,7 +267,7 @@ class MeasuredState:
         return np.maximum(np.broadcast_to(tolerance, self._q.shape)[joints], LEAST_TOLERANCE)
 
     def never_heard(self, names: Sequence[str]) -> list[str]:
-        """Return those of the names that no message has had."""
+        """Return the joints among `names` that no message has contained."""
         return [name for name in names if self._received[self._index[name]] == -math.inf]
 
     @property
@@ -280,7 +280,7 @@ class MeasuredState:
         return np.append(self._needed, mimics[self._times[mimics] > latest - WATCHED])
 
     def forget_rest(self) -> None:
-        """Drop the samples that show rest: all joints have to rest anew."""
+        """Drop the samples that show rest: all joints have to come to rest again."""
         self._rest.forget(np.arange(self._q.size))
 
     def unknown(self, now: float, timeout: float, tolerance: float | Array) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ class Description:
         return self._loading.result()[0] if self._loading and done else None
 
     def taken(self, accepted: bool) -> None:
-        """Note that the loaded robot was accepted or refused; publish an accepted one."""
+        """Handle the outcome of loading a robot: publish its description if it was accepted."""
         loading, self._loading = self._loading, None
         if accepted and loading is not None:
             self._set_source(loading.result()[1])

@@ -92,7 +92,7 @@ class TfFrames:
             listener.close()
 
     def renew(self) -> None:
-        """Drop all transforms, and subscribe anew."""
+        """Drop all transforms, and subscribe again."""
         self.close()
         self.open()
 
@@ -173,7 +173,7 @@ class TfListener:
                 self._thread.start()
 
     def _may_come(self, frame: str) -> bool:
-        """Note the request of an unknown frame; return whether it may become known soon."""
+        """Record the request of an unknown frame; return whether it may become known soon."""
         now = time.monotonic()
         with self._lock:
             recent = {k: at for k, at in self._asked.items() if now - at[1] <= FORGET_AFTER}

@@ -30,7 +30,7 @@ class Arrival:
 
 
 class WaitingGoals:
-    """The goals that wait, oldest first."""
+    """Goals that wait for the transform of their frame, oldest first."""
 
     def __init__(self) -> None:
         self._arrivals: list[Arrival] = []

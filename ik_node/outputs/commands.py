@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands: each output has one message, which each tick fills anew.
+"""Commands: each output has one message, which each tick fills again.
 
 - `joint_state`: a JointState on `joint_states`, with all movable joints, mimic joints last.
 - `joint_trajectory`: a JointTrajectory on `joint_trajectory` for ros2_control's

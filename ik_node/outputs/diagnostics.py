@@ -33,6 +33,7 @@ class Diagnostics:
 
     state : returns the state of the node; ACTIVE stands for the status of the tracker
 
+    `why_unknown` : returns why the world to avoid is not known, so that goals are refused, or ''
     `concerns` : the details of the state: missing joints, or their errors
     `on_the_way` : whether the command has reached the goal, and the robot has not
     `moved_externally` : whether others move the robot
@@ -61,6 +62,7 @@ class Diagnostics:
         self._solves = Ring()
         self._state = state
         self.concerns: tuple[str, ...] = ()
+        self.why_unknown: Callable[[], str] = str
         self.hands: Mapping[str, str] = {}  # the state of each tip's hand, with `input: teleop`
         self.on_the_way = self.moved_externally = False
         self.not_following = self.held_up = 0
@@ -121,7 +123,8 @@ class Diagnostics:
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         goals = (self._goals_taken, self.goal_has_ended, self.refused.total())
         hands = tuple(self.hands.values())
-        now = (*shown, *goals, self.concerns, self._obstacle, self._note(), hands)
+        reasons = self.concerns, self._obstacle, self._note(), self.why_unknown()
+        now = (*shown, *goals, *reasons, hands)
         if now != self._published:
             self._published = now
             self._status_publisher.publish(self._status())
@@ -234,9 +237,12 @@ class Diagnostics:
         code, hazard = self.code, self._hazards.worst
         concerns = self.concerns if code in OF_STATE else ()
         stops = self.obstacle_text if code is StatusCode.OBSTACLE else ''
-        parts = (code.text, ', '.join(concerns), stops, self._hazards.text)
+        unknown = self.why_unknown()
+        refuses = f'no new goals are accepted: {unknown}' if unknown else ''
+        parts = (code.text, ', '.join(concerns), stops, self._hazards.text, refuses)
+        is_fine = hazard is Hazard.NONE and not unknown
         return DiagnosticStatus(
-            level=code.level if hazard is Hazard.NONE else DiagnosticStatus.WARN,
+            level=code.level if is_fine else max(code.level, DiagnosticStatus.WARN),
             name=self._name('inverse kinematics'),
             message=': '.join(filter(None, parts)),
             hardware_id=self._model.robot.name if self._model else '',
@@ -255,6 +261,11 @@ class Diagnostics:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
         if code is StatusCode.OBSTACLE and self._obstacle:
             yield 'obstacle', ', '.join(self._obstacle)
+            if self._model is not None and self._model.avoided is not None:
+                distance = self._model.distance_between(*self._obstacle)
+                yield 'obstacle_distance [m]', f'{distance:.4f}'
+        if self.why_unknown():
+            yield 'world_unknown', self.why_unknown()
         for tip, kind, metres, radians in self._errors():
             yield f'{tip}.goal_kind', kind
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
@@ -281,6 +292,10 @@ class Diagnostics:
         ticks, since = self._ticks_reported
         now = time.monotonic()
         yield 'rate_since_last [Hz]', f'{(self.meter.ticks - ticks) / max(now - since, 1e-9):.1f}'
+        nearest = None if self._model is None else self._model.nearest_pair()
+        if nearest is not None:
+            yield 'nearest_pair', f'{nearest.first}, {nearest.second}'
+            yield 'nearest_distance [m]', f'{nearest.distance:.4f}'
         yield 'ticks', self.meter.ticks
         yield 'errors', self.errors
         yield 'not_following_total', self.not_following

@@ -229,7 +229,7 @@ class ClockLog:
         self._logged = False
 
     def follow(self) -> None:
-        """Check the clock; called several times a second."""
+        """Log if the clock has stopped, or runs again; called several times a second."""
         clock, log = self._clock, self._node.get_logger()
         if not clock.stands_still:
             if self._logged:
@@ -253,7 +253,7 @@ def publishers(node: Node, topic: str) -> list[Any]:
 
 
 def without_one(infos: Collection[Any], own: str) -> list[Any]:
-    """Return the publishers without the first one of the node `own`: others may share its name."""
+    """Return the publishers without the first one of the node `own`: more may have its name."""
     others = list(infos)
     for info in infos:
         if full_name(info) == own:

@@ -29,7 +29,7 @@ stop. `simulate_missed` lets the commanded joints do the same, so that the next 
 from there. It is called last in a tick, since the tick itself may have been delayed. A message
 that was delayed before it was sent (beyond `latest`) is dropped, since the controller executes the
 stop of the previous message. Then joints and window are restored to the time of that message, and
-all ticks since are simulated anew.
+all ticks since are simulated again.
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ class JointTrajectoryWriter(Output):
         """Take the steps of missed ticks, as the controller continues the last message meanwhile.
 
         If it may have begun the stop, after half of the delay, these steps brake, in place of the
-        step of this tick; else the motion continues. Returns the deadline that is published for.
+        step of this tick; else the motion continues.
+
+        Returns the deadline [ns] of the next message.
         """
         due += self._period * max((now - due) // self._period, 0)
         missed, tick = self._missed(due), 0

@@ -113,7 +113,7 @@ class Trace:
             self.points.append(Point(x=x, y=y, z=z))
 
     def marker(self) -> Marker:
-        """Return the line; one that deletes it, with fewer than two points."""
+        """Return the marker of the line; with fewer than two points it deletes the line."""
         marker = Marker(ns='trace', type=Marker.LINE_STRIP, color=_rgba(TRACE_COLOUR))
         marker.scale.x = TRACE_WIDTH
         marker.points = list(self.points)

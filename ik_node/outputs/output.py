@@ -29,11 +29,11 @@ class Output(ABC):
     def simulate_missed(
         self, steps: CommittedSteps, due: int, now: int, *, has_stepped: bool = True
     ) -> int:
-        """Take the steps of ticks missed until `now` [ns], in the tick of the deadline `due` [ns].
+        """Simulate the ticks missed until `now` [ns], in the tick whose deadline is `due` [ns].
 
         has_stepped : whether the joints have taken the step of this tick; False after `drop`
 
-        Returns the deadline that is published for.
+        Returns the deadline [ns] of the next message; `due` if no tick is simulated.
         """
         return due
 

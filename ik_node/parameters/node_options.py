@@ -85,7 +85,7 @@ class NodeOptions:
     avoid: Literal['none', 'self', 'world'] = option(
         'none',
         'what the motion keeps clear of: self: the links of the robot, of one another; world: and '
-        'of the obstacles in world_file',
+        'of the obstacles in world_file and on the topics of obstacles',
         choices=AVOIDED,
         static=True,
     )
@@ -96,7 +96,11 @@ class NodeOptions:
         bounds=(0.0, 1.0),
         static=True,
     )
-    world_file: str = option('', 'YAML file with obstacles by name, for avoid: world', static=True)
+    world_file: str = option(
+        '',
+        'YAML file with obstacles by name, for avoid: world; empty: only those of topics',
+        static=True,
+    )
     trajectory_delay: float = option(
         0.014,
         'largest transport time of a joint_trajectory, including a period of the controller; the '
@@ -186,9 +190,9 @@ class NodeOptions:
     )
     compute_ik_ignore: tuple[str, ...] = option(
         (),
-        'parts of a planning scene that compute_ik may leave out where it can not read them, '
-        'instead of declining avoid_collisions: octomap, cone, plane, mesh, frame, link_padding, '
-        'or ids of objects',
+        'parts of a planning scene that may be left out where they can not be read, instead of '
+        'declining avoid_collisions of compute_ik, and new goals with avoid: world: octomap, '
+        'cone, plane, mesh, marker, frame, link_padding, or ids of objects',
     )
     autostart: bool = option(
         True, 'configure and activate at start, without a lifecycle manager', static=True

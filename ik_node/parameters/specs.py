@@ -183,9 +183,9 @@ def specs_of(options: type, prefix: str = '') -> list[Spec]:
 
 
 def limit_specs(robot: Robot) -> list[Spec]:
-    """Return the limits of every joint; their bounds only let them tighten the URDF's.
+    """Return the parameters of all joint limits; bounds allow only tighter ones than the URDF's.
 
-    Mimic joints have only limits of rates, in their own unit.
+    Mimic joints have only limits of velocity, acceleration and jerk, in their own unit.
     """
     rows = [(joint, row) for i, joint in enumerate(robot.joint_names) for row in _limits(robot, i)]
     rows += [(joint, row) for joint in robot.mimic_joints for row in _rate_limits({}, '')]
@@ -244,7 +244,7 @@ def following_error_specs(robot: Robot) -> list[Spec]:
 
 
 def state_tolerance_specs(robot: Robot) -> list[Spec]:
-    """Return the tolerance of the states at rest of every joint."""
+    """Return the parameters of the tolerance of states at rest, one for each joint."""
     return [
         Spec(
             name=f'state_tolerance.{joint}',
@@ -260,7 +260,7 @@ def state_tolerance_specs(robot: Robot) -> list[Spec]:
 
 
 def home_specs(robot: Robot) -> list[Spec]:
-    """Return the home position of every joint."""
+    """Return the parameters of the home position, one for each joint."""
     return [
         Spec(
             name=f'home.{joint}',
@@ -274,7 +274,7 @@ def home_specs(robot: Robot) -> list[Spec]:
 
 
 def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """Return the tool centre point of every tip."""
+    """Return the parameters of the tool centre points: position and orientation for each tip."""
     return [
         Spec(
             name=f'tools.{tip}.{part}',
@@ -293,7 +293,7 @@ def tool_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """Return the kind of goals of every tip."""
+    """Return the parameters of the kinds of goals, one for each tip."""
     return [
         Spec(
             name=f'goal_kind.{tip}',
@@ -309,7 +309,7 @@ def goal_kind_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def goal_frame_specs(tip_links: Iterable[str]) -> list[Spec]:
-    """Return the frame that every tip follows."""
+    """Return the parameters of the tf frames that tips follow, one for each tip."""
     return [
         Spec(
             name=f'goal_frame.{tip}',
@@ -323,7 +323,7 @@ def goal_frame_specs(tip_links: Iterable[str]) -> list[Spec]:
 
 
 def default_limit_specs() -> list[Spec]:
-    """Return the default limits, for joints without one in URDF and parameters."""
+    """Return the parameters of the default limits, for joints without limits of their own."""
     doc = '{} limit of joints without one of their own; inf: none'
     behind = (
         'with measured states: a joint farther than this from all its commands of the last 0.25 '

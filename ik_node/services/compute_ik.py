@@ -11,7 +11,7 @@ description has collision geometry, and with the objects of the planning scene a
 parts of the scene could not be read, such requests are declined, unless the parameter
 `compute_ik_ignore` names these parts.
 
-Needs the package moveit_msgs, which no other module imports.
+Needs the package moveit_msgs, which only this module and `scene_topics` import.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import importlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -47,8 +47,9 @@ from ik_core.solvers import SolverName
 from ..background_node import background_node
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
-from ..inputs.goal_frames import Frames, FrameSource, Pending
-from ..planning_scene import Missing, Moment
+from ..inputs.goal_frames import FrameSource
+from ..inputs.scene_topics import PatientFrames, described
+from ..planning_scene import Moment
 from ..robot_model import Model
 from ..scene_reader import SceneReader
 from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
@@ -59,16 +60,6 @@ SEARCHES: tuple[SolverName, ...] = 'levenberg_marquardt', 'closed_form'
 
 DEFAULT_TIMEOUT = 0.5  # [s] timeout of a request without one
 LONGEST_TIMEOUT = 10.0  # [s] upper bound of timeouts, since other requests wait meanwhile
-# The topic of planning scenes, and the depth of its queue, as in MoveIt.
-SCENE, SCENE_DEPTH = 'planning_scene', 100
-# The service of MoveIt's move_group for the whole scene, with earlier messages of that topic.
-SCENE_SERVICE = 'get_planning_scene'
-# The requested parts of a scene: names in moveit_msgs/PlanningSceneComponents.
-COMPONENTS = (
-    'ROBOT_STATE_ATTACHED_OBJECTS', 'WORLD_OBJECT_NAMES', 'WORLD_OBJECT_GEOMETRY', 'OCTOMAP',
-    'ALLOWED_COLLISION_MATRIX',
-)  # fmt: skip
-MOST_SHOWN = 3  # parts of a scene whose flaws are listed; a text counts the others
 POLL_PERIOD = 0.02  # [s] period in which a request checks whether the service is being closed
 
 
@@ -116,26 +107,6 @@ class Query:
                 return self.problem.explain(search.result(), words=None)
 
 
-class PatientFrames:
-    """Frames that wait for a Pending one, until `stopping` is set.
-
-    Only for requests, which have a thread of their own: a tick must not wait.
-    """
-
-    def __init__(self, frames: Frames, stopping: threading.Event) -> None:
-        self._frames = frames
-        self._stopping = stopping
-
-    def in_root(self, frame_id: str, q: Array) -> Array:
-        """Return the transform (4, 4) from a frame to the root link's, at q (n,); or Refused."""
-        while True:
-            try:
-                return self._frames.in_root(frame_id, q)
-            except Pending:
-                if self._stopping.wait(POLL_PERIOD):
-                    raise
-
-
 def _collisions(scenes: SceneReader, state: Any, model: Model, now: Moment) -> Collisions:
     """Return the collision checker of a robot in the scene, with the state's attached objects.
 
@@ -157,13 +128,6 @@ def _collisions(scenes: SceneReader, state: Any, model: Model, now: Moment) -> C
     except IkError as error:
         text = f'avoid_collisions: {error}'
         raise Declined(MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE, text) from error
-
-
-def described(missing: Sequence[Missing]) -> str:
-    """Return the missing parts of a scene as text, the first ones with their reasons."""
-    more = len(missing) - MOST_SHOWN
-    rest = f'; {more} more' if more > 0 else ''
-    return f'could not be read: {"; ".join(map(str, missing[:MOST_SHOWN]))}{rest}'
 
 
 def read_request(
@@ -273,28 +237,6 @@ def write_code(response: Any, code: MoveItErrorCode, text: str) -> None:
         response.error_code.message = text
 
 
-class SceneRequest:
-    """Requests the whole planning scene from a service, whenever the service appears.
-
-    request : the request; take : called with the response
-    """
-
-    def __init__(self, node: Node, kind: Any, request: Any, take: Callable[[Any], None]) -> None:
-        self._client = node.create_client(kind, SCENE_SERVICE)
-        self._request, self._take = request, take
-        self._is_there = False
-
-    def poll(self) -> None:
-        """Send the request if the service has appeared since the last call."""
-        was_there, self._is_there = self._is_there, self._client.service_is_ready()
-        if self._is_there and not was_there:
-            self._client.call_async(self._request).add_done_callback(self._read)
-
-    def _read(self, future: Any) -> None:
-        if future.exception() is None and not future.cancelled():
-            self._take(future.result())
-
-
 class ComputeIk:
     """The service of a node. `model` returns the present robot model, None without one."""
 
@@ -309,7 +251,6 @@ class ComputeIk:
         self._model = model
         self._others = others
         self._scenes = scenes
-        self._unread: list[Any] = []  # scenes received before there is a robot
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -318,7 +259,6 @@ class ComputeIk:
         if not wanted or self._thread is not None:
             return
         try:
-            messages = importlib.import_module('moveit_msgs.msg')
             services = importlib.import_module('moveit_msgs.srv')
         except ImportError:
             self._node.get_logger().warning('no compute_ik: moveit_msgs is not installed')
@@ -326,7 +266,7 @@ class ComputeIk:
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._serve,
-            args=(messages, services, self._stopping),
+            args=(services, self._stopping),
             name=SERVICE,
             daemon=True,
         )
@@ -339,68 +279,27 @@ class ComputeIk:
             self._thread.join()
             self._thread = None
 
-    def _serve(self, messages: Any, services: Any, stopping: threading.Event) -> None:
+    def _serve(self, services: Any, stopping: threading.Event) -> None:
         try:
             node = background_node(self._node, SERVICE)
             try:
                 node.create_service(services.GetPositionIK, SERVICE, self._answer)
-                scenes = messages.PlanningScene
-                node.create_subscription(scenes, SCENE, self._take_scene, SCENE_DEPTH)
-                request = services.GetPlanningScene.Request()
-                known = messages.PlanningSceneComponents
-                request.components.components = sum(getattr(known, name) for name in COMPONENTS)
-                whole = SceneRequest(
-                    node, services.GetPlanningScene, request, lambda r: self._take_scene(r.scene)
-                )
-                self._spin(node, stopping, whole)
+                self._spin(node, stopping)
             finally:
                 node.destroy_node()
         except MIDDLEWARE_ERRORS as error:
             self._node.get_logger().error(f'no {SERVICE}: {sentence(error)}')
 
-    def _spin(self, node: Node, stopping: threading.Event, whole: SceneRequest) -> None:
+    def _spin(self, node: Node, stopping: threading.Event) -> None:
         executor = SingleThreadedExecutor(context=node.context)
         executor.add_node(node)
         try:
             while not stopping.is_set():
                 executor.spin_once(timeout_sec=0.1)
-                if self._model() is not None:
-                    self._read_scenes()
-                    whole.poll()
         except (ExternalShutdownException, ShutdownException):
             pass
         finally:
             executor.shutdown()
-
-    def _frames(self, model: Model) -> PatientFrames:
-        prefix = model.parameters.node.frame_prefix
-        frames = Frames(model.robot, model.base_link, self._others, prefix=prefix)
-        return PatientFrames(frames, self._stopping)
-
-    def _take_scene(self, message: Any) -> None:
-        """Apply a planning scene, as soon as there is a robot."""
-        self._unread.append(message)
-        if len(self._unread) > SCENE_DEPTH:
-            self._unread.clear()
-            self._scenes.miss(f'more than {SCENE_DEPTH} messages came before there was a robot')
-        self._read_scenes()
-
-    def _read_scenes(self) -> None:
-        model = self._model()
-        while self._unread and model is not None:
-            q = model.tracker.q
-            now = Moment(model.robot, q, partial(self._frames(model).in_root, q=q))
-            missing = self._scenes.read(self._unread.pop(0), now)
-            if missing:
-                declined = (
-                    'what could be read counts; avoid_collisions is declined until it can be read '
-                    'or is removed, or compute_ik_ignore names it'
-                )
-                ignored = model.parameters.node.compute_ik_ignore
-                is_needed = self._scenes.scene.missing(ignored)
-                then = declined if is_needed else 'compute_ik_ignore leaves it out'
-                text = cut(f'{SCENE}: {described(missing)}; {then}')
-                self._node.get_logger().warning(text, throttle_duration_sec=WARNING_PERIOD)
 
     def _answer(self, request: Any, response: Any) -> Any:
         model = self._model()
@@ -411,7 +310,7 @@ class ComputeIk:
             query = read_request(
                 request.ik_request,
                 model,
-                self._frames(model),
+                PatientFrames.of(model, self._others, self._stopping),
                 group,
                 self._scenes,
             )

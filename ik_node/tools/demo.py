@@ -264,12 +264,15 @@ def wait_for_states(observer: Observer, process: subprocess.Popen[bytes]) -> boo
 def parameters(urdf: Path) -> dict[str, object]:
     """Return the node's parameters; the Panda's URDF has no acceleration limits.
 
-    Kernels that run as plain Python are too slow to avoid collisions at this rate.
+    The arm keeps clear of itself and of a table, but if kernels run as plain Python: then that is
+    too slow at this rate.
     """
+    is_fast = library.BACKEND != 'python'
     return {
         'urdf_path': urdf,
         'tip_links': TIP,
-        'avoid': 'none' if library.BACKEND == 'python' else 'self',
+        'avoid': 'world' if is_fast else 'none',
+        'world_file': shared_file('config/demo_world.yaml') if is_fast else '',
         'rate': RATE,
         'joint_limits.default.acceleration': ACCELERATION,
     }

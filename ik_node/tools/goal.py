@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ik goal`: send a goal to a running node, and print its status until the goal is reached.
 
-The goal goes the way of any other program's: by topics and services. `~/status` counts the goals
-that the node has taken and those that it has refused, so the status before the goal is never
-mistaken for its outcome.
+The goal is sent by topics and services, as any other program would send it. `~/status` counts the
+goals accepted and refused, so the status before the goal is never mistaken for its outcome.
 """
 
 from __future__ import annotations

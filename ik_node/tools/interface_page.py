@@ -33,8 +33,7 @@ before them; `~` is the node's name, `/ik_node` by default; `<tip>` is the name 
 """
 
 
-NEWEST = 'reliable, 1'
-"""QoS of most topics: only the newest message counts."""
+NEWEST = 'reliable, 1'  # QoS of most topics: only the newest message counts
 
 
 class Endpoint(NamedTuple):
@@ -83,6 +82,8 @@ the length of the queue. [QoS](ros.md#qos) says which publishers match, and how 
 """
 BEHIND = 'with the last two outputs'
 TELEOP = '`input: teleop`'
+WORLD = '`avoid: world`'
+SCENES = f'moveit_msgs, and `compute_ik: true` or {WORLD}'
 
 SUBSCRIPTIONS = (
     Endpoint(
@@ -189,9 +190,30 @@ SUBSCRIPTIONS = (
     Endpoint(
         'planning_scene',
         'moveit_msgs/msg/PlanningScene',
-        '`compute_ik: true`',
-        'obstacles, attached objects and what may touch, for its `avoid_collisions`; the whole '
+        SCENES,
+        'obstacles, attached objects and what may touch; the whole '
         'scene is asked of the service `get_planning_scene` whenever that appears',
+        'reliable, 100',
+    ),
+    Endpoint(
+        'collision_object',
+        'moveit_msgs/msg/CollisionObject',
+        SCENES,
+        'an obstacle to add, move or remove',
+        'reliable, 100',
+    ),
+    Endpoint(
+        'attached_collision_object',
+        'moveit_msgs/msg/AttachedCollisionObject',
+        SCENES,
+        'an object that a link picks up or puts down',
+        'reliable, 100',
+    ),
+    Endpoint(
+        '~/world_markers',
+        'visualization_msgs/msg/MarkerArray',
+        WORLD,
+        '[obstacles](ros.md#obstacles-by-topics): cubes, spheres and cylinders to add or delete',
         'reliable, 100',
     ),
     Endpoint(
@@ -279,6 +301,13 @@ PUBLISHERS = (
         'subscribers',
     ),
     Endpoint(
+        '~/obstacles',
+        'visualization_msgs/msg/MarkerArray',
+        ALWAYS,
+        'the obstacles that the motion avoids, for RViz',
+        'reliable, latched, 1',
+    ),
+    Endpoint(
         '~/interactive_goals/update',
         'visualization_msgs/msg/InteractiveMarkerUpdate',
         '`interactive_markers` installed',
@@ -305,6 +334,18 @@ SERVICES = (
         'std_srvs/srv/Trigger',
         ALWAYS,
         'a joint goal at `home.<joint>`; responds at once',
+    ),
+    Endpoint(
+        '~/clear_world',
+        'std_srvs/srv/Trigger',
+        ALWAYS,
+        'remove all obstacles but those of `world_file`',
+    ),
+    Endpoint(
+        '~/nearest_pair',
+        'std_srvs/srv/Trigger',
+        ALWAYS,
+        'which pair is nearest to its margin, with `avoid`, and how near, in `message`',
     ),
     Endpoint(
         '~/record',

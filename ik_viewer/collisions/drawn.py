@@ -33,7 +33,7 @@ GIZMO = 0.12  # size of gizmos, relative to the robot's size
 
 
 class Obstacle:
-    """An obstacle of a world, drawn with a gizmo that moves it; on a link it moves with that."""
+    """A drawn obstacle: a fixed one has a gizmo to move it, an attached one follows its link."""
 
     def __init__(self, context: PageContext, world: World, name: str) -> None:
         self._world, self._name, self._link = world, name, world[name].link
@@ -46,7 +46,7 @@ class Obstacle:
         else:
             self._node = scene.add_frame(path, show_axes=False)
         self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
-        _add_solid(scene, f'{path}/solid', world[name].shape, context.size)
+        add_solid(scene, f'{path}/solid', world[name].shape, context.size)
 
     def show(self, robot: Robot, q: Array) -> None:
         """Move the obstacle with its link, which is at q (n,), if it is on a link."""
@@ -55,7 +55,7 @@ class Obstacle:
             self._node.position, self._node.wxyz = pose[:3, 3], wxyz_of(pose[:3, :3])
 
     def remove(self) -> None:
-        """Remove it from the scene."""
+        """Remove the obstacle from the scene."""
         self._node.remove()
 
     def _move(self) -> None:
@@ -66,7 +66,7 @@ class Obstacle:
             self._world.move(self._name, pose)
 
 
-def _add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
+def add_solid(scene: Any, name: str, solid: Solid, size: float) -> None:
     """Add the node of an obstacle's shape; a plane is a square of five times the robot's size."""
     options: dict[str, Any] = {'color': PURPLE, 'opacity': OPACITY, 'cast_shadow': False}
     match solid:

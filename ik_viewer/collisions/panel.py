@@ -23,12 +23,9 @@ from ..page.panel import Panel
 from .drawn import NAME, Colliding, Lines, Obstacle
 from .loading import Loading
 
-REACH = 0.15
-"""[of the robot's size] Pairs that are nearer are drawn."""
-LISTED = 5
-"""Pairs that the tab lists."""
-STILL = 1e-6
-"""[rad or m] A robot that moved less is not checked again."""
+REACH = 0.15  # [of the robot's size] Pairs that are nearer are drawn
+LISTED = 5  # Pairs that the tab lists
+STILL = 1e-6  # [rad or m] A robot that moved less is not checked again
 KINDS = 'box', 'ball', 'cylinder', 'floor'
 
 
@@ -69,7 +66,7 @@ class CollisionsPanel(Panel):
         self._draw(moment.q, pairs, reach)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._context.server.scene.remove_by_name(NAME)
         super().remove()
 

@@ -72,7 +72,7 @@ class Follower(SteppedSolve):
         self._search = self._chosen_solver().begin(self._judge, self._start.q0)
 
     def _chosen_solver(self) -> Solver:
-        """Return the solver, made anew if the damping was changed."""
+        """Return the solver; make a new one if the damping was changed."""
         damping = self._experiment.damping if self.method.solver == DAMPED else 0.0
         if self._solver is None or damping != self._damping:
             options = {'damping': damping} if self.method.solver == DAMPED else {}

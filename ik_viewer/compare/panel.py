@@ -29,11 +29,9 @@ from .start import Goal, Start, goals_of, stretched_arm
 from .stepped_solve import SteppedSolve
 from .table import plotted, table
 
-AGAIN = 0.3
-"""[s] Between two starts while a goal is dragged."""
+AGAIN = 0.3  # [s] Between two starts while a goal is dragged
 OPACITY = 0.75
-BALL, TRACE_STEP = 0.014, 0.001
-"""Sizes, relative to the robot's size."""
+BALL, TRACE_STEP = 0.014, 0.001  # Sizes, relative to the robot's size
 
 
 class Ghost:
@@ -92,7 +90,7 @@ class Compare(Panel):
         self._show_numbers(comparison)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._animation.close()
         self._clear_scene()
         self._context.selection.robot = True

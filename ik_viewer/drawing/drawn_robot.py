@@ -21,13 +21,11 @@ from ik_core.robot.outline import body_poses
 
 from .shapes import Box, Colour, Cylinder, Mesh, Shape, Solid, Sphere
 
-UNSEEN = 1e-6
-"""[rad or m] A robot whose joints moved less stands where it is drawn."""
-STILL = 1e-7
-"""[m, and in a rotation matrix] A body that moves less stays as it was drawn."""
+UNSEEN = 1e-6  # [rad or m] A robot whose joints moved less stands where it is drawn
+STILL = 1e-7  # [m, and in a rotation matrix] A body that moves less stays as it was drawn
+# Scales of shapes of which those of another robot at the same place hide all, and nothing: two
+# surfaces at one place would flicker
 INSIDE, OUTSIDE = 0.985, 1.015
-"""Scales of shapes of which those of another robot at the same place hide all, and nothing: two
-surfaces at one place would flicker."""
 SHARP = np.radians(35.0)
 
 

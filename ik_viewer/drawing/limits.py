@@ -18,8 +18,7 @@ from ik_core.robot.outline import LimitArcs
 from .colours import BLUE, ORANGE, RED, SKY
 from .drawn_robot import linear, wxyz_of
 
-ARC, CONE = 0.1, 0.16
-"""Radii, relative to the robot's size."""
+ARC, CONE = 0.1, 0.16  # Radii, relative to the robot's size
 
 
 class Arcs:
@@ -38,7 +37,7 @@ class Arcs:
         )
 
     def show(self, q: Array) -> None:
-        """Draw them at q (n,)."""
+        """Draw the arcs, and their ticks at q (n,)."""
         self._node.points, self._ticks.points, self._ticks.colors = self._drawn(q)
 
     def _drawn(
@@ -88,7 +87,7 @@ class Cones:
             )
 
     def show(self, q: Array) -> None:
-        """Draw them at q (n,)."""
+        """Draw the cones at their links for q (n,); recolour those that are violated."""
         frames = self._robot.frames(q)
         for cone, frame, node in zip(self._cones, self._frames, self._nodes, strict=True):
             base = self._robot.link_transform(frames, cone.relative_to)
@@ -110,7 +109,7 @@ class Limits:
         self._make = scene, name, robot, cones, size
 
     def show(self, q: Array) -> None:
-        """Draw them at q (n,)."""
+        """Draw the arcs and cones for q (n,)."""
         scene, name, robot, cones, size = self._make
         if self._made is None:
             self._root = scene.add_frame(name, show_axes=False)
@@ -130,5 +129,5 @@ class Limits:
 
     @property
     def visible(self) -> bool:
-        """True if they are shown."""
+        """True if the arcs and cones are shown."""
         return self._root is not None and bool(self._root.visible)

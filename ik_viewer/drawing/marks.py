@@ -14,10 +14,8 @@ from .colours import SKY, colour_of
 from .drawn_robot import wxyz_of
 from .shapes import Colour
 
-TRACE_POINTS = 400
-"""The oldest points of a trace are forgotten."""
-JUMP = 100
-"""[steps] A tip that is farther away than this has not moved there."""
+TRACE_POINTS = 400  # The oldest points of a trace are forgotten
+JUMP = 100  # [steps] A tip that is farther away than this has not moved there
 TRACE_COLOUR: Colour = (0, 114, 178)
 # [s] The ellipsoid shows the motion of the tip in this time at unit joint velocities.
 ELLIPSOID_TIME = 0.25
@@ -34,7 +32,7 @@ class Trace:
         self._grown = False
 
     def add(self, point: Array) -> None:
-        """Add a point (3,); after a jump the trace begins anew."""
+        """Add a point (3,); after a jump the trace begins again."""
         moved = np.linalg.norm(point - self._points[-1]) if self._points else np.inf
         if moved < self._step:
             return

@@ -46,7 +46,7 @@ def _bone(body: int, end: Array, length: float, radius: float) -> list[Shape]:
 
 
 def _joint(robot: Robot, k: int, radius: float) -> list[Shape]:
-    """Return the shape of joint k, on the body that it moves; a rail is on its parent."""
+    """Return the shape of joint k: a solid on the body that it moves, or a rail on its parent."""
     if robot.tree[k, KIND] == PRISMATIC:
         return _rail(robot, k, radius)
     solid: Solid = Sphere(radius) if _is_one_of_several(robot, k) else Cylinder(radius, 2 * radius)

@@ -23,8 +23,7 @@ from ..page.panel import Panel
 from ..play.playhead import Playhead
 
 NAME = '/key_frames'
-RATE = 60.0
-"""Frame rate [Hz] of played and saved motions."""
+RATE = 60.0  # Frame rate [Hz] of played and saved motions
 OPACITY = 0.6
 
 
@@ -58,7 +57,7 @@ class KeyFramesPanel(Panel):
         return self._player[1].frame if self._player is not None else 0
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._stop()
         super().remove()
 

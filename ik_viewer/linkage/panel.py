@@ -18,13 +18,10 @@ from ..page.page_context import PageContext
 from ..page.panel import HOLD, Panel
 from .linkage_arm import Design, LinkageArm
 
-SETTLED = 0.3
-"""[s] Without a change, and the linkage becomes what the sliders show."""
-MOST_RODS, MOST_BRANCHES, LONGEST = 20, 4, 1000.0
-"""Ends of the sliders, of lengths in mm."""
+SETTLED = 0.3  # [s] Without a change, and the linkage becomes what the sliders show
+MOST_RODS, MOST_BRANCHES, LONGEST = 20, 4, 1000.0  # Ends of the sliders, of lengths in mm
 STIFFEST, MOST_PIECES = 20.0, 8
-FREE = 180.0
-"""[deg] Limits of this angle or more are none."""
+FREE = 180.0  # [deg] Limits of this angle or more are none
 ALL = 'all'
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import html
 from typing import Any
 
+# Label of the field, hidden by the script, in which a browser reports its open tabs
 FIELD = 'Open tabs'
-"""Label of the field, hidden by the script, in which a browser reports its open tabs."""
+# viser's style of the panel while there is no connection to the server
 GONE = '[style*="opacity: 0.5"][style*="pointer-events: none"]'
-"""viser's style of the panel while there is no connection to the server."""
-LAST = 1e6
-"""The order of what comes last in the panel."""
+LAST = 1e6  # The order of what comes last in the panel
 
+# Narrow tabs, all in one row; without a connection a grey scene, and `ik-gone` not `ik-state`
 STYLE = f"""<style>
 [data-dock-tab] {{ padding: 0 0.3em !important; font-size: 0.76rem; letter-spacing: -0.3px; }}
 .ik-gone {{ display: none; }}
@@ -20,8 +20,9 @@ STYLE = f"""<style>
 {GONE} .ik-state {{ display: none; }}
 body:has({GONE} .ik-gone) canvas {{ filter: grayscale(1) opacity(0.5); }}
 </style>"""
-"""Narrow tabs, all in one row; without a connection a grey scene, and `ik-gone` not `ik-state`."""
 
+# viser tells its server nothing of tabs: the script looks for the marks in those that are shown,
+# and types their titles into the field
 SCRIPT = """
 clearInterval(window.ikTabs);
 let last = null;
@@ -40,8 +41,6 @@ window.ikTabs = setInterval(() => {
   field.dispatchEvent(new Event('input', {bubbles: true}));
 }, 200);
 """
-"""viser tells its server nothing of tabs: the script looks for the marks in those that are shown,
-and types their titles into the field."""
 
 
 def mark_of(tab: str) -> str:

@@ -19,7 +19,7 @@ SECONDS, SLOWEST = 6.0, 30.0  # [s] of a turn: initially, and at most
 
 
 class CirclingGoals(Panel):
-    """Goals that move on upright circles, to the left and down, from where they were."""
+    """A tab that moves the goals on vertical circles, which begin at the goals' present places."""
 
     title = 'Moving goals'
 
@@ -34,7 +34,7 @@ class CirclingGoals(Panel):
             self._seconds = self._gui.add_slider('Seconds for a turn', 1.0, SLOWEST, 0.5, SECONDS)
 
     def show(self, moment: Moment) -> None:
-        """Move the goals on."""
+        """Move the goals along their circles."""
         now = time.monotonic()
         passed, self._last = now - self._last, now
         if not self._moves.value:

@@ -18,10 +18,8 @@ import numpy as np
 from ..arm import Setting
 from .page_context import PageContext
 
-TYPING = 0.7
-"""[s] Without a key, and what was typed is taken."""
-UNLIMITED = 'none'
-"""An infinite limit, as people write it."""
+TYPING = 0.7  # [s] Without a key, and what was typed is taken
+UNLIMITED = 'none'  # An infinite limit, as people write it
 
 
 class Fields:

@@ -20,12 +20,10 @@ from ..arm import GoalKind, Moment, TipState
 from ..drawing.drawn_robot import wxyz_of
 from .page_context import PageContext, tip_poses
 
+# Sizes, relative to the robot's size; the second from this many tips on
 SIZE, SIZE_OF_MANY, MANY = 0.16, 0.10, 3
-"""Sizes, relative to the robot's size; the second from this many tips on."""
-HOLD = 0.4
-"""[s] Time after a drag until the arm knows of the goal."""
-UNSEEN = 1e-6
-"""[m, and in a rotation matrix] Gizmos are not moved by less."""
+HOLD = 0.4  # [s] Time after a drag until the arm knows of the goal
+UNSEEN = 1e-6  # [m, and in a rotation matrix] Gizmos are not moved by less
 
 
 class Gizmos:

@@ -66,7 +66,7 @@ class Goals(Panel):
         self._show_move()
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self.gizmos.remove()
         super().remove()
 

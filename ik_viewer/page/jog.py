@@ -18,11 +18,10 @@ from ..arm import Moment
 from .page_context import PageContext, tip_poses
 from .panel import Panel
 
-HOLD_RATE = 20.0
-"""[Hz] Twists while a button is held; they end by themselves after 0.1 s."""
+HOLD_RATE = 20.0  # [Hz] Twists while a button is held; they end by themselves after 0.1 s
 AXES = {'x': 0, 'y': 1, 'z': 2, 'roll (x)': 3, 'pitch (y)': 4, 'yaw (z)': 5}
+# Keys that step along the axes
 KEYS = {'\u2212x': 'J', '+x': 'L', '\u2212y': 'K', '+y': 'I', '\u2212z': 'U', '+z': 'O'}
-"""Keys that step along the axes."""
 BASE, TIP = 'of the robot', 'of the tip'
 
 
@@ -40,7 +39,7 @@ class Jog(Panel):
             self._add_steps(gui)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         for key in self._keys:
             key.remove()
         super().remove()

@@ -19,10 +19,8 @@ from .fields import Fields
 from .page_context import PageContext
 from .panel import HOLD, Panel
 
-PERIOD = 0.2
-"""[s] Between two looks at the numbers."""
-NEAR = 0.02
-"""Share of its range: nearer to a limit a joint's bar is orange."""
+PERIOD = 0.2  # [s] Between two looks at the numbers
+NEAR = 0.02  # Share of its range: nearer to a limit a joint's bar is orange
 
 
 DEGREE = '\u00b0'
@@ -182,8 +180,8 @@ class Joints(Panel):
         self._context.arm.set_settings(dict(zip(shown.names, ends, strict=True)))
 
     def _show_range(self) -> None:
-        """Display the settings, which others may have changed, and whose changes may have been
-        refused."""
+        """Display the present settings: other clients may have changed them, and changes of
+        this page may have been refused."""
         shown, settings = self._range, self._context.arm.settings
         if shown is None or not settings.keys() >= set(shown.names):
             return

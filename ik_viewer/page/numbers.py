@@ -13,8 +13,7 @@ from typing import Any
 
 from ik_core.exceptions import InvalidOption
 
-LARGEST = 2**53
-"""Whole numbers up to this one are exact in a browser."""
+LARGEST = 2**53  # Whole numbers up to this one are exact in a browser
 
 
 def keep_numbers_within_ends(server: Any) -> None:

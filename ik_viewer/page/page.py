@@ -18,25 +18,22 @@ from .page_context import Notices, PageContext, Part, Requests
 from .scene import Scene
 from .server import Surroundings, start_server, url_of
 from .settings_panel import Settings
-from .solver import Solver
+from .solver_panel import Solver
 from .status_panel import Status
 
-FRAME_RATE = 60.0
-"""[Hz] At most."""
-UNWATCHED = 0.2
-"""[s] Between two frames while no browser is there."""
-ENDING = 5.0
-"""[s] How long `close` waits for the frame that is under way."""
+FRAME_RATE = 60.0  # [Hz] At most
+UNWATCHED = 0.2  # [s] Between two frames while no browser is there
+ENDING = 5.0  # [s] How long `close` waits for the frame that is under way
 
 P = TypeVar('P')
 MakePart = Callable[[PageContext, Moment], Part]
 
+# The parts of a page, in the order of their tabs
 PARTS: tuple[MakePart, ...] = (Goals, Jog, Solver, Joints, Settings, Scene)
-"""The parts of a page, in the order of their tabs."""
 
 
 class Page:
-    """A page of an arm, on a server; the caller closes both.
+    """A page that shows and moves an arm, on a server; the caller closes arm and server.
 
     parts : functions that make its parts, called again for each robot
     """

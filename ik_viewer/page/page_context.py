@@ -21,10 +21,8 @@ Callback = Callable[[Any], object]
 AsyncCallback = Callable[[Any], Awaitable[None]]
 
 KEPT_NOTICES = 6
-QUIET = 3.0
-"""[s] A notice is not repeated sooner."""
-LONGEST = 400
-"""Characters of a notice: names in it may come from anybody."""
+QUIET = 3.0  # [s] A notice is not repeated sooner
+LONGEST = 400  # Characters of a notice: names in it may come from anybody
 
 
 class Part(Protocol):

@@ -10,14 +10,13 @@ from ..arm import Moment
 from .browser import mark_of
 from .page_context import PageContext
 
-HOLD = 1.0
-"""[s] Time after a slider was moved until the arm knows of it."""
+HOLD = 1.0  # [s] Time after a slider was moved until the arm knows of it
 
 
 class Panel:
     """A `Part` with a tab, to which panels add their widgets.
 
-    title : of the tab, by which `Stage.open_tabs` knows it
+    title : of the tab, by which `PageContext.open_tabs` knows it
     """
 
     title: ClassVar[str]

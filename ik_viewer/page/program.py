@@ -13,8 +13,7 @@ from typing import Any
 
 from .server import HOST, PORT, stop_server, url_of
 
-BAD_INPUT, INTERRUPTED = 2, 130
-"""Exit codes."""
+BAD_INPUT, INTERRUPTED = 2, 130  # Exit codes
 SIGNALS = signal.SIGINT, signal.SIGTERM
 POLL_PERIOD = 0.1
 

@@ -20,13 +20,12 @@ from .panel import Panel
 from .server import light
 
 GHOST_OPACITY = 0.3
+# [rad or m] The ghost appears where the solution is farther from the joints than the first, and
+# goes where it has been nearer than the second for the third [s]: so it does not flicker
 APART, NEAR, LINGERING = 0.03, 0.01, 0.3
-"""[rad or m] The ghost appears where the solution is farther from the joints than the first, and
-goes where it has been nearer than the second for the third [s]: so it does not flicker."""
-BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09
-"""Sizes, relative to the robot's size."""
+BALL, TRACE_STEP, AXES = 0.018, 0.002, 0.09  # Sizes, relative to the robot's size
+# Codes of an arm that rests although a tip has not reached its goal
 NOT_REACHED = 'closest', 'too_few_joints', 'stopped_short', 'other_configuration'
-"""Codes of an arm that rests although a tip has not reached its goal."""
 
 
 class Scene(Panel):
@@ -76,7 +75,7 @@ class Scene(Panel):
             self._show_limits(moment)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         scene = self._context.server.scene
         for name in ('/robot', '/ghost', '/trace', '/mark', '/ellipsoid', '/limits'):
             scene.remove_by_name(name)

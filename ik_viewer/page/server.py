@@ -24,23 +24,20 @@ from .page_context import body_origins
 HOST, PORT, PORTS = '127.0.0.1', 8080, 100
 LAST_PORT = 65535
 BRAND = (38, 84, 124)
-PANEL = 490
-"""Width of the panel [pixels]: all tabs in one row."""
-VIEW = np.array([0.80, -1.0, 0.50])
-"""Direction of the camera, seen from the robot; z is up."""
+PANEL = 490  # Width of the panel [pixels]: all tabs in one row
+VIEW = np.array([0.80, -1.0, 0.50])  # Direction of the camera, seen from the robot; z is up
 DISTANCE, FIELD_OF_VIEW = 2.3, np.radians(40.0)
-FAR = 30.0
-"""Distance that is still drawn, relative to the robot's size."""
+FAR = 30.0  # Distance that is still drawn, relative to the robot's size
+# Largest ratio of width to height of a phone's canvas; there the camera is this much farther away,
+# and looks down by this fraction of the visible height
 UPRIGHT, AWAY, LOWER = 0.62, 1.7, 0.25
-"""Largest ratio of width to height of a phone's canvas; there the camera is this much farther
-away, and looks down by this fraction of the visible height."""
+# The radius of the floor, of the robot's size; the pieces and the colour of its lines
 FLOOR, FLOOR_PIECES, FLOOR_COLOUR = 2.5, 12, (196, 203, 213)
-"""The radius of the floor, of the robot's size; the pieces and the colour of its lines."""
+# Beside that of the sky: name, colour, intensity, where from, where y is up
 LIGHTS = (
     ('/light/key', (255, 250, 244), 2.0, (1.5, 3.0, 1.8)),
     ('/light/fill', (226, 236, 255), 0.8, (-2.0, 1.5, -1.0)),
 )
-"""Beside that of the sky: name, colour, intensity, where from, where y is up."""
 GROUND = (176, 182, 192)
 
 

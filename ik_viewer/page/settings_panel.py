@@ -9,10 +9,9 @@ from ..arm import Moment, Setting
 from .fields import Fields
 from .page_context import PageContext
 from .panel import Panel
-from .solver import UPDATES
+from .solver_panel import UPDATES
 
-ELSEWHERE = ('solver', UPDATES, 'move')
-"""Shown in other tabs."""
+ELSEWHERE = ('solver', UPDATES, 'move')  # Shown in other tabs
 
 
 class Settings(Panel):
@@ -36,10 +35,9 @@ class Settings(Panel):
 
 
 def groups(settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
-    """Return the settings by the prefix of their names, without those of other tabs, and without
-    those that can't be changed here.
+    """Return the settings by the prefix of their names.
 
-    Without those that other tabs show, and those that can't be changed here.
+    Left out are those that other tabs show and those that can't be changed here.
     """
     solvers = settings['solver'].choices if 'solver' in settings else ()
     found: dict[str, list[Setting]] = {}

@@ -17,15 +17,11 @@ from ..drawing.colours import BLUE, LOST, ORANGE, colour_of, hex_of
 from ..drawing.shapes import Colour
 from .page_context import Notices
 
-PERIOD = 0.1
-"""[s] Numbers that change more often can't be read."""
-CURVE_PERIOD = 0.2
-"""[s] Curves are much to draw for a browser."""
-SPAN = 10.0
-"""[s] Time span of the curves."""
+PERIOD = 0.1  # [s] Numbers that change more often can't be read
+CURVE_PERIOD = 0.2  # [s] Curves are much to draw for a browser
+SPAN = 10.0  # [s] Time span of the curves
 NO_CONNECTION = 'the program behind this page has ended or is out of reach'
-SHOWN = (1e-3, 3e3)
-"""[mm], [ms] What the logarithmic scales of the curves show."""
+SHOWN = (1e-3, 3e3)  # [mm], [ms] What the logarithmic scales of the curves show
 
 
 class Status:
@@ -76,7 +72,7 @@ class Curves:
         self._is_flat = False
 
     def add(self, moment: Moment, now: float) -> None:
-        """Add a moment, at most 30 a second."""
+        """Add the errors and the solve time of a moment; keep at most 30 samples a second."""
         if now - self._last < 1.0 / 30.0:
             return
         self._last = now

@@ -16,13 +16,10 @@ from ..arm import GoalKind, Moment
 from .fields import TYPING
 from .page_context import PageContext, tip_poses
 
-PERIOD = 0.2
-"""[s] Between two looks at the goal."""
+PERIOD = 0.2  # [s] Between two looks at the goal
 POSITION, ANGLES = 'x, y, z [m]', 'roll, pitch, yaw [deg]'
-DIGITS = 4, 2
-"""Decimals of a metre and of a degree."""
-LARGEST = 1e4
-"""[m, deg] Largest number that can be typed."""
+DIGITS = 4, 2  # Decimals of a metre and of a degree
+LARGEST = 1e4  # [m, deg] Largest number that can be typed
 
 
 class TypedGoal:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live retargeting: frame by frame in a thread, and anew after a change of a weight.
+"""Live retargeting: frame by frame in a thread, and again after a change of a weight.
 
 It begins at the displayed frame, so that the display changes at once, and continues to the end.
 Then it solves the whole clip from its first frame: the solution of a frame depends on the one

@@ -35,12 +35,9 @@ from .numbers import (
 from .paths import Paths, colour_of_link
 from .playhead import SPEEDS, Playhead
 
-RATE = 30.0
-"""[Hz] Frames that are drawn, at most."""
-SLOW = 0.2
-"""[s] Between two pictures of the numbers, and of the robot's paths."""
-ENDING = 5.0
-"""[s] How long `close` waits for the frame that is under way."""
+RATE = 30.0  # [Hz] Frames that are drawn, at most
+SLOW = 0.2  # [s] Between two pictures of the numbers, and of the robot's paths
+ENDING = 5.0  # [s] How long `close` waits for the frame that is under way
 APART, BALL = 0.6, 0.014
 PAUSE, PLAY = ('Pause', 'player-pause'), ('Play', 'player-play')
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ik_core.exceptions import InvalidOption
 
+# Speeds to choose from, by their names on a page
 SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, 'real time': 1.0, 'twice': 2.0}
-"""Speeds to choose from, by their names on a page."""
 
 
 class Playhead:

@@ -17,10 +17,9 @@ from ..page.panel import Panel
 from .mapping import VIRIDIS, Mapper, Reach, colours_of
 
 NAME = '/reach'
+# Points from the middle of what may be in reach to its end
 FINENESS = {'coarse': 10, 'medium': 16, 'fine': 24}
-"""Points from the middle of what may be in reach to its end."""
-SIZE = 0.18
-"""Size of a point, relative to the distance of points."""
+SIZE = 0.18  # Size of a point, relative to the distance of points
 
 
 class ReachMap(Panel):
@@ -56,7 +55,7 @@ class ReachMap(Panel):
                 self._draw(mapper.reach)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._give_up()
         self._context.server.scene.remove_by_name(NAME)
         super().remove()

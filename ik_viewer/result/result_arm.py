@@ -17,8 +17,7 @@ from ..arm import Description, GoalKind, Moment, Setting
 from ..local.local_arm import LocalArm
 from ..play.playhead import Playhead
 
-PLAYING = 'playing'
-"""Code of an arm on its path, beside those of ~/status."""
+PLAYING = 'playing'  # Code of an arm on its path, beside those of ~/status
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,12 +32,11 @@ from ..parts import ALL_PARTS
 from .result_arm import Result, ResultArm
 from .result_panel import ResultPanel
 
-HEIGHT = 560
-"""[pixels] In a notebook."""
+HEIGHT = 560  # [pixels] In a notebook
 POLL_PERIOD = 0.1
 
+# The open pages by the address that was asked for
 _pages: dict[tuple[str, int | None], ResultPage] = {}
-"""The open pages by the address that was asked for."""
 
 
 class ResultPage:

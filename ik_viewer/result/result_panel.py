@@ -21,10 +21,8 @@ from .result_arm import Result, ResultArm
 
 NAME = '/result'
 OPACITY = 0.3
-MOST_GHOSTS = 32
-"""Ghosts that are drawn: more would hide each other, and slow the browser down."""
-MOST_POINTS = 2000
-"""Points of the drawn path of a tip."""
+MOST_GHOSTS = 32  # Ghosts that are drawn: more would hide each other, and slow the browser down
+MOST_POINTS = 2000  # Points of the drawn path of a tip
 NONE = 'none'
 PLAY, PAUSE = ('Play the path', 'player-play'), ('Pause the path', 'player-pause')
 
@@ -58,7 +56,7 @@ class ResultPanel(Panel):
             self._play.label, self._play.icon = label, icon
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Take the panel off the page."""
         self._context.server.scene.remove_by_name(NAME)
         super().remove()
 

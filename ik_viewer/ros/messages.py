@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,11 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
 
-from ik_core import Robot
+from ik_core import IkError, Robot, World
+from ik_core.collision import Box, Convex, Cylinder, Sphere
+from ik_core.collision.shapes import Shape
 from ik_core.maths.rotations import Array, matrix_from_quaternion, quaternion_from_matrix
 
 REFUSED = 'refused.'
@@ -70,6 +74,40 @@ def transform_of(pose: Pose) -> Array | None:
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = matrix_from_quaternion(numbers[3:]), numbers[:3]
     return transform
+
+
+def world_of(message: MarkerArray, robot: Robot, prefix: str) -> World:
+    """Return the obstacles in a message of ~/obstacles; those in unknown frames are left out.
+
+    prefix : of the names of frames
+    """
+    world = World()
+    for marker in message.markers:
+        shape, pose = _shape_of(marker), transform_of(marker.pose)
+        link = marker.header.frame_id.removeprefix(prefix)
+        if shape is None or pose is None or link not in robot.link_names:
+            continue
+        name = marker.ns if marker.ns not in world else f'{marker.ns} ({marker.id})'
+        with suppress(IkError):  # another program may publish on this topic
+            if link == robot.base_link:
+                world.add(name, shape, pose)
+            else:
+                world.attach(name, shape, link, pose)
+    return world
+
+
+def _shape_of(marker: Marker) -> Shape | None:
+    x, y, z = marker.scale.x, marker.scale.y, marker.scale.z
+    if marker.action != Marker.ADD:
+        return None
+    if marker.type == Marker.TRIANGLE_LIST and marker.points:
+        return Convex(np.array([(point.x, point.y, point.z) for point in marker.points]))
+    shapes: dict[int, Shape] = {
+        Marker.CUBE: Box((x, y, z)),
+        Marker.SPHERE: Sphere(0.5 * x),
+        Marker.CYLINDER: Cylinder(0.5 * x, z),
+    }
+    return shapes.get(marker.type)
 
 
 def take_positions(message: JointState, robot: Robot, q: Array) -> None:

@@ -43,7 +43,7 @@ class Presence:
         return bool(self._publishers) and time.monotonic() - self._heard < SILENCE
 
     def note_message(self) -> None:
-        """Note that a message of the node has arrived."""
+        """Record that a message of the node has arrived."""
         self._heard = time.monotonic()
 
     def poll(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import queue
 import time
 from collections import deque
@@ -17,13 +18,14 @@ import numpy as np
 from rclpy.context import Context
 from std_srvs.srv import SetBool, Trigger
 
+from ik_core import Robot, World
 from ik_core.exceptions import IkError
 from ik_core.maths.rotations import Array, matrix_from_rpy
 
 from ..arm import Description, GoalKind, Moment, Setting, TipState, error_text
 from .calls import Calls
 from .connection import Connection
-from .messages import Status
+from .messages import Status, world_of
 from .parameters import Parameters
 from .presence import Presence
 from .robot_loader import Robots
@@ -62,6 +64,7 @@ class RosArm:
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._moment: Moment | None = None
         self._default_tip: tuple[str, ...] = ()
+        self._drawn: tuple[tuple[object, ...], World] | None = None
         report = self._notices.append
         self._calls = Calls(node)
         self._parameters = Parameters(node, self.name, self._calls, report)
@@ -182,7 +185,19 @@ class RosArm:
             solve_time=1e-6 * status.number('solve_time_since_goal [us]'),
             iterations=status.count('iterations_since_goal'),
             condition_number=status.number('condition_number'),
+            world=self._world_of(description.robot),
         )
+
+    def _world_of(self, robot: Robot) -> World | None:
+        """Return the obstacles that the node avoids; the same object until they change."""
+        message, prefix = self._watch.obstacles, self.settings.get('frame_prefix')
+        now = message, robot, prefix
+        if message is None:
+            return None
+        if self._drawn is None or any(map(operator.is_not, now, self._drawn[0])):
+            names = '' if prefix is None else str(prefix.value)
+            self._drawn = now, world_of(message, robot, names)
+        return self._drawn[1]
 
     def _links(self, description: Description | None) -> tuple[str, ...]:
         """Return the tips of the node; () while they are unknown."""

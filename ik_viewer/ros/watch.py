@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
 
 from ik_core import Robot
 from ik_core.maths.rotations import Array
@@ -33,6 +34,7 @@ class Watch:
     `status`, `goals` : the last ones received
     `q` : (n,) of joint_states: commanded with the node's output joint_state, else measured
     `solution` : (n,), None until there is one
+    `obstacles` : the last message of ~/obstacles; None until there is one
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class Watch:
         self.goals: list[Array | None] = []
         self.q = np.zeros(0)
         self.solution: Array | None = None
+        self.obstacles: MarkerArray | None = None
         self._on_status = on_status
         namespace = name.rpartition('/')[0]
         self._states = Latest(node, JointState, f'{namespace}/joint_states', PUBLISHERS)
         self._solutions = Latest(node, JointState, f'{name}/solution')
         node.create_subscription(DiagnosticStatus, f'{name}/status', self._take_status, LATCHED)
         node.create_subscription(PoseArray, f'{name}/goals', self._take_goals, LATCHED)
+        node.create_subscription(MarkerArray, f'{name}/obstacles', self._take_obstacles, LATCHED)
         topic = f'{name}/robot_description'
         node.create_subscription(String, topic, lambda message: on_robot(message.data), LATCHED)
         self._robot: Robot | None = None
@@ -60,6 +64,7 @@ class Watch:
     def forget(self) -> None:
         """Reset the state, since the node is gone."""
         self.status, self.goals, self.solution = Status(), [], None
+        self.obstacles = None
 
     def begin(self, robot: Robot) -> None:
         """Read the joints of this robot from now on."""
@@ -79,6 +84,9 @@ class Watch:
         self._is_new, status = True, status_of(message)
         self._on_status(status)
         self.status = status
+
+    def _take_obstacles(self, message: MarkerArray) -> None:
+        self._is_new, self.obstacles = True, message
 
     def _take_goals(self, message: PoseArray) -> None:
         self._is_new, self.goals = True, goals_of(message)

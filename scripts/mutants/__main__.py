@@ -35,6 +35,7 @@ from mutations import Mutant, draw, instrumented, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / 'build' / 'mutants'
+# Folders of sources and of their tests; a folder within another one is a group of its own
 GROUPS = {
     'governor': ('ik_core/tracking/governor', 'test/core/tracking/governor'),
     'tracker': ('ik_core/tracking', 'test/core/tracking'),
@@ -43,18 +44,14 @@ GROUPS = {
     'collision': ('ik_core/collision', 'test/core/collision'),
     'node': ('ik_node', 'test/node'),
 }
-"""Folders of sources and of their tests; a folder within another one is a group of its own."""
+# Programs for people to look at, and figures
 WITHOUT = ('ik_node/tools/', 'test/node/tools/', 'ik_core/tracking/recording/figure.py')
-"""Programs for people to look at, and figures."""
 PROCESSES = 2
+# [s] Of the processor, for which a mutant is judged, and a test file measured at most
 SECONDS = 30.0
-"""[s] Of the processor, for which a mutant is judged, and a test file measured at most."""
-MEASURED = 300.0
-"""[s] For which the test files of a group are measured together."""
-LONGEST = 10.0
-"""[s] Tests that take longer judge nothing: other tests take their place."""
-WAITED = 300.0
-"""[s] For which a test may wait, however little it computes."""
+MEASURED = 300.0  # [s] For which the test files of a group are measured together
+LONGEST = 10.0  # [s] Tests that take longer judge nothing: other tests take their place
+WAITED = 300.0  # [s] For which a test may wait, however little it computes
 COLUMNS = [*Mutant._fields, 'verdict', 'test']
 
 

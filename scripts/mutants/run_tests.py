@@ -26,8 +26,7 @@ NEVER_MUTATED = (
     'numpy', 'scipy.optimize', 'scipy.spatial.transform', 'scipy.stats', 'hypothesis.stateful',
     'yaml', 'rclpy.node', 'rclpy.lifecycle', 'sensor_msgs.msg', 'geometry_msgs.msg',
 )  # fmt: skip
-WAITED = 600.0
-"""[s] After which no other test of a job begins, however little it has computed."""
+WAITED = 600.0  # [s] After which no other test of a job begins, however little it has computed
 
 
 class TookTooLong(BaseException):

@@ -16,16 +16,13 @@ from scipy.interpolate import PchipInterpolator
 from scipy.spatial.transform import Rotation
 
 Points = NDArray[np.float64]
-SIDES = 20
-"""Corners of a ring."""
-GAP = 2.0
-"""[mm] Between a link and the plane where it meets the next one."""
-SHARP = np.cos(np.radians(38.0))
-"""Faces that meet at a larger angle have an edge."""
+SIDES = 20  # Corners of a ring
+GAP = 2.0  # [mm] Between a link and the plane where it meets the next one
+SHARP = np.cos(np.radians(38.0))  # Faces that meet at a larger angle have an edge
+# Added before rounding: halves, which sines of another processor may miss, are not cut apart
 ROUND_UP = 1e-3
-"""Added before rounding: halves, which sines of another processor may miss, are not cut apart."""
+# For each axis the order of (a, b, height) as x, y, z: a and b are the two axes after it
 CYCLES = {'z': (0, 1, 2), 'x': (2, 0, 1), 'y': (1, 2, 0)}
-"""For each axis the order of (a, b, height) as x, y, z: a and b are the two axes after it."""
 
 
 class Solid(NamedTuple):

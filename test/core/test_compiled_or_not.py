@@ -84,8 +84,8 @@ COMPUTATIONS = {
     'closed forms': closed_forms,
     'governor': governor,
 }
+# Results of these names may differ by so much; all others are the same
 CLOSE = {'q': {'abs_tol': 1e-9, 'rel_tol': 0.0}, 'cost': {'abs_tol': 1e-12, 'rel_tol': 1e-6}}
-"""Results of these names may differ by so much; all others are the same."""
 
 
 def results(name, prepare='', **environment):

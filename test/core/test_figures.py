@@ -37,8 +37,7 @@ from ik_core.tracking.recording.figure import draw_errors
 from ik_core.tracking.recording.history import histories
 from ik_core.tracking.recording.replays import _joint_panels
 
-TOUCH = 1.0
-"""[pixels] By which texts may overlap: their boxes have some air."""
+TOUCH = 1.0  # [pixels] By which texts may overlap: their boxes have some air
 PALETTE = {colour.lower() for colour in figures.COLOURS}
 UNIT = re.compile(r'\[[^]]+\]')
 
@@ -126,6 +125,7 @@ def _odd_texts(figure):
 
 URDF = (ROOT / 'urdf' / 'dual_arm.urdf').read_text()
 TIPS = ('left_palm', 'right_palm')
+# How the labels of axes begin whose quantity has no unit
 NUMBERS = {
     'iteration', 'iterations', 'joints', 'step', 'beta', 'share of the way',
     'position between the limits', 'velocity over its limit',
@@ -135,7 +135,6 @@ NUMBERS = {
     'share of orientations', 'acceleration, alternate over usual', 'difference over the length',
     '1 - stretch', "jerk over the performer's",
 }  # fmt: skip
-"""How the labels of axes begin whose quantity has no unit."""
 
 
 @pytest.fixture(scope='module')

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ik_core import progress
-from ik_core.progress import COLUMNS, ProgressLine, bar, duration
+from ik_core.progress import TERMINAL_COLUMNS, ProgressLine, bar, duration
 
 
 class Terminal(io.StringIO):
@@ -77,7 +77,7 @@ def test_a_line_never_wraps_and_covers_the_one_before(terminal):
         line.show(0, 1, 'n' * 200)
         line.show(1, 1)
     long, short = terminal.getvalue().rstrip('\n').split('\r')[1:]
-    assert len(long) == len(short) == COLUMNS
+    assert len(long) == len(short) == TERMINAL_COLUMNS
 
 
 def test_an_interrupted_line_is_left(terminal):

@@ -17,12 +17,10 @@ TESTED = {
     'json': 'here',
     'bibtex': 'test_package.py',
 }
+# Pages with drawings: test_imports.py and test_life_of_a_goal.py read them
 DRAWINGS = {'docs/develop/architecture.md', 'docs/inside.md'}
-"""Pages with drawings: test_imports.py and test_life_of_a_goal.py read them."""
-LOADED = {'collisions', 'jogging'}
-"""Pages whose YAML is read below, or by test_game_pad.py."""
-OTHERS = 'docs/coming_from.md'
-"""Has lines that need other software, and says so."""
+LOADED = {'collisions', 'jogging'}  # Pages whose YAML is read below, or by test_game_pad.py
+OTHERS = 'docs/coming_from.md'  # Has lines that need other software, and says so
 
 
 def data(page, kind):

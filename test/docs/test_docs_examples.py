@@ -13,6 +13,7 @@ from support.robots import python_path
 
 pytestmark = pytest.mark.long
 EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
+# What each prints; the last one speaks to a node
 SAYS = {
     'all_solutions': r'8 solutions, complete: True\n(\[.*\]\n){8}most manipulable: \[',
     'clear_of_obstacle': r'without REACHED, 2\d mm from .*\nwith    REACHED, (49|50) mm from',
@@ -32,7 +33,6 @@ SAYS = {
     'two_arms': r'REACHED (.|\n)*CLOSEST \[0\.\d+ 0\.\d+\]',
     'corners_ros': r'(\(.*\) reached\n){4}',
 }
-"""What each prints; the last one speaks to a node."""
 
 
 def start(path, folder, *arguments, **environment):

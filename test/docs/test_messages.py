@@ -92,8 +92,8 @@ SENTENCES = {
     'fewer joints than the goal asks for': ik.IkStatus.TOO_FEW_JOINTS.value,
     'makes no more progress': ik.IkStatus.STALLED.value,
 }
+# By scripts/environment and setup.py; test_package.py provokes them
 IN_SCRIPTS = ('no venv module', 'there are no rclpy wheels', 'is sourced', 'are not compiled')
-"""By scripts/environment and setup.py; test_package.py provokes them."""
 OF_STATES = {
     'waiting for a robot': 'NO_MODEL',
     'waiting for /clock': 'WAITING_FOR_CLOCK',

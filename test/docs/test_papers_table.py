@@ -20,15 +20,15 @@ TESTS = ROOT / 'test' / 'papers'
 TEXT = (ROOT / 'docs' / 'papers.md').read_text('utf-8')
 PAGE = TEXT.partition('## Every equation')[2]
 NAMED = TEXT.partition('## Every equation')[0].partition('## Named by the documents')[2]
+# Names in the table that are arguments
 ARGUMENTS = {
     'tool': ik.PositionTask,
     'secondary': ik.IkProblem,
     'avoid': ik.IkProblem,
     'position_tolerance': ik.IkProblem,
 }
-"""Names in the table that are arguments."""
+# Names in the table that are kinds of joints, and what describes them
 KINDS = {'ball': ik.robot.Joint.__doc__, 'two_angle': ik.robot.linkage.__doc__}
-"""Names in the table that are kinds of joints, and what describes them."""
 
 
 class Row(NamedTuple):

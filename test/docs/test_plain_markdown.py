@@ -15,6 +15,7 @@ RENDERER = markdown_it.MarkdownIt('commonmark').enable('table')
 OUTSIDE = ('CONTRIBUTING.md', 'QUALITY_DECLARATION.md', 'SECURITY.md', 'benchmark/README.md')
 EVERY_PAGE = [*PAGES, *(ROOT / path for path in OUTSIDE)]
 HTML = re.compile(r'<!--.*-->|</?(?:br|sub|sup|kbd|details|summary)\b[^>]*>', re.S)
+# Syntax of MyST and reStructuredText that shows in plain paragraphs
 RAW = {
     'a directive': re.compile(r'^:{3,}|^\.\. \w+::', re.M),
     'an option of a directive': re.compile(r'^:[\w-]+:', re.M),
@@ -23,9 +24,8 @@ RAW = {
     'an attribute': re.compile(r'\{[#.][\w-]+\}'),
     'a role': re.compile(r'\{[\w:-]+\}`'),
 }
-"""Syntax of MyST and reStructuredText that shows in plain paragraphs."""
+# Signs for what has no content that this syntax could be in
 SHOWN = {'softbreak': '\n', 'hardbreak': '\n', 'code_inline': '`'}
-"""Signs for what has no content that this syntax could be in."""
 
 
 def tokens(text):

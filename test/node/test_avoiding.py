@@ -97,7 +97,6 @@ def until_logged(node, text):
 @pytest.mark.parametrize(
     ('wrong', 'reason'),
     [
-        ({'avoid': 'world'}, 'avoid is world, and world_file is empty'),
         ({'avoid': 'world', 'world_file': '/no/such/world.yaml'}, '/no/such/world.yaml'),
         ({'avoid': 'world', 'world_file': 'BROKEN'}, "line 1: 'table': unknown 'bax'"),
         ({'avoid': 'world', 'world_file': 'CARRIED'}, 'no_such_link'),
@@ -108,7 +107,7 @@ def until_logged(node, text):
             f'list in command_joints what is published, without {FINGER}',
         ),
     ],
-    ids=['no file', 'missing', 'broken', 'link', 'no geometry', 'no mesh', 'mimic'],
+    ids=['missing', 'broken', 'link', 'no geometry', 'no mesh', 'mimic'],
 )
 def test_what_can_not_be_avoided_is_refused_with_its_reason(wrong, reason, tmp_path):
     texts = {

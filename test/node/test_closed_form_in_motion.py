@@ -23,8 +23,7 @@ from support.panda_world import (
 import ik_core as ik
 
 pytestmark = pytest.mark.long
-Q = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])
-"""A ur5e away from singularities."""
+Q = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])  # A ur5e away from singularities
 TIPS = {'ur5e': 'tool0', 'panda': 'panda_hand'}
 
 

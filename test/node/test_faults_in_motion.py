@@ -33,13 +33,13 @@ class Faults:
         monkeypatch.setattr(owner, name, wrapped)
 
 
+# Where something raises: before the step of the joints is taken, and after it
 PLACES = {
     'the solver': (GoalSolver, 'follow'),
     'the tips': (tick, 'advance_tips'),
     'the command': (tick, 'command_of'),
     'the whole tick': (tracker, 'advance'),
 }
-"""Where something raises: before the step of the joints is taken, and after it."""
 
 
 @pytest.mark.parametrize('jerk', [math.inf, 60.0])

@@ -23,8 +23,7 @@ from ik_core.tracking import Tracker
 
 RATE = 200.0
 ACCELERATION = 10.0
-STREAM = 3.0
-"""[s] How long the goals take to pass."""
+STREAM = 3.0  # [s] How long the goals take to pass
 
 
 @pytest.fixture

@@ -17,15 +17,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
-OF_DISTRIBUTIONS = 'python3-'
-"""All other keys of package.xml are packages of ROS."""
+OF_DISTRIBUTIONS = 'python3-'  # All other keys of package.xml are packages of ROS
 
 MISSING = 'missing'
 THERE = 'there'
 UNKNOWN = 'not looked up'
 
+# Ubuntu 22.04, 24.04 and 26.04; Debian 12 and 13; RHEL with EPEL, as ROS 2 needs it
 DISTRIBUTIONS = ('jammy', 'noble', 'resolute', 'bookworm', 'trixie', 'rhel 9', 'rhel 10')
-"""Ubuntu 22.04, 24.04 and 26.04; Debian 12 and 13; RHEL with EPEL, as ROS 2 needs it."""
 
 # The first numbers of a version. EPEL has hypothesis, but rosdep has no rule for it on RHEL.
 TABLE = {

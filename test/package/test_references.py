@@ -9,8 +9,8 @@ from support.places import ROOT
 PAGE = (ROOT / 'docs' / 'references.md').read_text(encoding='utf-8')
 LISTED = re.findall(r'^\| \[(\w+)\] \|', PAGE, re.MULTILINE)
 KEY = re.compile(r'\[([A-Z][A-Za-z]+\d{4}[a-z]?|TakKo|HanPowell)\]')
+# An author with a year; months aside
 UNKEYED = re.compile(r'\b[A-Z][a-z]{2,}(?: et al\.| \([A-Z]\w+\))?,? \(?(?:19|20)\d\d\b')
-"""An author with a year; months aside."""
 MONTHS = ('January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September',
           'October', 'November', 'December', 'Copyright')  # fmt: skip
 

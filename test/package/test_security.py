@@ -16,8 +16,8 @@ POLICY = ROOT / 'config' / 'sros2_policy.xml'
 TIP = 'panda_hand_tcp'
 PANDA = URDF / 'panda.urdf'
 BY_FILE = {'urdf_path': str(PANDA), 'tip_links': TIP, 'interactive_markers': False}
+# Services that not every rclpy has
 NOT_EVERYWHERE = {'get_type_description', 'get_transition_graph'}
-"""Services that not every rclpy has."""
 
 
 class Right(NamedTuple):
@@ -165,6 +165,10 @@ def test_what_a_robot_by_topic_needs_stands_in_a_comment():
 
 def test_what_simulated_time_needs_stands_in_a_comment():
     check('use_sim_time', {**BY_FILE, 'use_sim_time': True})
+
+
+def test_what_obstacles_by_topics_need_stands_in_a_comment():
+    check('avoid: world', {**BY_FILE, 'avoid': 'world'})
 
 
 def test_what_hands_need_stands_in_comments():

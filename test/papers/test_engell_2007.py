@@ -251,8 +251,8 @@ def gradient(chain, q, goals):
     return 2 * chain.jacobian(q).T @ (chain.end_effectors(q) - goals).ravel()
 
 
+# Seeds, and how far goals are away; in the last two a change of the gradient is damped
 CASES = [*((seed, 0.5) for seed in SEEDS), (7, 1.0), (9, 0.5)]
-"""Seeds, and how far goals are away; in the last two a change of the gradient is damped."""
 
 
 @pytest.mark.parametrize('first', ['gauss_newton', 'identity'])

@@ -29,8 +29,8 @@ from ik_core.robot import Joint, Robot
 EXACT = 1e-9
 PURE = {'max_error': np.inf, 'max_step': np.inf}
 SEEDS = range(4)
+# Of the line search: the paper gives neither; these are the package's defaults
 ALPHA, BETA = 1e-4, 0.5
-"""Of the line search: the paper gives neither; these are the package's defaults."""
 
 
 def reaching(seed, kinds='rrrrrr', stretch=0.3):

@@ -18,8 +18,8 @@ import sys
 import time
 from collections import Counter
 
+# [Hz] Of the node, by its output
 RATES = {'joint_state': 500.0, 'joint_trajectory': 250.0, 'position_command': 500.0}
-"""[Hz] Of the node, by its output."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,6 +55,8 @@ def _offline(options: argparse.Namespace) -> int:
         for seed, text in tally.failures:
             print(f'{live.__name__}({seed}): {text}')
         failed |= bool(tally.failures)
+        if live is avoid:  # an arm that stays, or stays away, shows nothing
+            failed |= min(tally.told['near'], tally.told['moved']) < 0.2 * tally.ticks
     return int(failed)
 
 

@@ -41,13 +41,12 @@ from .robots import Variant
 from .simulated_robot import Arm
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# [m, rad] Reported errors are printed, and differ so much from those of what is published
 SAME_ERROR = 1e-6
-"""[m, rad] Reported errors are printed, and differ so much from those of what is published."""
-UP_TO_DATE = 0.1
-"""[s] Younger samples are of now."""
-HAND_PERIOD = 1 / 72
-"""[s] Of the samples of a hand."""
+UP_TO_DATE = 0.1  # [s] Younger samples are of now
+HAND_PERIOD = 1 / 72  # [s] Of the samples of a hand
 DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE = 4, 2, 1, 3
+# Parameters that change while the node runs, and values that they may take
 CHOICES: dict[str, list[Any]] = {
     'solver': [*SOLVERS],
     'position_tolerance': [1e-6, 1e-5, 2e-5, 1e-3],
@@ -62,9 +61,8 @@ CHOICES: dict[str, list[Any]] = {
     'linear_velocity': [0.1, 2.0],
     'goal_jump_position': [0.01, 0.1],
 }
-"""Parameters that change while the node runs, and values that they may take."""
+# Parameters that say what a tip's goals are for: poses are judged where they are not changed
 OF_TIPS = ('tools.', 'goal_kind.', 'goal_frame.')
-"""Parameters that say what a tip's goals are for: poses are judged where they are not changed."""
 REFUSED: list[dict[str, Any]] = [
     {'position_tolerance': -1.0},
     {'position_tolerance': float('inf')},
@@ -449,6 +447,7 @@ class Actions:
         return transform_to_pose(goal)
 
 
+# How often each action comes, by the name of the method
 WEIGHTS: dict[str, int] = {
     'goal': 4,
     'joint_goal': 2,
@@ -474,6 +473,4 @@ WEIGHTS: dict[str, int] = {
     'same_description': 1,
     'saturate': 1,
 }
-"""How often each action comes, by the name of the method."""
-OF_ARM: dict[str, int] = {'false_states': 2}
-"""And these, where the state is measured."""
+OF_ARM: dict[str, int] = {'false_states': 2}  # And these, where the state is measured

@@ -43,29 +43,24 @@ from .simulated_robot import Arm
 from .trajectories import Controller
 from .trials import Trials
 
+# [rad] Where the robot behind a controller is in the beginning
 START = (0.5, -1.5, 1.6, -1.7, -1.4, 0.3)
-"""[rad] Where the robot behind a controller is in the beginning."""
-STARTED = ('idle', 'tracking', 'reached')
-"""Codes of a node that moves a robot, or may."""
+STARTED = ('idle', 'tracking', 'reached')  # Codes of a node that moves a robot, or may
 START_PATIENCE = 900.0
+# The part of the run after which memory must not grow: solvers are loaded when they are first
+# chosen
 WARM_UP = 0.5
-"""The part of the run after which memory must not grow: solvers are loaded when they are first
-chosen."""
-PARTS = 16
-"""Of a run; in each there is a moment without a recording."""
+PARTS = 16  # Of a run; in each there is a moment without a recording
+# [MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself
 GROWTH = 2.0
-"""[MiB] Over 600,000 ticks that still counts as none: what the allocator does by itself."""
+# [MiB] What memory may seem to grow by in the time that is judged, however few its ticks are
 NOISE = 0.5
-"""[MiB] What memory may seem to grow by in the time that is judged, however few its ticks are."""
+# For the allocator of glibc: what is freed goes back, so that its memory is what is in use. Else
+# it rises with the largest that there was at once, as of a recording.
 GIVES_BACK = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_TRIM_THRESHOLD_': '65536'}
-"""For the allocator of glibc: what is freed goes back, so that its memory is what is in use.
-Else it rises with the largest that there was at once, as of a recording."""
-SHORTEST_FIT = 200.0
-"""[s] Memory of a shorter run is printed and not judged."""
-QUIET = 0.5
-"""[s] After which nothing comes any more from a process that has ended."""
-SILENCE = 10.0
-"""[s] Without joint states, of a node that is not stopped, that counts as a failure."""
+SHORTEST_FIT = 200.0  # [s] Memory of a shorter run is printed and not judged
+QUIET = 0.5  # [s] After which nothing comes any more from a process that has ended
+SILENCE = 10.0  # [s] Without joint states, of a node that is not stopped, that counts as a failure
 
 
 @dataclass
@@ -106,10 +101,9 @@ class Memory:
         return float(np.median(taken) / np.mean(seconds)) * 600_000 / ticks_per_second
 
 
-TRAJECTORY_DELAY = 0.014
-"""[s] Parameter of the node."""
+TRAJECTORY_DELAY = 0.014  # [s] Parameter of the node
+# The part of a run in which the node may be ended and started again: memory is judged later
 RENEWED = 0.25
-"""The part of a run in which the node may be ended and started again: memory is judged later."""
 
 
 class Users:

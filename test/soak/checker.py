@@ -13,12 +13,10 @@ import numpy as np
 
 from .expected_limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Allowance, Array
 
-ROUNDING = 2e-11
-"""[of max(1, |q|)] What landing exactly on a target or a limit may move a joint."""
+ROUNDING = 2e-11  # [of max(1, |q|)] What landing exactly on a target or a limit may move a joint
 RELATIVE = 1e-9
 KINDS = ('not finite', 'position', 'velocity', 'acceleration', 'jerk', 'dq', 'distance')
-HISTORY = 3
-"""Ticks before a position that its third difference takes."""
+HISTORY = 3  # Ticks before a position that its third difference takes
 
 
 @dataclass

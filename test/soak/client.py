@@ -22,8 +22,7 @@ from std_srvs.srv import SetBool, Trigger
 from .draws import limit_of, message, plain
 from .listener import DEFAULT, Listener
 
-PATIENCE = 30.0
-"""[s] For an answer of the node; none is a failure."""
+PATIENCE = 30.0  # [s] For an answer of the node; none is a failure
 SERVICES = {
     'set_parameters_atomically': SetParametersAtomically,
     'list_parameters': ListParameters,

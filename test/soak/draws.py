@@ -14,16 +14,15 @@ from rclpy.parameter import Parameter
 
 from .expected_limits import ACCELERATION, LOWER, ROWS, UPPER, VELOCITY
 
+# Names of parameters that decide where files go and how large they are, whose clock counts, or
+# what is a robot at rest
 LEFT_ALONE = re.compile(
     'qos_overrides|use_sim_time|start_type_description_service|record_|state_tolerance'
 )
-"""Names of parameters that decide where files go and how large they are, whose clock counts, or
-what is a robot at rest."""
 STATIC = 'only while unconfigured'
 CHOICES = re.compile('one of ([^;]*)')
 LIMIT = re.compile(rf'joint_limits\.(.*)\.({"|".join(ROWS)})')
-LARGE = 10**6
-"""Where a range has no end, numbers are drawn up to this, and its end itself."""
+LARGE = 10**6  # Where a range has no end, numbers are drawn up to this, and its end itself
 
 
 class Draws:

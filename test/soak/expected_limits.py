@@ -18,8 +18,7 @@ Array = NDArray[np.float64]
 
 ROWS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk')
 LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)
-STENCIL = 8
-"""[ticks] For which a limit still counts after it was lowered: differences look back."""
+STENCIL = 8  # [ticks] For which a limit still counts after it was lowered: differences look back
 
 
 @dataclass(frozen=True)

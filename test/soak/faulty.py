@@ -28,10 +28,8 @@ from ik_node.inputs.joint_states import FeedbackMonitor
 from ik_node.main import main
 from ik_node.outputs.diagnostics import Diagnostics
 
-SHARE = 1e-4
-"""Of calls in which something raises,"""
-AGAIN = 0.7
-"""and of the calls after one that raised."""
+SHARE = 1e-4  # Of calls in which something raises,
+AGAIN = 0.7  # and of the calls after one that raised
 PLACES: list[tuple[Any, str]] = [
     (GoalSolver, 'follow'),
     (GoalSolver, 'follow_step'),
@@ -44,16 +42,15 @@ PLACES: list[tuple[Any, str]] = [
     (Diagnostics, 'record'),
     (FeedbackMonitor, 'compare'),
 ]
+# Where a step that is not published would be lost: these raise after they did their work
 AFTER: list[tuple[type, str]] = [(ControlLoop, '_send')]
-"""Where a step that is not published would be lost: these raise after they did their work."""
 
 
 CALM, EXCITED, LATE = signal.SIGUSR1, signal.SIGUSR2, signal.SIGRTMIN
 STALL = signal.SIGRTMIN + 1
+# [s] By so much messages are held up, one after the other, between tick and publication
 STALLS = (0.02, 0.12, 0.0, 0.05)
-"""[s] By so much messages are held up, one after the other, between tick and publication."""
-LATE_SHARE = 0.3
-"""Of the solves of ticks that are cut off."""
+LATE_SHARE = 0.3  # Of the solves of ticks that are cut off
 
 
 class Injected(Exception):

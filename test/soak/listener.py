@@ -34,20 +34,16 @@ from .expected_limits import (
 )
 
 SAME_PLACE = 1e-9
-DEFAULT = 'default'
-"""The name of the limits of joints that have none of their own."""
-Limits = Mapping[tuple[str, int], float]
-"""Limits that were set, by joint, or DEFAULT, and row."""
-UP_TO_DATE = 0.2
-"""[s] A sample that is not older is of now."""
+DEFAULT = 'default'  # The name of the limits of joints that have none of their own
+Limits = Mapping[tuple[str, int], float]  # Limits that were set, by joint, or DEFAULT, and row
+UP_TO_DATE = 0.2  # [s] A sample that is not older is of now
+# [periods] A longer gap between publications may be a loss, where messages have no numbers
 HOLE = 10
-"""[periods] A longer gap between publications may be a loss, where messages have no numbers."""
+# [ns] In which mimic joints, on their way to where their drivers put them, get nearer by
 MIMIC_TIME = 10_000_000_000
-"""[ns] In which mimic joints, on their way to where their drivers put them, get nearer by"""
+# [rad or m] at least, or get there: a limit may let the slowest joint move at 0.01 rad/s
 MIMIC_WAY = 0.05
-"""[rad or m] at least, or get there: a limit may let the slowest joint move at 0.01 rad/s."""
-MOVES = 0.02
-"""[rad/s or m/s] A joint that is commanded to move faster is in motion."""
+MOVES = 0.02  # [rad/s or m/s] A joint that is commanded to move faster is in motion
 
 
 class Numbers:

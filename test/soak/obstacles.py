@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trackers that avoid collisions, told all that a tracker can be told, while their worlds change.
+"""Trackers that avoid collisions, given all inputs of a tracker, while their worlds change.
 
 A pair is too near if it comes nearer than its margin, or than it was on the stop that was kept
-when the world or the joints' position was last set, whichever is less.
+when the world or the joints' position was last set, whichever is less. coal judges 20 points of
+each step, and 20 of each tenth kept stop; without coal the library's own distances do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmark.coal_judge import CoalJudge
 from ik_core.collision import Box, Collisions, Sphere, World
 from ik_core.maths.rotations import Array
 from ik_core.maths.transforms import transform
@@ -21,7 +23,9 @@ from ik_core.tracking.instructions import Brake
 from .checker import Verdict
 from .offline import TRACKER_TICKS, Injected, Tracked
 
-POINTS = np.linspace(0.25, 1.0, 4)[:, np.newaxis]  # fractions of a step at which it is judged
+POINTS = np.linspace(0.05, 1.0, 20)[:, np.newaxis]  # fractions of a step at which it is judged
+STOP_POINTS, STOP_EACH = 20, 10  # points of a kept stop; ticks between two that are judged
+NEAR = 0.03  # [m]
 ROUNDING = 2e-6  # [m] with which the kept stop at a change of the world is known
 DEPTH = 3e-3  # [m] Depths of cylinders are known to a hundredth of the radius (`collision.epa`).
 MARGIN = 0.01
@@ -34,8 +38,8 @@ class Avoiding(Tracked):
 
     def __init__(self, seed: int) -> None:
         self.world = World()
-        self.floors: dict[frozenset[str], float] = {}
-        self.verdict, self.near, self.moved = Verdict(), 0, 0
+        self.coal: CoalJudge | None = None
+        self.verdict = Verdict()
         super().__init__(seed)
         self._begin(self.tracker.q)
 
@@ -96,24 +100,44 @@ class Avoiding(Tracked):
     def _begin(self, *places: Array) -> None:
         """Let pairs be as near as they are at these places."""
         self.judge = self.judge.with_world(self.world)
-        self.last, self.floors = self.tracker.q, {}
+        self.last = self.tracker.q
+        try:
+            self.coal = CoalJudge(self.judge, self.coal)
+        except ImportError:
+            self.coal = None
+        names = self.judge.piece_names
+        pairs = self.judge.model['pairs'][:, :2].tolist()
+        self.with_world = np.array(
+            [names[i] in self.world or names[j] in self.world for i, j in pairs], bool
+        )
+        self.floors = np.minimum(self.judge.model['margin'], self._distances(*places))
+
+    def _distances(self, *places: Array) -> Array:
+        """Return the least distance (P,) [m] of each pair at some places, if it is near."""
+        if self.coal is not None:
+            return self.coal.distances_within(np.array(places), NEAR).min(axis=0)
+        names = self.judge.piece_names
+        pairs = [(names[i], names[j]) for i, j in self.judge.model['pairs'][:, :2].tolist()]
+        least = np.full(len(pairs), np.inf)
         for q in places:
-            for pair in self.judge.colliding(q):
-                names = frozenset((pair.first, pair.second))
-                self.floors[names] = min(self.floors.get(names, np.inf), pair.distance)
+            near = self.judge.distances(q, NEAR)
+            found = {(pair.first, pair.second): pair.distance for pair in near}
+            least = np.minimum(least, [found.get(names, np.inf) for names in pairs])
+        return least
 
     def _tick(self) -> None:
         super()._tick()
         q = self.tracker.q
-        self.moved += bool((q != self.last).any())
-        near = self.judge.distances(q, 0.03)
-        self.near += any(pair.first in self.world or pair.second in self.world for pair in near)
-        for place in self.last + POINTS * (q - self.last):
-            for pair in self.judge.colliding(place):
-                floor = self.floors.get(frozenset((pair.first, pair.second)), pair.margin)
-                lacks = np.array([[min(floor, pair.margin) - pair.distance]])
-                allowed = np.array([[ROUNDING if pair.distance > 0.0 else DEPTH]])
-                self.verdict.take('distance', lacks, allowed, self.checker.tick)
+        self.told['moved'] += bool((q != self.last).any())
+        places = [*(self.last + POINTS * (q - self.last))]
+        if self.checker.tick % STOP_EACH == 0:
+            stop = self._kept_stop()
+            places += stop[:: max(1, len(stop) // STOP_POINTS)]
+        distances = self._distances(*places)
+        self.told['near'] += bool((distances[self.with_world] < NEAR).any())
+        is_deep = np.minimum(distances, self.floors) <= 0.0
+        lacks, allowed = self.floors - distances, np.where(is_deep, DEPTH, ROUNDING)
+        self.verdict.take('distance', lacks[np.newaxis], allowed[np.newaxis], self.checker.tick)
         self.last = q
 
     def _brake(self) -> None:

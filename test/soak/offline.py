@@ -36,8 +36,7 @@ from .expected_limits import Array, read_description
 PERIODS = (0.001, 0.002, 0.004, 0.01, 0.05)
 JOINTS = 4
 ODD = (math.nan, math.inf, -math.inf, 1e300, -1e308)
-GOVERNOR_TICKS, TRACKER_TICKS = 2000, 400
-"""Of one seed."""
+GOVERNOR_TICKS, TRACKER_TICKS = 2000, 400  # Of one seed
 
 
 @dataclass
@@ -211,8 +210,8 @@ def govern(seed: int, ticks: int = GOVERNOR_TICKS) -> tuple[Governed, Verdict]:
 # --- the tracker --------------------------------------------------------------------------------
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'scara', 'dual_arm', 'pr2_like')
+# What may count of a tip's goals, as often as it comes
 KINDS = (PoseTask, PoseTask, PositionTask, PositionAxisTask)
-"""What may count of a tip's goals, as often as it comes."""
 
 
 class Injected(Exception):

@@ -15,12 +15,12 @@ from .expected_limits import read_description
 from .link_poses import Poses
 from .listener import Robot
 
+# [rad/s, rad/s^2] Limits that the node is given where the URDF has none
 VELOCITY, ACCELERATION = 2.0, 5.0
-"""[rad/s, rad/s^2] Limits that the node is given where the URDF has none."""
+# Multipliers and offsets [rad] for which the mimic joint is in its limits where its driver is
 MIMICS = ((0.5, 0.0), (0.5, 0.7), (-0.5, 0.0))
-"""Multipliers and offsets [rad] for which the mimic joint is in its limits where its driver is."""
+# A continuous joint of the robots behind a controller: their drivers may wrap its angle
 TURNS = 'wrist_3_joint'
-"""A continuous joint of the robots behind a controller: their drivers may wrap its angle."""
 
 
 @dataclass(frozen=True)

@@ -23,18 +23,14 @@ from sensor_msgs.msg import JointState
 
 from .expected_limits import Array
 
-LAG = 0.03
-"""[s] From a command to the moment in which the joints are there."""
+LAG = 0.03  # [s] From a command to the moment in which the joints are there
 PERIOD = 0.005
-REMEMBERED = round(2.0 / PERIOD)
-"""Samples in which a node may have seen where a joint is."""
-AT_REST = 150_000_000
-"""[ns] A robot from whose state a motion begins has been at rest for so long."""
+REMEMBERED = round(2.0 / PERIOD)  # Samples in which a node may have seen where a joint is
+AT_REST = 150_000_000  # [ns] A robot from whose state a motion begins has been at rest for so long
+# [rad or m] The node's state_tolerance: states of a robot at rest may differ so much
 TOLERANCE = 0.02
-"""[rad or m] The node's state_tolerance: states of a robot at rest may differ so much."""
 SAME = 1e-9
-SWAY = 0.6
-"""[rad] So far to both sides somebody else leads a joint."""
+SWAY = 0.6  # [rad] So far to both sides somebody else leads a joint
 Aim = Callable[[], Mapping[str, float]]
 
 

@@ -32,31 +32,27 @@ from trajectory_msgs.msg import JointTrajectory
 from .expected_limits import ACCELERATION, JERK, LOWER, UPPER, VELOCITY, Array
 from .listener import Listener, Sample
 
+# Messages before the first that is judged for how it takes over: one of them was quick
 SETTLED = 20
-"""Messages before the first that is judged for how it takes over: one of them was quick."""
+# [ns] By so much more the quickest may have taken with each message: clocks are adjusted
 CREEP = 50
-"""[ns] By so much more the quickest may have taken with each message: clocks are adjusted."""
-ROUNDING = 1e-9
-"""[rad or m], and per period: what splines of two messages may differ by."""
+ROUNDING = 1e-9  # [rad or m], and per period: what splines of two messages may differ by
+# [rad or m] The same where the one before has begun to stop: its cubics are long ones then
 IN_A_STOP = 1e-5
-"""[rad or m] The same where the one before has begun to stop: its cubics are long ones then."""
+# [ns] More than a clock that is being adjusted moves the points from one message to the next
 CLOCK = 20_000
-"""[ns] More than a clock that is being adjusted moves the points from one message to the next."""
+# [ns] After such a pause the process was stopped, maybe between a tick and its publication
 HELD_UP = 500_000_000
-"""[ns] After such a pause the process was stopped, maybe between a tick and its publication."""
+# [ns] So long after its time a cycle of the controller is worked out: messages come late
 HINDSIGHT = 300_000_000
-"""[ns] So long after its time a cycle of the controller is worked out: messages come late."""
+# [of what the jerk adds in a period] Accelerations of cubics differ so much from the motion's
 BEND = 0.15
-"""[of what the jerk adds in a period] Accelerations of cubics differ so much from the motion's."""
-CREEPS = 0.05
-"""[rad/s or m/s] A robot that is not faster rests."""
+CREEPS = 0.05  # [rad/s or m/s] A robot that is not faster rests
+# [s] After which the node knows that its robot stands: the lag of that, and some states. Until
+# then messages go on,
 NOTICED = 0.07
-"""[s] After which the node knows that its robot stands: the lag of that, and some states. Until
-then messages go on,"""
-SWITCHED_ON = 0.02
-"""[rad or m] and so far from its robot may the next message be besides."""
-BEFORE = 2
-"""Points at the beginning that rest, for a controller whose clock is behind."""
+SWITCHED_ON = 0.02  # [rad or m] and so far from its robot may the next message be besides
+BEFORE = 2  # Points at the beginning that rest, for a controller whose clock is behind
 
 
 @dataclass(frozen=True)

@@ -32,36 +32,26 @@ from .robots import TURNS
 from .simulated_robot import Driver
 from .trajectories import Controller
 
-FAST = 0.8
-"""[rad/s or m/s] The node is in motion when a joint is faster."""
-SOON = 15.0
-"""[s] In which a goal is reached."""
-ANSWER = 3.0
-"""[s] In which a slow way back is stopped: a second, and what a busy machine needs."""
-LINE = 1e-3
-"""[m] So far the tip may be from the line of a jog,"""
+FAST = 0.8  # [rad/s or m/s] The node is in motion when a joint is faster
+SOON = 15.0  # [s] In which a goal is reached
+ANSWER = 3.0  # [s] In which a slow way back is stopped: a second, and what a busy machine needs
+LINE = 1e-3  # [m] So far the tip may be from the line of a jog,
+# [m] and so far apart may be lines before and after a stop that a controller went into alone
 APART = 0.01
-"""[m] and so far apart may be lines before and after a stop that a controller went into alone."""
+# The part of its twists' way that a jog goes at least: twists starve, and solves are late
 LEAST_WAY = 0.15
-"""The part of its twists' way that a jog goes at least: twists starve, and solves are late."""
-SLOW = 0.01
-"""[rad/s or m/s] Of a way back that takes longer than any answer."""
+SLOW = 0.01  # [rad/s or m/s] Of a way back that takes longer than any answer
+# [s] Where this process was by so much too late to move the robot, goals are not judged
 BUSY = 0.12
-"""[s] Where this process was by so much too late to move the robot, goals are not judged."""
+# [s] Where this process was by so much too late, the robot stood, and the node stops for it
 STOOD = 0.006
-"""[s] Where this process was by so much too late, the robot stood, and the node stops for it."""
-FOLLOWING_ERROR = 0.1
-"""[rad or m] How far from its robot a command may rest, by default."""
-REPORTED = 0.2
-"""[s] In which the node reports that it resets, before it is idle again."""
-SAGS = (0.005, 0.09)
-"""[rad] By so much a robot sags: below the following error."""
+FOLLOWING_ERROR = 0.1  # [rad or m] How far from its robot a command may rest, by default
+REPORTED = 0.2  # [s] In which the node reports that it resets, before it is idle again
+SAGS = (0.005, 0.09)  # [rad] By so much a robot sags: below the following error
+# [rad] So far no command may move a joint at once: 2 rad/s over some messages that came late
 STEP = 0.05
-"""[rad] So far no command may move a joint at once: 2 rad/s over some messages that came late."""
-STAYS = 0.02
-"""[rad] A robot that is not to be moved stays within this."""
-QUIET = 0.5
-"""[s] A node that publishes nothing for so long does not lead its robot."""
+STAYS = 0.02  # [rad] A robot that is not to be moved stays within this
+QUIET = 0.5  # [s] A node that publishes nothing for so long does not lead its robot
 
 
 class Trials(Actions):
@@ -607,6 +597,7 @@ def distance_from_line(way: Array, direction: Array) -> float:
     return float(np.linalg.norm(way - way[0] - np.outer(along, direction), axis=1).max())
 
 
+# How often each comes beside `actions.WEIGHTS`,
 OF_ALL = {
     'joint_goal_reached': 2,
     'starved_jog': 2,
@@ -618,7 +609,7 @@ OF_ALL = {
     'two_publishers': 1,
     'jog_of_five_joints': 2,
 }
-"""How often each comes beside `actions.WEIGHTS`,"""
+# and these where the state is measured,
 OF_ARM = {
     'angles_wrapped': 3,
     'states_frozen': 3,
@@ -629,6 +620,4 @@ OF_ARM = {
     'driver_restarted_elsewhere': 3,
     'paused_and_given_back': 3,
 }
-"""and these where the state is measured,"""
-OF_TRAJECTORIES = {'switched_off': 6}
-"""and where commands are trajectories."""
+OF_TRAJECTORIES = {'switched_off': 6}  # and where commands are trajectories

@@ -5,8 +5,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 300.0
-"""[s] Longer than any program here takes on a busy machine."""
+PATIENCE = 300.0  # [s] Longer than any program here takes on a busy machine
 
 
 @contextmanager

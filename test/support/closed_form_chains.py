@@ -5,8 +5,8 @@ import numpy as np
 
 import ik_core as ik
 
+# Kinds of the three joints that place a wrist
 SHIFTS = ('RRR', 'RRP', 'PRR', 'RPR', 'RPP', 'PPR', 'PRP', 'PPP')
-"""Kinds of the three joints that place a wrist."""
 
 
 def chain(spec, rng, reach=3.1):
@@ -77,6 +77,7 @@ def loose(rng, kinds):
     return [joint(rng, kind) for kind in kinds]
 
 
+# Chains for which there is a closed form: functions of a random generator
 FAMILIES = {
     **{
         f'wrist behind {place} of {kinds}': lambda rng, p=place, k=kinds: wrist(rng, p, k)
@@ -99,7 +100,6 @@ FAMILIES = {
     'three parallel': lambda rng: planar(rng, 3),
     'spherical': lambda rng: wrist(rng, 0, ''),
 }
-"""Chains for which there is a closed form: functions of a random generator."""
 
 
 def opw(a1, a2, b, c1, c2, c3):

@@ -4,8 +4,7 @@
 import os
 
 IS_THOROUGH = bool(os.environ.get('THOROUGH'))
-PART, LEAST = 4, 5
-"""`make test` draws one of so many cases, and at least so many."""
+PART, LEAST = 4, 5  # `make test` draws one of so many cases, and at least so many
 
 
 def draws(count):

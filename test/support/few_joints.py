@@ -3,6 +3,7 @@
 
 import ik_core as ik
 
+# Where each is on its parent [m], its axis, and its limit to both sides [rad]
 JOINTS = {
     'pan': ('0 0 0.0624', '0 0 1', 1.92),
     'lift': ('0.03 0 0.0542', '0 1 0', 1.75),
@@ -10,7 +11,6 @@ JOINTS = {
     'flex': ('0.1349 0 0.0052', '0 1 0', 1.66),
     'roll': ('0.0611 0 0', '1 0 0', 2.74),
 }
-"""Where each is on its parent [m], its axis, and its limit to both sides [rad]."""
 
 
 def hobby_urdf():

@@ -7,12 +7,9 @@ from geometry_msgs.msg import PoseStamped
 from ik_node.conversions import stamp_of, transform_to_pose
 from support.panda_world import TIP, tip_of
 
-CLOSE = 0.001
-"""[m] So near the tip has to be, after SETTLED, and"""
-SETTLED = 3.0
-"""[s]"""
-RISE = 0.005
-"""[m] so much at most may its distance grow after it fell."""
+CLOSE = 0.001  # [m] So near the tip has to be, after SETTLED, and
+SETTLED = 3.0  # [s]
+RISE = 0.005  # [m] so much at most may its distance grow after it fell
 
 
 def stamped(pose, frame, stamp):

@@ -21,8 +21,7 @@ BONES = {
     'foot': ('shin', (0.0, 0.0, 1.0), 2.0, (-90, 7.6e-16, 20), 'rx rz', ((-45, 90), (-70, 20))),
     'spine': ('root', (0.0, 1.0, 0.0), 4.0, (0, 0, 0), 'rz rx ry', ((-1, 2), (-3, 4), (-5, 6))),
 }  # fmt: skip
-METRES = 0.0254 / 0.45
-"""Per unit of the ASF file."""
+METRES = 0.0254 / 0.45  # Per unit of the ASF file
 
 BVH_JOINTS = {
     # name: parent, offset, channels

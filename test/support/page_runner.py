@@ -28,17 +28,17 @@ from support.shell_lines import commands
 
 COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SKIPPED = 77
+# What pages import that is not installed everywhere, and what to look for
 OPTIONAL = {
     'pinocchio': 'pinocchio',
     'geometry_msgs': 'geometry_msgs',
     'sensor_msgs': 'sensor_msgs',
     'ik_viewer': 'viser',
 }
-"""What pages import that is not installed everywhere, and what to look for."""
+# Calls that need such packages
 DRAWING = {'ik.show(': 'viser', 'ik.plot(': 'matplotlib', '.to_rerun(': 'rerun'}
-"""Calls that need such packages."""
+# Subcommands of `ik` that are run; the arguments of the others are parsed
 QUICK = {'info', 'solve', 'check', 'linkage', 'retarget'}
-"""Subcommands of `ik` that are run; the arguments of the others are parsed."""
 
 
 class Missing(Exception):

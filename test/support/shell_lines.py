@@ -20,6 +20,7 @@ from ik_core.cli.main import _parser, _shield_negative_numbers
 from ik_core.cli.programs import PROGRAMS
 from support.places import ROOT
 
+# Programs of others, whose arguments nothing here can check
 FREE = {
     *('rosdep', 'colcon', 'source', 'sudo', 'git', 'cd', 'xacro', 'eval', 'python3', 'export'),
     *(
@@ -29,7 +30,6 @@ FREE = {
         'git-bloom-release',
     ),
 }
-"""Programs of others, whose arguments nothing here can check."""
 COMMANDS = set(re.findall(r"'(ik\w*) = ", (ROOT / 'setup.py').read_text('utf-8')))
 TARGETS = set(re.findall(r'^(\w+):', (ROOT / 'Makefile').read_text('utf-8'), re.M))
 VARIABLES = set(re.findall(r'\b([A-Z_]+)\b', (ROOT / 'Makefile').read_text('utf-8')))
@@ -44,12 +44,12 @@ PER_ROBOT = re.compile(
     r'joint_limits\.\w+\.(lower|upper|velocity|acceleration|jerk|following_error)'
     r'|tools\.\w+\.(xyz|rpy)|goal_(kind|frame)\.\w+|state_tolerance\.\w+|home\.\w+'
 )
+# Programs of other packages, whose arguments nothing here can check
 OTHERS = {
     ('tf2_ros', 'static_transform_publisher'),
     ('joy', 'game_controller_node'),
     ('teleop_twist_joy', 'teleop_node'),
 }
-"""Programs of other packages, whose arguments nothing here can check."""
 NODE = '/ik_node'
 
 
@@ -274,6 +274,7 @@ def _without_options(words):
     return kept
 
 
+# Programs that `ik` starts without parsing their arguments
 PROGRAM_CHECKS = {
     'view': viewer('ik_viewer.view'),
     'play': viewer('ik_viewer.play.command'),
@@ -281,4 +282,3 @@ PROGRAM_CHECKS = {
     'demo': lambda words: None,
     'bench': lambda words: runner._parser().parse_args(words),
 }
-"""Programs that `ik` starts without parsing their arguments."""

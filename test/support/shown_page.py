@@ -34,8 +34,7 @@ if not any(map(shutil.which, NAMES)):
     pytest.skip('Chromium is not installed', allow_module_level=True)
 
 WIDTH, HEIGHT, SHARPNESS = 906, 420, 0.5
-SEEN = 12
-"""How much brighter or darker a pixel is that shows something else, of 255."""
+SEEN = 12  # How much brighter or darker a pixel is that shows something else, of 255
 ADDRESS = '127.0.0.1'
 
 

@@ -16,10 +16,8 @@ from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.time import Time
 
-CACHE_TIME = 10_000_000_000
-"""[ns] As tf2's by default."""
-MOVING, FIXED = 'tf_of_this_test', 'tf_static_of_this_test'
-"""In place of /tf and /tf_static."""
+CACHE_TIME = 10_000_000_000  # [ns] As tf2's by default
+MOVING, FIXED = 'tf_of_this_test', 'tf_static_of_this_test'  # In place of /tf and /tf_static
 
 
 class TransformException(Exception):

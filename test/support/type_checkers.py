@@ -19,8 +19,9 @@ from support.places import ROOT
 
 PLANTED = Path(__file__).with_name('planted_faults.py')
 MARK = '# fault'
+# Pages with the examples of the folder, and with parts of files of the package
 PARTS = {ROOT / 'docs' / 'examples.md', ROOT / 'docs' / 'develop' / 'recipes.md'}
-"""Pages with the examples of the folder, and with parts of files of the package."""
+# Rules about packages that are not installed here, or have no types
 OF_OTHERS = {
     'import-not-found',
     'import-untyped',
@@ -28,7 +29,6 @@ OF_OTHERS = {
     'reportMissingImports',
     'reportMissingModuleSource',
 }
-"""Rules about packages that are not installed here, or have no types."""
 SETTINGS = {
     'extraPaths': [str(ROOT)],
     'useLibraryCodeForTypes': False,  # guesses at packages without types

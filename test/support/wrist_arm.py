@@ -16,12 +16,10 @@ JOINTS = [  # position [m] of each joint in the last one's frame, and its axis
     ((0, 0, 0.18), 'z'), ((0, 0, 0.17), 'y'), ((0, 0, 0.06), 'z'),
 ]  # fmt: skip
 AXES = {'y': '0 1 0', 'z': '0 0 1'}
-LIMIT = 3.0
-"""[rad] Largest angle of each joint."""
+LIMIT = 3.0  # [rad] Largest angle of each joint
 TOOL = (0, 0, 0.12)
 BEFORE = np.array([0.0, 0.5, 1.0, 0.0, -0.6, 0.0])
-BESIDE = 0.003
-"""[m] Distance of the goals from the singularity."""
+BESIDE = 0.003  # [m] Distance of the goals from the singularity
 
 
 def text():

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-LATER = 100.0
-"""[s] All that waits for a while is due."""
+LATER = 100.0  # [s] All that waits for a while is due
 
 
 @pytest.fixture(scope='module')

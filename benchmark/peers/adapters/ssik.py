@@ -12,8 +12,7 @@ from typing import Any
 
 from .base import Adapter, Chain
 
-PATIENCE = 60.0
-"""Time limit of the derivation for an arm [s]; some families take many minutes."""
+PATIENCE = 60.0  # Time limit of the derivation for an arm [s]; some families take many minutes
 
 
 class Peer(Adapter):

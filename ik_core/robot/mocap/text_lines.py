@@ -11,7 +11,7 @@ from pathlib import Path
 from ...exceptions import MocapError
 
 MAX_BYTES = 200_000_000
-MAX_NUMBER = 1e6  # larger coordinates, lengths and angles are mistakes in any unit
+MAX_COORDINATE = 1e6  # larger coordinates, lengths and angles are mistakes in any unit
 
 
 class Lines:
@@ -62,12 +62,12 @@ class Lines:
             numbers = list(map(float, words))
         except ValueError:
             numbers = [math.nan]
-        if sum(map(abs, numbers)) <= MAX_NUMBER and '_' not in ''.join(words):
+        if sum(map(abs, numbers)) <= MAX_COORDINATE and '_' not in ''.join(words):
             return numbers  # nearly all lines; NaN fails the comparison
         for word in words:
             if not is_number(word):
                 raise self.error(
-                    f'{what}: {shown(word)} is not a number of at most {MAX_NUMBER:g} in size'
+                    f'{what}: {shown(word)} is not a number of at most {MAX_COORDINATE:g} in size'
                 )
         return numbers
 
@@ -82,7 +82,7 @@ class Lines:
 def is_number(word: str) -> bool:
     """Return whether a word is a finite number as motion files write them."""
     try:
-        return '_' not in word and abs(float(word)) <= MAX_NUMBER
+        return '_' not in word and abs(float(word)) <= MAX_COORDINATE
     except ValueError:
         return False
 

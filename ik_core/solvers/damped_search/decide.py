@@ -48,15 +48,15 @@ from .layouts import (
     ITERATIONS,
     POOL,
     REACHED,
+    REPORTED_COLLISIONS,
     RUNNING,
-    SEEN,
     STALLED,
     STATUS,
     Record,
 )
-from .second_order import SADDLE_TRIALS, SLOW, finds_descent, finds_descent_inside
+from .second_order import SADDLE_TRIALS, SLOW_ITERATIONS, finds_descent, finds_descent_inside
 
-ROUNDING = 1e-13  # Relative changes of the cost below this are rounding
+COST_ROUNDING = 1e-13  # Relative changes of the cost below this are rounding
 
 SMALLEST_MOVE = 1e-13  # [rad or m] A step that moves no joint by more counts as no step
 
@@ -65,14 +65,14 @@ SMALLEST_DAMPING = 1e-9  # Damping after the first step is rejected
 # An attempt is abandoned unless its cost falls to this fraction within `patience` iterations.
 CLEAR_DROP = 0.8
 
-SETTLED = 5
-# After iteration SETTLED a followed attempt is dropped if HOPE more decreases like its last one
-# would not bring it below the best cost: decreases become ever smaller.
-HOPE = 10.0
+FIRST_DROP = 5
+# After iteration FIRST_DROP a followed attempt is dropped if HOPED_DECREASES more decreases like
+# its last one would not bring it below the best cost: decreases become ever smaller.
+HOPED_DECREASES = 10.0
 
 # No attempt is dropped while the best one misses the goals by less than this many tolerances: the
 # goals may be in reach, and near a singular goal a small decrease does not predict the next ones.
-NEARLY = 1e3
+NEARLY_REACHED = 1e3
 
 SAME_POINT = 1e-6  # Points within this distance [rad or m] count as one
 
@@ -135,7 +135,7 @@ def _judge(problem: Record, searches: Record, lanes: Record, w: int) -> int:
         _go_back(lanes, w)
         if lanes.saddle_trials[w] > 0:
             return _try_further(problem, lanes, w)
-        if abs(lanes.decrease[w]) < ROUNDING * before:
+        if abs(lanes.decrease[w]) < COST_ROUNDING * before:
             ended = CLOSEST  # what is left to gain is below the rounding of the cost
         elif lanes.largest[w] > SMALLEST_MOVE:
             lanes.nu[w] = max(lanes.nu[w], SMALLEST_DAMPING) * lanes.growth[w]
@@ -234,7 +234,7 @@ def _turns_round(problem: Record, lanes: Record, w: int) -> bool:
 @inline_kernel
 def _note_exact(problem: Record, lanes: Record, w: int) -> None:
     """Mark the lane if its next step needs the Hessian or leaves a saddle."""
-    slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
+    slow = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW_ITERATIONS
     exact = 1 if slow or problem.weighed > 0 or lanes.saddle_trials[w] > 0 else 0
     lanes.nonstandard_steps += exact - lanes.exact[w]
     lanes.exact[w] = exact
@@ -244,12 +244,12 @@ def _note_exact(problem: Record, lanes: Record, w: int) -> None:
 def _is_hopeless(problem: Record, searches: Record, lanes: Record, w: int, drop: float) -> bool:
     """Return whether a followed attempt is unlikely to end below the best followed so far."""
     i = lanes.search[w]
-    if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < SETTLED:
+    if lanes.phase[w] != FOLLOW or searches.followed[i] <= 1 or lanes.steps[w] < FIRST_DROP:
         return False
     cost, best = lanes.cost[1 - lanes.here, w], searches.best_cost[i]
-    if best < (NEARLY * problem.tolerance[0]) ** 2:
+    if best < (NEARLY_REACHED * problem.tolerance[0]) ** 2:
         return False
-    return bool(cost - HOPE * drop > best * (1.0 - SAME_COST))
+    return bool(cost - HOPED_DECREASES * drop > best * (1.0 - SAME_COST))
 
 
 # --- a point -------------------------------------------------------------------------------------
@@ -369,13 +369,13 @@ def _unless_collided(problem: Record, searches: Record, lanes: Record, w: int, e
 def _note_collided(searches: Record, lanes: Record, w: int) -> None:
     """Count an attempt that reached the goals where the robot collides; keep the first ones."""
     i, k = lanes.search[w], lanes.attempt[w]
-    first, rank = searches.first_collided, min(searches.collided[i], SEEN)
+    first, rank = searches.first_collided, min(searches.collided[i], REPORTED_COLLISIONS)
     while rank > 0 and first[i, rank - 1] > k:
         rank -= 1
-        if rank + 1 < SEEN:
+        if rank + 1 < REPORTED_COLLISIONS:
             first[i, rank + 1] = first[i, rank]
             copy_to(searches.colliding[i, rank], searches.colliding[i, rank + 1])
-    if rank < SEEN:
+    if rank < REPORTED_COLLISIONS:
         first[i, rank] = k
         for j in range(lanes.x.shape[1]):
             searches.colliding[i, rank, j] = lanes.x[1 - lanes.here, j, w]

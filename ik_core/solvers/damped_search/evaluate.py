@@ -97,7 +97,12 @@ def _take_step(bounds: Array, dx: Array, fresh: Number, x: Array, trial: Array) 
 def _evaluate_pose(
     problem: Record, lanes: Record, there: int, before: Number, fresh: Number
 ) -> None:
-    """Fill residual and cost, and the Jacobian if some lane keeps its point."""
+    """Fill residual and cost of the trial points, and the Jacobian if a lane accepts its trial.
+
+    there : index of the trial points
+    before : costs of the last points, which trials have to be below
+    fresh : lanes whose points are accepted at any cost
+    """
     set_frames(problem, lanes, lanes.x[there])
     last = problem.tree.shape[0] - 1
     tip = compose(frame_at(lanes.frames, last), frame_at(problem.tools, 0))

@@ -22,7 +22,7 @@ __all__ = [
 # Number of best attempts that are followed to their end if none reaches the goals. Far from a
 # goal, the cost at which an attempt is abandoned hardly predicts its final cost.
 POOL = 64
-SEEN = 8  # Maximum number of colliding solutions that a search keeps for its report
+REPORTED_COLLISIONS = 8  # Maximum number of colliding solutions that a search keeps for its report
 # Phases of a lane: idle; an attempt that is abandoned when it stagnates; an attempt that is
 # followed to its end; the evaluation of an answer.
 IDLE, DESCEND, FOLLOW, CHECK = range(4)
@@ -59,8 +59,8 @@ SEARCHES = Layout(
     followed=(INT, 'count'),  # attempts that are, or were, followed
     pool_index=(INT, 'count'),  # of its pool; -1: none
     collided=(INT, 'count'),  # attempts that reached the goals where the robot collides
-    first_collided=(INT, 'count', SEEN),  # the first of them, in order
-    colliding=(FLOAT, 'count', SEEN, 'joints'),  # and where they ended
+    first_collided=(INT, 'count', REPORTED_COLLISIONS),  # the first of them, in order
+    colliding=(FLOAT, 'count', REPORTED_COLLISIONS, 'joints'),  # and where they ended
     blocked=(FLOAT, 'count', 'joints'),  # the last end that was best, had it been free
     iterations=(INT, 'count'),
     evaluations=(INT, 'count'),  # up to the attempt that answers

@@ -38,7 +38,10 @@ def miss(problem: Record, point: Record, x: Array, residual: Array) -> Number:
 def slopes(
     problem: Record, x: Array, residual: Array, columns: Array, gradient: Array, squares: Array
 ) -> None:
-    """Fill half the cost's gradient, and the squares of the columns' lengths (`lengthen`)."""
+    """Fill half the cost's gradient, and the squared norms of the Jacobian's columns.
+
+    The squared norms are never 0 (`lengthen`).
+    """
     n, m = columns.shape
     for j in range(n):
         slope = square = 0.0

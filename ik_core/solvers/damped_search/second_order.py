@@ -35,7 +35,7 @@ from ...tasks.kernels import (
 from .layouts import FOLLOW, JACOBIAN, RESIDUAL, Record
 from .model import ask, miss, slopes
 
-SLOW = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
+SLOW_ITERATIONS = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
 
 # Steps away from a saddle, alternately to both sides, each shorter than the last.
 SADDLE_TRIALS = 16
@@ -46,7 +46,7 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     """Replace a lane's step by one with the Hessian, or one off a saddle."""
     point = lanes.point
     load_lane(problem, lanes, w, lanes.here)
-    exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW
+    exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW_ITERATIONS
     has_hessian = exact or problem.weighed > 0
     dx, gradient = point.dx, point.gradient
     if has_hessian:
@@ -210,7 +210,7 @@ def finds_descent(problem: Record, lanes: Record, w: int, all_at_limits: bool) -
 
 @kernel
 def finds_descent_inside(problem: Record, lanes: Record, w: int) -> bool:
-    """Find a descent direction away from limits that the slope does not press against."""
+    """Return whether there is a direction of negative curvature away from a limit; store it."""
     point = lanes.point
     load_lane(problem, lanes, w, 1 - lanes.here)
     _fill_true_hessian(problem, point)

@@ -360,7 +360,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             q = q.copy()
             q[self.problem.columns] = self.searches['blocked'][0]
             return self.problem.avoidance.why_no_closest_point(q)
-        colliding = np.tile(q, (min(count, layouts.SEEN), 1))
+        colliding = np.tile(q, (min(count, layouts.REPORTED_COLLISIONS), 1))
         colliding[:, self.problem.columns] = self.searches['colliding'][0, : len(colliding)]
         why = self.problem.avoidance.goal_collision(colliding[0], self.problem.tolerances)
         return why or self.problem.avoidance.why_no_solution(colliding, count)

@@ -201,7 +201,7 @@ class Jog(TipState):
         return self
 
     def _ease(self, before: Array, goal: Array, step: Allowance) -> None:
-        """Limit the change of the twist since `before` (6,) so that it can end at `goal` (6,)."""
+        """Limit the change of the twist from `before` to `goal` (6,), so as not to overshoot."""
         if self.share == 0.0:
             return
         left, change = share_of(goal - before, step.speeds), self.twist - before
@@ -459,7 +459,7 @@ class Tip:
         return self._hesitations > HESITATIONS
 
     def reset_caution(self) -> None:
-        """Note that the last `advance` could be followed."""
+        """Reset the counters of `hesitate` and `be_late`: the last `advance` was followed."""
         self._hesitations = self._late = 0
 
     def be_late(self) -> None:

@@ -184,7 +184,11 @@ class _Check:
         shared = {**shared, 'floor': shared['floor'][: self.margins.size]}
         self.motion = MOTION.make(sizes, WIDTH, shared)
         self.motion['path'], self.motion['cut'] = approaches.path, approaches.cut
-        self.motion['reach'], self.motion['turn'] = approaches.reach, approaches.turn
+        paths = len(approaches.reach)  # none without pairs
+        self.motion['reach'][:paths], self.motion['turn'][:paths] = (
+            approaches.reach,
+            approaches.turn,
+        )
         self.addresses = self.model.address, self.state.address, self.motion.address
 
     def measure(self, *places: Array) -> Array:

@@ -59,9 +59,9 @@ from .stop_spline import MAX_KNOTS, announced_accelerations, stop_knots, stop_po
 from .third_order import third_order_step
 from .time_synchronisation import common_rate, move_on_a_line, time_left
 
+# For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
+# M in which a point near it is the nearest one, by sqrt(x M x)
 Detour = Callable[[Array, Array], tuple[Array, Array]]
-"""For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
-M in which a point near it is the nearest one, by sqrt(x M x)."""
 
 
 @kernel(entry='ik_governor_advance')
@@ -145,7 +145,7 @@ class Governor:
 
     @property
     def state(self) -> Array:
-        """A copy of all that the next step depends on, except the limits asked for."""
+        """A copy of all that the next step depends on, except the requested limits."""
         return self._joints.copy()
 
     def save(self) -> tuple[Any, ...]:
@@ -193,7 +193,7 @@ class Governor:
 
     @property
     def limits(self) -> MotionLimits:
-        """The limits that were asked for; lowered ones may wait until the joints are slower."""
+        """The requested limits; lowered ones may wait until the joints are slower."""
         return self._limits
 
     @property
@@ -307,7 +307,7 @@ class Governor:
         """Brake for one period as hard as the limits allow; at rest, stay.
 
         announced : follow the stop of `stop_knots`, within the limits of the moment when it was
-            announced; limits that were asked for since then wait
+            announced; limits requested since then wait
         """
         kept = None if announced else self._kept()
         accelerations = self._announced_accelerations() if announced else None
@@ -424,9 +424,9 @@ def _rows_of(limits: MotionLimits) -> Array:
     jerk = np.where(limits.jerk < t.SUDDEN, limits.jerk, np.inf)
     return np.array(
         [
-            np.maximum(limits.lower, -t.FAR),
-            np.minimum(limits.upper, t.FAR),
-            np.minimum(limits.velocity, t.FAR),
+            np.maximum(limits.lower, -t.NO_LIMIT),
+            np.minimum(limits.upper, t.NO_LIMIT),
+            np.minimum(limits.velocity, t.NO_LIMIT),
             limits.acceleration,
             jerk,
         ]

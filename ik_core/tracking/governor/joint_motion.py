@@ -21,7 +21,7 @@ from .slow_in_out import SlowInOut
 from .speed_scale import CREEP, SpeedScale
 
 # [rad or m] Joints this close to a solution that moves on no longer wait for each other.
-NEAR = 0.1
+NEARLY_THERE = 0.1
 # [rad or m] Lines and jogs wait where a joint is this far behind. To wait is a jerk, too: joints
 # with jerk limits would swing about a tip that waits sooner.
 MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
@@ -67,25 +67,25 @@ class JointMotion:
     # Instructions
 
     def come_to_rest(self) -> None:
-        """Let each joint brake by itself: the solution is where they can stop."""
+        """End the synchronization: each joint brakes independently, to where it can stop."""
         self.synchronized, self.near = False, 0.0
 
     def synchronize(self) -> None:
-        """Let the joints wait for each other: the solution is far."""
+        """Synchronize the joints until they are near the solution, which is far."""
         self.synchronized, self.slow_in_out = True, None
 
     def jump(self) -> None:
-        """Let the joints wait for each other until all have arrived: the goals jumped."""
+        """Synchronize the joints until all have arrived, after a jump of the goals."""
         self.synchronize()
         self.near = 0.0
 
     def drag(self) -> None:
-        """Let joints that wait for each other do so until they are near: the goals move on."""
-        self.near = NEAR
+        """End a synchronization when the joints are near the solution, since the goals move."""
+        self.near = NEARLY_THERE
 
     def follow_steps(self) -> None:
-        """Let no joint wait for another: a tip moves along a line or by a twist."""
-        self.synchronized, self.near = False, NEAR
+        """End the synchronization, since a tip moves along a line or by a twist."""
+        self.synchronized, self.near = False, NEARLY_THERE
 
     # What it does in a tick
 
@@ -143,7 +143,7 @@ class JointMotion:
         return self.governor.scale_bounds(solution, velocity, velocity, 1.0)[1]
 
     def slow_down(self, factor: float) -> None:
-        """Note that the joints slowed down by this factor, along the path of the solution."""
+        """Scale the stored velocity of the solution: the joints have slowed by this factor."""
         if self._last_velocity is not None:
             self._last_velocity = factor * self._last_velocity
         self._last_shares = {tip: factor * share for tip, share in self._last_shares.items()}

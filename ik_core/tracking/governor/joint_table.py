@@ -3,7 +3,7 @@
 
 The rows are the limits in force, the state, and the aim of the next step:
 
-- Positions and velocities without a limit have FAR, a number with which nothing overflows.
+- Positions and velocities without a limit have NO_LIMIT, a number with which nothing overflows.
 - MEAN is the mean velocity of the last period. Without a jerk limit that is DQ; where one has just
   been switched off it is not, and both have to change by no more than an acceleration allows.
 - DRIFT is the velocity at which the target, GOAL, came and will move on; 0 to come to rest there.
@@ -24,13 +24,13 @@ LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)
 Q, DQ, DDQ, MEAN, GOAL, DRIFT, ACT, CAP, PLANNED, LEFT = range(5, 15)
 ROWS = 15
 FREE, EASE, BRAKE = range(3)
-FAR = 1e100  # [rad or m; rad/s or m/s]
+NO_LIMIT = 1e100  # [rad or m; rad/s or m/s]
 # No joint follows a target that moves faster than this [rad/s or m/s].
-FAST = 1e6
+FASTEST = 1e6
 # A jerk limit above this [rad/s^3 or m/s^3] is none.
 SUDDEN = 1e15
 # Relative rounding error of a joint position: a few units in the last place.
-ROUNDING = 1e-14
+POSITION_ROUNDING = 1e-14
 # Rounding error that adds up over the many ticks of braking.
 BRAKING_ROUNDING = 1e-11
 
@@ -45,7 +45,7 @@ def inside(value: float, lower: float, upper: float) -> float:
 def landed(q: float, target: float, lower: float, upper: float) -> float:
     """Return q, or the target or limit if only rounding separates it from q."""
     scale = max(1.0, abs(q))
-    if abs(q - target) <= ROUNDING * scale:
+    if abs(q - target) <= POSITION_ROUNDING * scale:
         return target
     limit = inside(q, lower, upper)
     return limit if abs(q - limit) <= BRAKING_ROUNDING * scale else q
@@ -77,7 +77,7 @@ def take_aim(i: int, joints: Array) -> None:
     goal = inside(joints[GOAL, i], lower, upper)
     if not (lower <= q <= upper):
         joints[DRIFT, i] = 0.0
-    if not (abs(goal) < FAR and abs(joints[DRIFT, i]) < FAST):
+    if not (abs(goal) < NO_LIMIT and abs(joints[DRIFT, i]) < FASTEST):
         joints[ACT, i], goal = BRAKE, q
     if joints[ACT, i] != FREE:
         joints[DRIFT, i] = 0.0

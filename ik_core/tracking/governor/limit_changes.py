@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that change in motion: the limits in force approach those that were asked for."""
+"""Limits that change in motion: the limits in force approach the requested ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def may_be_quicker(i: int, joints: Array, jerk: float, period: float) -> bool:
 def act_until_fit(i: int, joints: Array, most: float, jerk: float, period: float) -> int:
     """Return the act of joint i until its state fits lower limits; FREE if it does already.
 
-    most, jerk : the limits of acceleration and jerk that were asked for
+    most, jerk : the requested limits of acceleration and jerk
     """
     q, dq, ddq, mean = joints[t.Q, i], joints[t.DQ, i], joints[t.DDQ, i], joints[t.MEAN, i]
     in_force = joints[t.JERK, i]

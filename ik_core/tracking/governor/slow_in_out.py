@@ -5,7 +5,7 @@ The governor's own motion speeds up evenly in time, so its speed rises as the sq
 path. Here a point goes ahead of the joints on the straight line to the solution, and they follow
 it. With s the distance gone and r the distance left, both of the joint that has farthest to go,
 
-    speed = V max(LEAST, min(1, s / b, r / b)),    b = RAMP (s + r)
+    speed = V max(LEAST_SPEED, min(1, s / b, r / b)),    b = RAMP (s + r)
 
 where V is so low that neither V nor V^2 / b, the acceleration where the rise ends, nor V^3 / b^2,
 the jerk there, exceeds FULL of a joint's limit. Where the rise ends the acceleration does, at
@@ -25,7 +25,7 @@ from .motion_limits import MotionLimits
 # The fraction of the path over which the speed rises, and that over which it falls.
 RAMP = 0.25
 # The first step starts from rest, and the last one has to arrive: the least fraction of V.
-LEAST = 0.01
+LEAST_SPEED = 0.01
 # The fraction of the limits that is used; the rest is for joints that have to catch up.
 FULL = 0.95
 
@@ -56,7 +56,7 @@ class SlowInOut:
             speed = float(self.velocity @ direction / (direction @ direction))
             self.gone = min(max(speed / top, 0.0), 1.0) * ramp
             self.velocity = np.zeros_like(self.velocity)
-        speed = top * max(LEAST, min(1.0, self.gone / ramp, left / ramp))
+        speed = top * max(LEAST_SPEED, min(1.0, self.gone / ramp, left / ramp))
         if speed * period >= left:
             self.point = solution.copy()
             return self.point, None
@@ -66,7 +66,11 @@ class SlowInOut:
 
 
 def top_speed(direction: Array, ramp: float, limits: MotionLimits) -> float:
-    """Return V for a direction (n,), whose largest component is 1, and b, the length of a ramp."""
+    """Return V, the highest speed of the leading joint on a path.
+
+    direction (n,) : of the path; its largest component is 1 or -1
+    ramp : b, the distance over which the speed rises
+    """
     with np.errstate(divide='ignore'):
         usable = FULL / np.abs(direction)
     velocity = float(np.min(limits.velocity * usable))

@@ -32,9 +32,9 @@ from ...maths.rotations import Array
 from . import joint_table as t
 
 # Relative rounding error of a distance and of the position at its end.
-EXACT = 4e-15
+SOLVED_WITHIN = 4e-15
 # A moment in an interval is found to this fraction of the interval.
-CLOSE = 1e-15
+SAME_DURATION = 1e-15
 # Iterations after which a search for a moment ends in any case; it takes about ten.
 TRIES = 100
 
@@ -51,7 +51,7 @@ def third_order_step(i: int, joints: Array, period: float) -> None:
     most, jerk, cap = joints[t.ACCELERATION, i], joints[t.JERK, i], joints[t.CAP, i]
     drift, act = joints[t.DRIFT, i], joints[t.ACT, i]
     low, high = stop_extent(dq, ddq, most, jerk)
-    exact = EXACT * (max(1.0, abs(q)) + high - low)
+    exact = SOLVED_WITHIN * (max(1.0, abs(q)) + high - low)
     lowest, highest = min(lower, q + low) - 4.0 * exact, max(upper, q + high) + 4.0 * exact
     slowest, fastest = max(min(-velocity - drift, 0.0), -cap), min(max(velocity - drift, 0.0), cap)
     for _ in range(2 if act == t.FREE else 0):
@@ -178,10 +178,10 @@ def last_moment(
             oldest, farthest = old, near
             old, near = new, far
         new, far = time, miss
-        if abs(far) <= exact or abs(old - new) <= CLOSE * seconds:
+        if abs(far) <= exact or abs(old - new) <= SAME_DURATION * seconds:
             break
         fraction = _interpolated(new, old, oldest, far, near, farthest)
-        fraction = min(max(fraction, CLOSE), 1.0 - CLOSE)
+        fraction = min(max(fraction, SAME_DURATION), 1.0 - SAME_DURATION)
     if far > exact:
         return old
     return new
@@ -295,7 +295,7 @@ def speed_to_take(
         late = _excess(time, distance, v, a, slow, most, jerk)
     fastest, slowest = 1.0 / highest, 1.0 / slow
     for _ in range(TRIES):
-        if late <= exact or slowest - fastest <= CLOSE * slowest:
+        if late <= exact or slowest - fastest <= SAME_DURATION * slowest:
             break
         middle = slowest - late * (slowest - fastest) / (late - early)
         excess = _excess(time, distance, v, a, 1.0 / middle, most, jerk)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synchronized joints: on one straight line, or each so slow that all arrive at the same time.
+"""Synchronized joints: they move along one straight line, or at least arrive at the same time.
 
-Joints that rest, or move in the direction of what is left to go, are one joint with the limits
-that the first of them meets. Others are planned on their own: the one that needs longest is not
-held up, and each other one gets the top speed with which it needs as long (the time
-synchronization of [Kroeger2011]). That is planned once for a target, and then only followed.
+Joints that rest, or already move along the straight line to the target, are planned as one joint;
+its limits are those that any of them reaches first. Otherwise each joint is planned on its own:
+the slowest one moves as fast as it can, and the top speeds of the others are reduced until they
+take as long (the time synchronization of [Kroeger2011]). A target is planned for once, in the
+first period; later periods follow the plan.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...kernels.jit import kernel
 from ...maths.rotations import Array
 from . import joint_table as t
 from .second_order import approach_speed
-from .third_order import EXACT, ramp_stop_distance, speed_to_take, time_to, towards
+from .third_order import SOLVED_WITHIN, ramp_stop_distance, speed_to_take, time_to, towards
 
 # Joints arrive at the same time up to this fraction of their distances and times.
 IN_TIME = 1e-7
@@ -40,7 +41,7 @@ def move_on_a_line(joints: Array, period: float) -> bool:
     velocity = most = jerk = math.inf
     for i in range(joints.shape[1]):
         fraction = (joints[t.GOAL, i] - joints[t.Q, i]) / distance
-        rounding = EXACT * (max(1.0, abs(joints[t.Q, i])) + abs(fraction) * size)
+        rounding = SOLVED_WITHIN * (max(1.0, abs(joints[t.Q, i])) + abs(fraction) * size)
         off, bent = abs(joints[t.DQ, i] - fraction * v), abs(joints[t.DDQ, i] - fraction * a)
         if off * period > min(rounding * (1.0 + period * abs(v / distance)), t.BRAKING_ROUNDING):
             return False
@@ -52,7 +53,7 @@ def move_on_a_line(joints: Array, period: float) -> bool:
             velocity = min(velocity, joints[t.VELOCITY, i] / abs(fraction))
             most = min(most, joints[t.ACCELERATION, i] / abs(fraction))
             jerk = min(jerk, joints[t.JERK, i] / abs(fraction))
-    exact = EXACT * (size + abs(distance))
+    exact = SOLVED_WITHIN * (size + abs(distance))
     side = math.copysign(1.0, distance)
     if not is_ahead(
         abs(distance), side * v, side * a, velocity, most, jerk, exact, exact / period
@@ -108,7 +109,7 @@ def plan_common_arrival(joints: Array, period: float) -> float:
                 distance, joints[t.DQ, i] - drift, joints[t.DDQ, i] if jerk < math.inf else 0.0,
                 min(-velocity - drift, 0.0), max(velocity - drift, 0.0),
                 joints[t.ACCELERATION, i], min(jerk, t.SUDDEN),
-                IN_TIME * abs(distance) + EXACT * max(1.0, abs(joints[t.Q, i])),
+                IN_TIME * abs(distance) + SOLVED_WITHIN * max(1.0, abs(joints[t.Q, i])),
             )  # fmt: skip
             if joints[t.CAP, i] < math.inf:
                 longest = max(longest, joints[t.CAP, i])

@@ -17,7 +17,7 @@ from ...robot.robot import Robot
 from ...robot.urdf import load_urdf
 from ..status import TrackStatus
 
-FORMAT = 10
+RECORDING_FORMAT = 10
 # The arrays of a segment, with the types of their numbers.
 COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
 
@@ -44,10 +44,10 @@ def read_recording(path: str | Path) -> Recording:
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(file['header'].tobytes().decode())
-            if header['format'] != FORMAT:
+            if header['format'] != RECORDING_FORMAT:
                 raise InvalidRecording(
                     f'{path} has format {header["format"]!r}, of another version: '
-                    f'this one runs format {FORMAT}'
+                    f'this one runs format {RECORDING_FORMAT}'
                 )
             robot = load_urdf(header['urdf'])
             segments = [

@@ -18,7 +18,7 @@ import numpy as np
 from ..instructions import Instruction
 from ..state import Snapshot
 from ..status import Command, TrackStatus
-from .reading import FORMAT
+from .reading import RECORDING_FORMAT
 from .values import Encoder
 
 # [s] A segment this old ends when the joints rest, and at twice this age in any case.
@@ -135,7 +135,7 @@ class Recorder:
         """
         segments = [segment for segment in self._segments if segment.now]
         header = {
-            'format': FORMAT,
+            'format': RECORDING_FORMAT,
             'urdf': self._urdf,
             'notes': self._notes,
             'versions': versions(),

@@ -140,7 +140,7 @@ class GoalSolver:
     """The solution for the goals of a problem, followed from tick to tick.
 
     `problem` is a copy of the given one, with the limits and tight tolerances. `choice` is the
-    solver that was asked for, and its options. All is only to be read.
+    requested solver, and its options. Callers only read these attributes.
     """
 
     # Attributes that are its state, apart from a solve that is running.
@@ -383,7 +383,7 @@ class GoalSolver:
             self.phase = WAITING
 
     def _solve_anew(self) -> None:
-        """Let the next tick begin a solve, with all its time left."""
+        """Drop the running solve and its progress: the next tick begins a new one."""
         self._solve, progress = None, self.progress
         progress.ticks_left = progress.ticks
         progress.lowest_cost, progress.stagnant_iterations = math.inf, 0
@@ -449,11 +449,11 @@ class GoalSolver:
 
     @property
     def reaches(self) -> bool:
-        """True if the last result is within the tolerances that were asked for."""
+        """True if the last result is within the requested tolerances."""
         return self.is_solved(self._latest.position_errors, self._latest.orientation_errors)
 
     def is_solved(self, position_errors: Array, orientation_errors: Array) -> bool:
-        """Return whether errors, (G,) each, are within the tolerances that were asked for."""
+        """Return whether errors, (G,) each, are within the requested tolerances."""
         return is_within(
             max(position_errors.tolist()), max(orientation_errors.tolist()), *self._tolerances
         )
@@ -547,7 +547,7 @@ class GoalSolver:
         self._begin(self._searcher.begin(self._search_problem, self.solution))
 
     def _search(self, q: Array) -> bool:
-        """Continue the search; at its end adopt the branch that it found, if it is better."""
+        """Continue the search; return whether it has ended, and then adopt a better solution."""
         solve = self._solve
         if solve is None:
             solve = self._begin(self._searcher.begin(self._search_problem, self.solution))
@@ -596,7 +596,7 @@ class GoalSolver:
 
     @property
     def asked(self) -> IkProblem:
-        """The problem with the tolerances that were asked for; a shallow copy."""
+        """A shallow copy of the problem with the requested tolerances."""
         problem = copy.copy(self.problem)
         problem.position_tolerance, problem.orientation_tolerance = self._tolerances
         return problem

@@ -63,11 +63,11 @@ class StepFollowing:
         return self.active and not (self._solver.is_settled or self._step.any())
 
     def end(self) -> None:
-        """Let tips that lead begin again, from where the joints can stop."""
+        """Stop following steps; tips that lead begin again, from where the joints can stop."""
         self.active = False
 
     def keep_step(self) -> None:
-        """Begin if a tip leads; if none does any more, let the tips request their goals again."""
+        """Follow steps while a tip leads; after that, make the tips request their goals again."""
         for tip in self._tips:
             if tip.leads:
                 if not self.active:

@@ -16,7 +16,7 @@ def with_tight_tolerances(
 ) -> IkProblem:
     """Return a problem like this one with tasks of its own, whose goals all have a target.
 
-    tolerances : those that were asked for [m, rad]
+    tolerances : the requested ones [m, rad]
 
     Raises InvalidOption, UnsupportedProblem.
     """

@@ -17,8 +17,8 @@ from benchmark import NEED_MOCAP, PAPERS, runner
 pytestmark = pytest.mark.long
 
 
+# Experiments of half a minute and more: whole motions, and paths of tiny steps
 SLOW = {'buss', 'buss_advice', 'coursework'}
-"""Experiments of half a minute and more: whole motions, and paths of tiny steps."""
 
 
 @pytest.mark.parametrize('name', sorted({*PAPERS} - SLOW))

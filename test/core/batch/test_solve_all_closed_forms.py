@@ -12,8 +12,8 @@ from support import ur5e_closed_form as ur5e
 import ik_core as ik
 
 POSES = 1000
+# Share of the poses for which both find the same; at singularities either may miss some
 LEAST_SHARE = 0.999
-"""Share of the poses for which both find the same; at singularities either may miss some."""
 
 
 def eaik_solver():

@@ -129,3 +129,38 @@ def test_fingers_that_may_touch_are_listed(capsys):
     assert check_collisions(ik.load_urdf('panda')).fingers == (
         ('panda_leftfinger', 'panda_rightfinger'),
     )
+
+
+SLIDER = """<robot name="arm">
+  <link name="base"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+  <link name="upper"/>
+  <link name="lower"><collision><origin xyz="0 0 0.3"/><geometry><sphere radius="0.05"/>
+    </geometry></collision></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <origin xyz="0 0 0.2"/><axis xyz="0 1 0"/>
+    <limit lower="-1e-9" upper="1e-9" velocity="1" effort="1"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0 0 0.5"/><axis xyz="0 -1 0"/>
+    <limit lower="-1e-9" upper="1e-9" velocity="1" effort="1"/></joint>
+</robot>"""
+
+
+def test_a_robot_that_lags_is_off_its_path_by_the_arms_times_the_error(tmp_path, capsys):
+    """A stretched arm: its end is 0.8 m from one joint and 0.3 m from the other, which adds up."""
+    file = tmp_path / 'arm.urdf'
+    file.write_text(SLIDER)
+    report = check_collisions(ik.load_urdf(file))
+    assert report.off_path == pytest.approx(0.1 * (0.8 + 0.3), rel=1e-6)
+    assert 'up to 110 mm nearer to an obstacle' in output(capsys, file)
+
+
+def test_avoid_blocks_the_poses_that_are_not_free_with_its_margin(capsys):
+    robot = ik.load_urdf('panda')
+    report = check_collisions(robot)
+    rows = np.random.default_rng(1).uniform(robot.lower, robot.upper, (4000, robot.n))
+    expected = 1.0 - ik.Collisions(robot, margin=0.01).free(rows).mean()
+    assert report.blocked == pytest.approx(expected, abs=0.04)
+    assert report.blocked > report.colliding
+    assert report.off_path == pytest.approx(0.2, abs=0.1)
+    text = output(capsys, 'panda')
+    assert f'blocks {100.0 * report.blocked:.3g} % of these poses' in text

@@ -437,12 +437,12 @@ def test_the_nearest_solution_is_nearer_than_the_first_found(capsys):
 
 # --- figures -----------------------------------------------------------------------------------
 
+# Commands whose work would fail: a figure that can't be drawn is refused before it begins
 DRAWING = {
     'replay': ['replay', 'no_such_recording.npz', '--figure', '{}'],
     'path': ['path', 'no_such_robot', 'no_such.csv', '--plot', '{}'],
     'reach': ['reach', 'no_such_robot', '--out', 'unwritten.npz', '--figure', '{}'],
 }
-"""Commands whose work would fail: a figure that can't be drawn is refused before it begins."""
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ CASES = {
 }
 
 
+# What shells ask for, line after line: one process for all
 PROGRAM = """
 import io, json, os, sys
 import argcomplete
@@ -83,7 +84,6 @@ for line in json.loads(sys.argv[1]):
     except SystemExit:
         print(json.dumps(answers.getvalue().split(os.environ['_ARGCOMPLETE_IFS'])))
 """
-"""What shells ask for, line after line: one process for all."""
 
 
 def asked(line, **more):

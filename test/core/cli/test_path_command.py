@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import ik_core as ik
 from ik_core.cli.main import main
@@ -71,6 +72,41 @@ def test_positions_alone_leave_the_orientation_free(tmp_path, capsys):
     assert capsys.readouterr().out.startswith('2 poses in ')
 
 
+def test_path_is_passed_at_the_times_of_the_file_between_given_ends(tmp_path, capsys):
+    file, out, robot = tmp_path / 'poses.csv', tmp_path / 'motion.csv', ik.load_urdf('ur5e')
+    q0 = np.array([0.3, -1.2, 1.4, -1.8, -1.5, 0.2])
+    tips = robot.forward_kinematics([q0, q0 + 0.02, q0 + 0.04], robot.default_tip())
+    lines = ['time,x,y,z,qx,qy,qz,qw']
+    for time, tip in zip((2.0, 3.0, 5.0), tips, strict=True):
+        values = [time, *tip[:3, 3], *Rotation.from_matrix(tip[:3, :3]).as_quat()]
+        lines.append(','.join(f'{value:.12g}' for value in values))
+    file.write_text('\n'.join(lines))
+    ends = [word for name, q in (('--q0', q0), ('--end', q0 + 0.04))
+            for word in (name, *map(str, q))]  # fmt: skip
+    options = [*ends, '--keep-within', '0.001', '--out', str(out)]
+    assert main(['path', 'ur5e', str(file), '--times', '--rest', *options]) == 0
+    motion = load_motion(out)
+    assert motion.duration == pytest.approx(3.0)
+    for i, frame in enumerate((0, 100, 300)):
+        np.testing.assert_allclose(motion[frame], q0 + 0.02 * i, atol=1e-4)
+    capsys.readouterr()
+    assert main(['path', 'ur5e', str(file), *options]) == 0  # the column alone does nothing
+    assert load_motion(out).duration < 2.0
+
+
+def test_closed_path_returns_from_its_last_pose(poses, tmp_path):
+    out = tmp_path / 'motion.csv'
+    assert main(['path', 'ur5e', str(poses), '--closed', '--out', str(out)]) == 0
+    closed = load_motion(out)
+    np.testing.assert_allclose(closed[0], closed[len(closed) - 1], atol=1e-9)
+    both = ['--approach', '0.05', '--retreat', '0.02', '--out', str(out)]
+    assert main(['path', 'ur5e', str(poses), *both]) == 0
+    motion, robot = load_motion(out), ik.load_urdf('ur5e')
+    first, last = robot.forward_kinematics(motion.positions[[0, -1]], robot.default_tip())
+    for tip, at, gap in ((first, [-0.45, -0.2, 0.4], 0.05), (last, [-0.45, -0.1, 0.4], 0.02)):
+        np.testing.assert_allclose(tip[:3, 3] + gap * tip[:3, 2], at, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
@@ -79,6 +115,11 @@ def test_positions_alone_leave_the_orientation_free(tmp_path, capsys):
         (['--keep-within', '-1'], 'keep_within'),
         (['--velocity', '-1'], 'velocity must be positive'),
         (['--q0', '1', '2'], 'joint'),
+        (['--end', '0', '0', '0', '0', '0', '0'], 'end misses the last pose by'),
+        (['--times'], '--times needs a column `time`'),
+        (['--rest'], 'rest=True is for `times`'),
+        (['--approach', '-1'], 'approach = -1.0'),
+        (['--closed', '--retreat', '0.1'], 'a closed path has no approach'),
     ],
 )
 def test_bad_arguments_are_refused_in_a_line(poses, options, said, capsys):

@@ -325,6 +325,7 @@ def read_by_the_node(path, text, file):
         context.try_shutdown()
 
 
+# A finger, and another that mimics it four times as fast
 FAST_GRIPPER = """
 <link name="f0"/><link name="f1"/>
 <joint name="f0" type="prismatic"><parent link="l6"/><child link="f0"/>
@@ -332,7 +333,6 @@ FAST_GRIPPER = """
 <joint name="f1" type="prismatic"><parent link="l6"/><child link="f1"/>
   <mimic joint="f0" multiplier="-4"/><limit lower="-9" upper="9" velocity="20"/></joint>
 """
-"""A finger, and another that mimics it four times as fast."""
 
 
 @pytest.mark.parametrize('name', ['panda', 'dual_arm', 'chains5'])

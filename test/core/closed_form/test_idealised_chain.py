@@ -9,7 +9,7 @@ from support.first_attempts import measured
 import ik_core as ik
 from ik_core.cli.main import main
 from ik_core.closed_form.chain import chain_of
-from ik_core.closed_form.idealised_chain import MOST, idealised_chains
+from ik_core.closed_form.idealised_chain import LARGEST_CORRECTION, idealised_chains
 
 
 def chain_with(robot):
@@ -51,7 +51,7 @@ def test_a_wrist_with_an_offset_is_closed_by_moving_its_axes_alone(offset):
 
 
 def test_axes_that_miss_each_other_by_far_are_left():
-    chain = chain_with(offset_wrist(3.5 * MOST))
+    chain = chain_with(offset_wrist(3.5 * LARGEST_CORRECTION))
     assert all(ideal.rows[3:, 3:].std(0).max() > 1e-3 for ideal in idealised_chains(chain))
 
 

@@ -16,12 +16,12 @@ from ik_core.collision import Collisions, Sphere
 from ik_core.maths.rotations import Array
 from ik_core.reachability import reachability_map
 
+# The solvers that avoid collisions, with options where random starts may have to help
 RESTARTS: dict[str, dict[str, int]] = {
     'levenberg_marquardt': {},
     'bfgs': {'restarts': 10},
     'sqp': {'restarts': 10},
 }
-"""The solvers that avoid collisions, with options where random starts may have to help."""
 every_solver = pytest.mark.parametrize('solver', RESTARTS)
 
 

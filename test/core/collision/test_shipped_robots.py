@@ -12,8 +12,9 @@ from ik_core.collision import Collisions, pieces_of
 from ik_core.meshes import read_mesh
 from ik_core.robot.urdf_shapes import read_shapes
 
+# The figure of a person is drawn only
 ROBOTS = sorted(path.stem for path in URDF.glob('*.urdf') if path.stem != 'human')
-"""The figure of a person is drawn only."""
+# Least share of random poses that are free. Bones that turn by 180 degrees fold on others.
 LEAST_FREE = {
     'arm5': 0.55,
     'buss_double_y': 0.15,
@@ -28,7 +29,6 @@ LEAST_FREE = {
     'two_so101_like': 0.3,
     'ur5e': 0.75,
 }
-"""Least share of random poses that are free. Bones that turn by 180 degrees fold on others."""
 
 
 def random_poses(robot, count):

@@ -10,7 +10,7 @@ from support.robots import URDF
 import ik_core as ik
 from ik_core.collision import Box, Capsule, Convex, Cylinder, Plane, Sphere
 from ik_core.collision.piece import piece_of
-from ik_core.collision.world import MOST
+from ik_core.collision.world import MAX_OBSTACLES
 
 CUBE = Box((0.1, 0.1, 0.1))
 ONE_PIECE = 'y'
@@ -158,14 +158,14 @@ def test_names_are_taken_once_and_unknown_ones_are_refused(world):
 
 
 def test_a_hundred_obstacles_are_the_most(collisions, world):
-    for i in range(MOST):
+    for i in range(MAX_OBSTACLES):
         world.add(f'{i}', Sphere(0.01), at(0.1 * i - 5.0, 0.0, 1.0))
     with pytest.raises(ik.InvalidOption, match='100 obstacles already, the most'):
         world.add('one more', CUBE)
-    assert len(collisions.distances([0.0, 0.0], 100.0)) == MOST
+    assert len(collisions.distances([0.0, 0.0], 100.0)) == MAX_OBSTACLES
     world.remove('3')
     world.add('one more', CUBE, at(0, 0, 3))
-    assert len(world) == MOST
+    assert len(world) == MAX_OBSTACLES
 
 
 @pytest.mark.parametrize(

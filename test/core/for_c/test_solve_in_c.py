@@ -19,13 +19,13 @@ from ik_core.tracking.governor import Governor
 KERNELS = Path(library.__file__).parent
 PERIOD = 0.001
 COUNT = 1000
+# For each library the compiler, and what runs programs of that processor
 MACHINES = {
     'x86-64-v4': ('cc', ()),
     'x86-64-v3': ('cc', ()),
     'x86-64-v2': ('cc', ('qemu-x86_64', '-cpu', 'Nehalem')),
     'aarch64': ('aarch64-linux-gnu-gcc', ('qemu-aarch64', '-L', '/usr/aarch64-linux-gnu')),
 }
-"""For each library the compiler, and what runs programs of that processor."""
 
 needs_library = pytest.mark.skipif(library.BACKEND != 'library', reason='there is no library here')
 

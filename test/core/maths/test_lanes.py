@@ -24,8 +24,7 @@ from ik_core.maths.lanes import (
 
 pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LANES), reason='kernels are not compiled')
 
-as_lanes = in_lanes[8]
-"""numba has to find it as a global of its own."""
+as_lanes = in_lanes[8]  # numba has to find it as a global of its own
 
 
 @kernel

@@ -19,8 +19,7 @@ from ik_core.optim.quasi_newton import (
     quasi_newton_at,
 )
 
-NAN = np.nan
-"""Above the diagonal, where nothing may look."""
+NAN = np.nan  # Above the diagonal, where nothing may look
 
 
 def lower(matrix):

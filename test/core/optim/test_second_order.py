@@ -45,9 +45,9 @@ def takes_tasks(name):
 
 
 with_tasks = pytest.mark.parametrize('solver', [name for name in ik.SOLVERS if takes_tasks(name)])
+# Those that need not come to rest where a goal is out of reach
 SWINGING = ('jacobian_transpose', 'pseudoinverse', 'damped_least_squares',
             'selectively_damped_least_squares', 'penalty', 'augmented_lagrangian')  # fmt: skip
-"""Those that need not come to rest where a goal is out of reach."""
 
 every_solver = pytest.mark.parametrize('solver', list(ik.SOLVERS))
 

@@ -259,6 +259,135 @@ def test_problem_keeps_its_target():
     np.testing.assert_array_equal(problem.goals[0].transform, poses[7])
 
 
+def circle(problem, radius=0.1):
+    """A circle about the z axis as a function of its length."""
+    start = problem.robot.forward_kinematics(BENT[problem.robot.name], problem.goals[0].link)
+
+    def pose(s):
+        here = start.copy()
+        here[:2, 3] += radius * np.array([np.sin(s / radius), 1.0 - np.cos(s / radius)])
+        return here
+
+    return pose, start[:2, 3] + [0.0, radius]
+
+
+BENT = {'ur5e': [0.3, -1.2, 1.4, -1.8, -1.5, 0.2], 'panda': [0.3, -0.2, 0, -2, 0, 2, 0.5, 0]}
+
+
+def test_function_of_the_length_is_followed():
+    problem = problem_of('ur5e')
+    pose, middle = circle(problem)
+    most = [0.05, 0.15]  # [m/s] at the start and the end
+
+    def fast(s):
+        return most[0] + (most[1] - most[0]) * s / 0.3
+
+    limits = ik.MotionLimits.of(problem.robot, velocity=3.0, acceleration=20.0, jerk=1000.0)
+    options = {'limits': limits, 'length': 0.3, 'period': 0.001}
+    result = solve_path(problem, pose, tip_speed=fast, **options)
+    assert result.success, result.message
+    tips = problem.robot.forward_kinematics(result.motion.positions, 'tool0')[:, :3, 3]
+    off = np.abs(np.linalg.norm(tips[:, :2] - middle, axis=1) - 0.1).max()
+    assert off <= result.deviation[0] <= KEEP[0]
+    np.testing.assert_allclose(tips[-1], pose(0.3)[:3, 3], atol=1e-7)
+    steps = np.linalg.norm(np.diff(tips, axis=0), axis=1)
+    speed, allowed = steps / 0.001, fast(np.cumsum(steps))
+    assert (speed <= 1.003 * allowed).all()
+    assert (speed > 0.98 * allowed).mean() > 0.8
+    constant = solve_path(problem, pose, tip_speed=0.15, **options)
+    assert constant.motion.duration < 0.8 * result.motion.duration
+
+
+def test_function_with_a_jump_is_refused():
+    problem = problem_of('ur5e')
+    pose, _ = circle(problem)
+    with pytest.raises(ik.InvalidGoal, match='are too far apart: the path has a jump there'):
+        solve_path(problem, lambda s: pose(s if s < 0.1 else s + 0.1), length=0.2)
+    with pytest.raises(ik.InvalidOption, match='length = None'):
+        solve_path(problem, pose)
+    with pytest.raises(ik.InvalidOption, match='not by a function'):
+        solve_path(problem, pose, length=0.1, times=[0.0, 1.0])
+
+
+@pytest.mark.parametrize(('seed', 'gain'), [(1, 1.0), (3, 0.95)])
+def test_more_starts_make_motions_of_redundant_arms_no_slower(seed, gain):
+    problem = problem_of('panda')
+    poses, _ = smooth_poses(problem, seed, 250)
+    limits = ik.MotionLimits.of(problem.robot, **RATES)
+    one, more = (solve_path(problem, poses, limits=limits, starts=k) for k in (1, 4))
+    assert more.motion.duration <= gain * one.motion.duration
+    again = solve_path(problem, poses, limits=limits, starts=4, q0=one.q[0])
+    np.testing.assert_allclose(again.q[0], one.q[0], atol=1e-6)
+
+
+@pytest.mark.parametrize('name', ['ur5e', 'panda'])
+def test_closed_path_ends_in_the_configuration_in_which_it_begins(name):
+    problem = problem_of(name)
+    pose, _ = circle(problem)
+    poses = [pose(s) for s in np.linspace(0.0, 0.2 * np.pi, 100)[:-1]]
+    result = solve_path(problem, poses, closed=True)
+    assert result.success, result.message
+    motion = result.motion.positions
+    np.testing.assert_allclose(motion[-1], motion[0], atol=1e-9)
+    assert len(result.q) == 99
+    assert result.pose_times[-1] < result.motion.duration
+    away = solve_path(problem, [*poses, poses[0]])
+    assert problem.is_redundant == (np.abs(away.q[-1] - away.q[0]).max() > 1e-3)
+
+
+def test_closed_path_that_winds_the_base_up_says_so():
+    problem = problem_of('ur5e')
+    start = problem.robot.forward_kinematics(BENT['ur5e'], 'tool0')
+    turns = Rotation.from_rotvec(np.linspace(0.0, 2.0 * np.pi, 200)[:, np.newaxis] * [0, 0, 1.0])
+    poses = np.tile(np.eye(4), (200, 1, 1))
+    poses[:, :3, :3] = turns.as_matrix()
+    poses = poses @ start
+    assert solve_path(problem, poses).success
+    result = solve_path(problem, poses, closed=True)
+    assert result.reason is PathReason.RECONFIGURATION
+    assert 'off by 6.28 in shoulder_pan_joint' in result.message
+
+
+def test_approach_and_retreat_lead_along_the_z_axes():
+    problem = problem_of('ur5e')
+    poses, _ = smooth_poses(problem, 3)
+    result = solve_path(problem, poses, approach=0.05, retreat=0.02, tip_speed=0.1)
+    plain = solve_path(problem, poses, tip_speed=0.1)
+    assert result.success, result.message
+    ends = problem.robot.forward_kinematics(result.motion.positions[[0, -1]], 'tool0')
+    for end, pose, gap in zip(ends, poses[[0, -1]], (0.05, 0.02), strict=True):
+        np.testing.assert_allclose(end[:3, 3], pose[:3, 3] - gap * pose[:3, 2], atol=1e-6)
+        np.testing.assert_allclose(end[:3, :3], pose[:3, :3], atol=1e-6)
+    assert len(result.q) == len(result.pose_times) == len(poses)
+    np.testing.assert_allclose(result.q, plain.q, atol=1e-6)
+    assert result.pose_times[0] > 0.5
+    assert result.pose_times[-1] < result.motion.duration - 0.2
+    far = solve_path(problem, poses, approach=2.0)
+    assert far.interval[0] == -1.0
+
+
+def test_motion_at_given_times_may_rest_at_both_ends():
+    problem = problem_of('ur5e')
+    poses = corner_poses(problem)
+    poses[2] = 2.0 * poses[1] - poses[0]  # no corner
+    poses[:, :3, :3] = poses[0, :3, :3]
+    poses[:, 3, 3] = 1.0
+    for chosen, times in ((poses, [1.0, 2.0, 3.0]), (poses[:2], [1.0, 2.0])):
+        result = solve_path(problem, chosen, times=times, rest=True, period=0.001)
+        assert result.success, result.message
+        tips = problem.robot.forward_kinematics(result.motion.positions, 'tool0')[:, :3, 3]
+        for k in range(len(chosen)):
+            np.testing.assert_allclose(tips[1000 * k], chosen[k, :3, 3], atol=1e-6)
+        speed = np.linalg.norm(np.diff(tips, axis=0), axis=1) / 0.001
+        assert max(speed[0], speed[-1]) < 1e-4
+        assert np.abs(np.diff(speed)).max() < 1e-3
+        if len(chosen) == 3:  # in the middle, as fast as the times ask for
+            assert speed[999] == pytest.approx(0.1, rel=1e-3)
+    moving = solve_path(problem, poses, times=[1.0, 2.0, 3.0], period=0.001)
+    tips = problem.robot.forward_kinematics(moving.motion.positions[:2], 'tool0')[:, :3, 3]
+    assert np.linalg.norm(tips[1] - tips[0]) == pytest.approx(1e-4, rel=1e-2)
+
+
 @pytest.mark.parametrize(
     ('options', 'error', 'text'),
     [
@@ -270,6 +399,18 @@ def test_problem_keeps_its_target():
         ({'q0': [0.0]}, ik.InvalidConfiguration, 'q0'),
         ({'end': np.zeros(6)}, ik.InvalidConfiguration, 'end misses the last pose by'),
         ({'times': [1.0, 0.0]}, ik.InvalidOption, 'times have'),
+        ({'tip_speed': [1.0, 2.0]}, ik.InvalidOption, r'tip_speed has shape \(2,\)'),
+        ({'tip_speed': lambda i: 3.0 - i}, ik.InvalidOption, 'that of pose 3 is not one'),
+        ({'tip_speed': 'fast'}, ik.InvalidOption, 'positive numbers are needed'),
+        ({'length': 1.0}, ik.InvalidOption, 'length is for poses that are a function'),
+        ({'closed': 1}, ik.InvalidOption, 'closed = 1: True or False'),
+        ({'closed': True, 'end': np.zeros(6)}, ik.InvalidOption, 'a closed path ends where'),
+        ({'closed': True, 'approach': 0.1}, ik.InvalidOption, 'no approach and no retreat'),
+        ({'retreat': math.nan}, ik.InvalidOption, 'retreat = nan'),
+        ({'starts': 0}, ik.InvalidOption, 'starts = 0: a whole number'),
+        ({'rest': True}, ik.InvalidOption, 'rest=True is for `times`'),
+        ({'times': np.arange(60), 'approach': 1.0}, ik.InvalidOption, 'have no times'),
+        ({'times': np.arange(60), 'closed': True}, ik.InvalidGoal, 'has to equal the first one'),
     ],
 )
 def test_bad_options_are_refused(options, error, text):

@@ -151,7 +151,7 @@ def test_points_get_all_restarts_only_where_a_few_nearly_reach_them(monkeypatch)
     all_at_once = ik.solve_batch(problem, targets, restarts=12)
     np.testing.assert_array_equal(made.reached.ravel()[tried] > 0, all_at_once.success)
     (first, few), (second, many) = asked
-    assert (first, few, many) == (tried.sum(), cells.FEW, 12)
+    assert (first, few, many) == (tried.sum(), cells.FEW_RESTARTS, 12)
     assert 0 < second < 0.3 * (~all_at_once.success).sum()
 
 

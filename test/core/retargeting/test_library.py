@@ -29,6 +29,7 @@ JOINT = (
     '<axis xyz="{xyz}"/><limit lower="-9" upper="9" effort="1" velocity="1"/></joint>'
 )
 SLIDES = [('x', 'base', 'a', '1 0 0'), ('y', 'a', 'b', '0 1 0'), ('z', 'b', 'pen', '0 0 1')]
+# Its pen is where its three joints say: a motion is a path
 URDF = (
     '<robot name="plotter">'
     + ''.join(f'<link name="{name}"/>' for name in ('base', 'a', 'b', 'pen'))
@@ -38,7 +39,6 @@ URDF = (
     )
     + '</robot>'
 )
-"""Its pen is where its three joints say: a motion is a path."""
 
 T = np.linspace(0.0, 1.0, 41)[:, np.newaxis]
 LINE = T * [1.0, 0.0, 0.0]

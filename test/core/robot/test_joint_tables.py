@@ -6,7 +6,7 @@ import pytest
 from support import robots
 
 from ik_core.motion import InvalidMotion
-from ik_core.robot.joint_tables import RATE, load_joint_table
+from ik_core.robot.joint_tables import ROWS_PER_SECOND, load_joint_table
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_columns_are_found_by_the_names_of_joints_whatever_else_is_there(table):
     )
     assert motion.joint_names == (first, second)
     np.testing.assert_array_equal(motion.positions, [[0.1, 0.2], [0.3, 0.4]])
-    assert motion.period == 1.0 / RATE
+    assert motion.period == 1.0 / ROWS_PER_SECOND
 
 
 def test_a_joint_is_found_in_a_path_and_with_a_unit(table):

@@ -9,6 +9,7 @@ from support import mocap_figures as figures
 
 import ik_core as ik
 
+# Places [m] by two other programs: clip, frame from 1, then link, x, y and z
 CLIPS = """
 backflip 1
     root 1.0668 0.9283 0.0143 head 1.0760 1.5205 -0.0020 lhand 1.1886 0.8041 -0.2679
@@ -23,7 +24,6 @@ backflip 247
     root 0.1203 0.9618 0.1714 head 0.1100 1.6224 0.2439 lhand 0.0323 1.0163 0.4205
     rhand -0.0698 1.0282 0.3031 lfoot 0.1566 0.0297 0.2097 rfoot -0.1546 0.0485 0.1355
 """
-"""Places [m] by two other programs: clip, frame from 1, then link, x, y and z."""
 
 
 @pytest.fixture

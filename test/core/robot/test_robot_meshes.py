@@ -23,20 +23,17 @@ from ik_core.robot.urdf_shapes import read_shapes
 
 MESHES = URDF / 'meshes'
 ROBOTS = 'panda', 'ur5e', 'iiwa14'
-SAMPLES = 5
-"""Points on an edge, both ends included."""
-GRID = 0.004
-"""[m] Samples are rounded to multiples of this."""
-NEAR = 0.012
-"""[m] Parts that touch have rounded samples that are nearer."""
+SAMPLES = 5  # Points on an edge, both ends included
+GRID = 0.004  # [m] Samples are rounded to multiples of this
+NEAR = 0.012  # [m] Parts that touch have rounded samples that are nearer
+# [m] How far a drawn shape may stick out of the collision shapes, which contain the real link
 NEAR_COLLISION_SHAPES = 0.012
-"""[m] How far a drawn shape may stick out of the collision shapes, which contain the real link."""
+# SHA-256 of the collision elements of all links
 COLLISION_ELEMENTS = {
     'panda': '2e82eb984da15af7f07327c1f4711270cc2c6ee3b337e534e9a33598e9f25e4d',
     'ur5e': 'ef2ad8d82db0cfe2f4ec850e040eb9af8d41d2b3472647bc4a36cfde257f411f',
     'iiwa14': 'b49447eab035d41b525ecd984ce19b9da9537f0e746845ada4a56e694f87ee3b',
 }
-"""SHA-256 of the collision elements of all links."""
 
 
 def files_below(folder):

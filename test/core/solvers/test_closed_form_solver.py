@@ -13,7 +13,7 @@ from support import robots, ur5e_closed_form
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, PoseTask, UnsupportedProblem, make_solver
 from ik_core.solvers import closed_form
-from ik_core.solvers.closed_form import NEARBY, VALUES
+from ik_core.solvers.closed_form import NEARBY, REDUNDANCY_VALUES
 
 DEFAULT = 'levenberg_marquardt'
 
@@ -147,7 +147,7 @@ def test_redundant_joint_moves_as_little_as_it_has_to(name, redundant, moves):
         elif result.note.startswith('closed form'):
             moved += 1
             low, high = form.redundancy_range
-            way, step = result.q[redundant] - start[redundant], (high - low) / VALUES
+            way, step = result.q[redundant] - start[redundant], (high - low) / REDUNDANCY_VALUES
             steps = np.arange(1.0, np.round(abs(way) / step)) * step
             nearer = start[redundant] + np.array([*steps, *-steps])
             inside = nearer[(low <= nearer) & (nearer <= high)]

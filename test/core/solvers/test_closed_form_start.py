@@ -19,8 +19,8 @@ import ik_core as ik
 from benchmark.robots import arm
 from ik_core.batch.many_targets import solve_batch
 from ik_core.closed_form import initial_guess
-from ik_core.closed_form.initial_guess import CLOSE, NEAR, initial_guess_of
-from ik_core.closed_form.nearest import VALUES
+from ik_core.closed_form.initial_guess import NEAR_FOR_SEVEN, NEAR_FOR_SIX, initial_guess_of
+from ik_core.closed_form.nearest import LANE_VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget
 from ik_core.solvers.damped_search.workspace import DampedWorkspace
@@ -59,9 +59,9 @@ def redundancy_values(form, start):
     """The start's value of the redundant joint, and those outwards, as they are tried."""
     joint, (low, high) = form.redundant_joint, form.redundancy_range
     turns = high - low >= 2.0 * np.pi
-    step = min(high - low, 2.0 * np.pi) / VALUES
+    step = min(high - low, 2.0 * np.pi) / LANE_VALUES
     yield start[joint]
-    for k in (*range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):
+    for k in (*range(1, LANE_VALUES + 1), *(0.5 + np.arange(LANE_VALUES))):
         for value in (start[joint] - k * step, start[joint] + k * step):
             if k * step <= np.pi if turns else low <= value <= high:
                 yield value
@@ -76,7 +76,7 @@ def test_seven_joints_begin_at_the_first_redundancy_value_outwards_with_a_soluti
         targets, starts, solved(problem, targets, starts), strict=True
     ):
         problem.goals[0].set_target(target)
-        if far_from_goal(problem, start) <= NEAR:
+        if far_from_goal(problem, start) <= NEAR_FOR_SEVEN:
             continue
         found = ((value, form.solve(start, value)) for value in redundancy_values(form, start))
         value, q = next(((value, q) for value, q in found if len(q)), (None, None))
@@ -120,7 +120,7 @@ def test_another_solution_a_hair_beyond_a_limit_is_no_reason_to_begin_elsewhere(
         inside = ((lower < found) & (found < upper)).all(axis=1)
         problem = ik.IkProblem(robot, [goal], lower=lower, upper=upper)
         start = np.clip(start, lower, upper)
-        near = far_from_goal(problem, start) <= NEAR
+        near = far_from_goal(problem, start) <= NEAR_FOR_SEVEN
         if near or gaps.max() < 0.1 or are_double(robot, found, form.redundant_joint):
             continue
         tried += 1
@@ -216,7 +216,7 @@ def test_solutions_outside_the_limits_are_none():
         )  # fmt: skip
         result = ik.solve(problem, start)
         held = np.clip(start, lower, upper)
-        if far_from_goal(problem, held) <= CLOSE:
+        if far_from_goal(problem, held) <= NEAR_FOR_SIX:
             continue
         nearest = np.linalg.norm(inside - held, axis=1).argmin()
         assert result.iterations == 0

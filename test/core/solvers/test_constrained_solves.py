@@ -15,8 +15,7 @@ from ik_core import Budget, IkProblem, IkStatus, PoseTask, PositionTask, Posture
 from ik_core.robot import LinearConstraint
 from ik_core.tasks.base import Task
 
-KEEPING = ('bfgs', 'sqp')
-"""The solvers that keep constraints."""
+KEEPING = ('bfgs', 'sqp')  # The solvers that keep constraints
 
 
 def assert_inside(problem, q):

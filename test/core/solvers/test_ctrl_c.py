@@ -17,8 +17,7 @@ from ik_core import SOLVERS
 from ik_core.optim import search
 from ik_core.solvers.damped_search import workspace
 
-DEADLINE = 300.0
-"""[s] For all endless solves of all solvers, on any machine."""
+DEADLINE = 300.0  # [s] For all endless solves of all solvers, on any machine
 
 CHILD = """
 import os, signal, sys, threading
@@ -125,13 +124,13 @@ def test_how_many_steps_a_kernel_makes_in_a_call_changes_no_bit(solver, monkeypa
     options = {'restarts': 3, 'max_iterations': 20}
     expected = answers(solver, **options)
     for most in (1, 7):
-        monkeypatch.setattr(search, 'MOST_STEPS', most)
+        monkeypatch.setattr(search, 'MAX_KERNEL_STEPS', most)
         assert answers(solver, **options) == expected
 
 
 def test_a_batch_without_restarts_is_the_same_in_steps(monkeypatch):
     expected = answers('levenberg_marquardt', restarts=0)
-    monkeypatch.setattr(search, 'MOST_STEPS', 1)
+    monkeypatch.setattr(search, 'MAX_KERNEL_STEPS', 1)
     assert answers('levenberg_marquardt', restarts=0) == expected
 
 
@@ -140,7 +139,7 @@ def test_an_interrupted_solve_leaves_nothing_to_the_next_one(calls, monkeypatch)
     problem, targets = problems()
     problem.goals[0].set_target(targets[0])
     fresh = ik.solve(problem, restarts=4)
-    monkeypatch.setattr(search, 'MOST_STEPS', 1)
+    monkeypatch.setattr(search, 'MAX_KERNEL_STEPS', 1)
     used, solve, made = ik.make_solver('levenberg_marquardt', restarts=4), workspace.solve, []
 
     def interrupted(*arguments):
@@ -159,6 +158,6 @@ def test_an_interrupted_solve_leaves_nothing_to_the_next_one(calls, monkeypatch)
 
 
 def test_larger_robots_make_fewer_steps_in_a_call():
-    assert search.steps_at_once(7, 6) == search.MOST_STEPS
+    assert search.steps_at_once(7, 6) == search.MAX_KERNEL_STEPS
     assert search.steps_at_once(60, 30) < 64
     assert search.steps_at_once(5000, 600) == 1

@@ -16,8 +16,8 @@ from ik_core import (
     PositionTask,
 )
 
+# [m] in which arm5 stands 25 from a goal that it can come as near as 2 to: Fig. 5, Table 1.
 UNIT = 0.1502
-"""[m] in which arm5 stands 25 from a goal that it can come as near as 2 to: Fig. 5, Table 1."""
 
 
 def out_of_reach():

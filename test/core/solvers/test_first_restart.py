@@ -11,8 +11,8 @@ from support.first_attempts import far_from_goal, random_poses, same, solved
 import ik_core as ik
 from benchmark.robots import arm
 from ik_core.batch.many_targets import solve_batch
-from ik_core.closed_form.initial_guess import NEAR
-from ik_core.closed_form.nearest import VALUES
+from ik_core.closed_form.initial_guess import NEAR_FOR_SEVEN
+from ik_core.closed_form.nearest import LANE_VALUES
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.optim.search import Budget
 
@@ -28,7 +28,7 @@ def near_problems(seed=0):
     near, (targets, _, starts) = [], random_poses(problem, COUNT, seed)
     for target, start in zip(targets, starts, strict=True):
         problem.goals[0].set_target(target)
-        near.append(far_from_goal(problem, start) < 0.9 * NEAR)
+        near.append(far_from_goal(problem, start) < 0.9 * NEAR_FOR_SEVEN)
     return problem, targets[near], starts[near]
 
 
@@ -37,8 +37,8 @@ def nearest(problem, target, start):
     problem.goals[0].set_target(target)
     form = ik.closed_form.form(problem)
     low, high = form.redundancy_range
-    step = (high - low) / VALUES
-    for k in (0, *range(1, VALUES + 1), *(0.5 + np.arange(VALUES))):
+    step = (high - low) / LANE_VALUES
+    for k in (0, *range(1, LANE_VALUES + 1), *(0.5 + np.arange(LANE_VALUES))):
         for value in (
             start[form.redundant_joint] - k * step,
             start[form.redundant_joint] + k * step,

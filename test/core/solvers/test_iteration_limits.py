@@ -8,8 +8,8 @@ from support import robots
 import ik_core as ik
 
 every_solver = pytest.mark.parametrize('solver', ik.SOLVERS)
+# Of their attempts, as they say; the second hands over to the first, out of reach
 FOLLOWING_THE_BEST = ('levenberg_marquardt', 'closed_form')
-"""Of their attempts, as they say; the second hands over to the first, out of reach."""
 ARM = robots.shipped('arm5')
 START = ARM.middle_configuration + 0.1
 

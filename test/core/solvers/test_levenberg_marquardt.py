@@ -197,13 +197,13 @@ def test_restarts_are_what_gets_it_out_of_a_local_minimum():
     assert rescued > 5
 
 
+# Joints 1 to 3, 6 and 7 of the Panda at a singularity, and starts of searches for its pose
 VALLEYS = {
     (-1.43, 1.19, -0.16, 1.36, 0.47): (2.0, -1.5, -2.39, -2.57, 1.85, 3.3, -1.86, 0.02),
     (-1.78, -1.39, 0.21, 1.51, -1.43): (-1.42, -0.3, 1.72, -1.61, 0.34, 1.95, -0.93, 0.02),
     (0.08, -1.46, -0.94, 2.05, 1.52): (-0.91, 1.09, 1.42, -2.46, 2.54, 0.09, 2.68, 0.02),
     (-1.86, -0.92, 0.11, 1.65, 2.05): (2.83, -1.27, 0.92, -1.45, 2.48, 1.02, 1.85, 0.02),
 }
-"""Joints 1 to 3, 6 and 7 of the Panda at a singularity, and starts of searches for its pose."""
 
 
 @pytest.mark.parametrize(('free', 'q0'), VALLEYS.items())

@@ -17,13 +17,13 @@ from ik_core.solvers.base import KernelSolver
 
 METHODS = {name: kind for name, kind in ik.SOLVERS.items() if issubclass(kind, KernelSolver)}
 every_method = pytest.mark.parametrize('name', METHODS)
+# Layouts that others extend, by the views that shared kernels have of them
 SHARED = {
     line_search.line_search_at: line_search.LINE_SEARCH,
     quasi_newton.quasi_newton_at: quasi_newton.QUASI_NEWTON,
     limit_terms.limit_terms_at: limit_terms.LIMIT_TERMS,
     jacobian_method.jacobian_method_at: jacobian_method.JACOBIAN_METHOD,
 }
-"""Layouts that others extend, by the views that shared kernels have of them."""
 
 
 def record_of(name, **options):

@@ -14,14 +14,13 @@ from support.first_attempts import (
 )
 
 import ik_core as ik
-from ik_core.closed_form.initial_guess import CLOSE, NEAR, initial_guess_of
+from ik_core.closed_form.initial_guess import NEAR_FOR_SEVEN, NEAR_FOR_SIX, initial_guess_of
 from ik_core.maths.lanes import HAS_LANES
 from ik_core.maths.rotations import frames_of
 
 pytestmark = pytest.mark.skipif(not HAS_LANES, reason='there are no lanes')
 
-MISS = 0.02
-"""Solutions of what they nearly are miss the goal by less [m, rad]."""
+MISS = 0.02  # Solutions of what they nearly are miss the goal by less [m, rad]
 MEASURED = [('ur5e', 3), ('ur5e', 4), ('panda', 5)]
 
 
@@ -73,7 +72,10 @@ def test_they_begin_inside_their_limits_next_to_the_goal(name, seed):
         assert np.linalg.norm(there[:3, 3] - target[:3, 3]) < MISS
         assert np.linalg.norm(there[:3, :3] - target[:3, :3]) < MISS
         problem.goals[0].set_target(target)
-        assert far_from_goal(problem, start) > (NEAR if len(point) == 7 else CLOSE) - MISS
+        assert (
+            far_from_goal(problem, start)
+            > (NEAR_FOR_SEVEN if len(point) == 7 else NEAR_FOR_SIX) - MISS
+        )
         begun += 1
     assert begun > 70
 

@@ -13,8 +13,7 @@ from support.solver_cases import CASES, SLOW, goal_at, near, solved
 import ik_core as ik
 from ik_core import Budget, IkProblem, IkStatus, OrientationTask, make_solver
 
-ROUNDING = 1e-24
-"""[m^2] Of a cost that is none."""
+ROUNDING = 1e-24  # [m^2] Of a cost that is none
 every_solver = pytest.mark.parametrize('solver', list(ik.SOLVERS))
 
 

@@ -10,7 +10,6 @@ from support.hands import CLOCK, SAMPLES, pose, waving
 from ik_core.maths.rotations import frame_of, pose_error, transform_of
 from ik_core.teleop.hand_stream import (
     COASTING,
-    DECAY,
     ENOUGH_GAPS,
     LEAST_LATENCY,
     LOST,
@@ -92,34 +91,38 @@ def moving(time):
     return pose(0.3 * time, -0.1 * time, 0.0, (0.0, 0.0, 0.5 * time))
 
 
+def faded(late):
+    """The seconds of motion at full speed in as many seconds after the newest sample."""
+    shares = (1.0 - (np.linspace(0.0, min(late, COASTING), 1001) / COASTING) ** 4) ** 2
+    return float(np.mean(0.5 * (shares[1:] + shares[:-1]))) * min(late, COASTING)
+
+
 def test_beyond_the_newest_sample_the_motion_fades_and_is_held():
     stream = HandStream(0.03)
     for number in range(100):
         stream.push(sample(number / SAMPLES, moving), number / SAMPLES)
     last = 99 / SAMPLES
     for late in (0.0, 0.03, 0.06, COASTING, 0.2, 0.4):
-        seconds = DECAY * (1.0 - math.exp(-min(late, COASTING) / DECAY))
-        expected = moving(last + seconds)
+        expected = moving(last + faded(late))
         position, angle = pose_error(transform_of(stream.pose(CLOCK + last + late)), expected)
-        assert position < 1e-5
+        assert position < 2e-5
         assert angle < 1e-4
 
 
 def test_a_velocity_that_was_wrong_is_off_by_no_more_than_stated():
-    """a t^2 / 2 and v (t - DECAY (1 - exp(-t / DECAY))), for a hand that brakes by a."""
+    """a t^2 / 2, and v times what fades, for a hand that suddenly brakes by a."""
+    last = 20 / SAMPLES
 
     def braking(time):
-        return pose(0.3 * time - time**2)  # 2 m/s^2
+        return pose(0.3 * time - max(time - last, 0.0) ** 2)  # 2 m/s^2
 
     stream = HandStream(0.03)
-    for number in range(8):
+    for number in range(21):
         stream.push(sample(number / SAMPLES, braking), number / SAMPLES)
-    last = 7 / SAMPLES
-    for late in np.arange(0.01, COASTING, 0.01):
+    for late in np.arange(0.01, 0.2, 0.01):
         shown = stream.pose(CLOCK + last + late)[9]
-        faded = DECAY * (1.0 - math.exp(-late / DECAY))
-        bound = late**2 + 0.3 * (late - faded)
-        assert abs(shown - braking(last + late)[0, 3]) <= bound + 1e-3
+        bound = late**2 + 0.3 * (late - faded(late))
+        assert abs(shown - braking(last + late)[0, 3]) <= bound + 1e-4
 
 
 def test_late_samples_move_nothing_at_once():
@@ -140,6 +143,23 @@ def test_late_samples_move_nothing_at_once():
     assert poses[late] - turning(1.2 - 0.03)[0, 3] > 0.03
     assert np.abs(np.diff(poses)).max() < 2.5 * 0.3 * PERIOD
     assert poses[-1] == pytest.approx(turning(1.99 - 0.03)[0, 3], abs=1e-3)
+
+
+def test_a_burst_of_samples_changes_neither_velocity_nor_acceleration_at_once():
+    """Nor does the end of the samples before it; third differences show a step of either."""
+    stream, number, poses = HandStream(0.125), 0, []
+    for tick in range(300):
+        now = tick * PERIOD
+        if tick % 15 == 0:  # nothing for 0.15 s, of which 0.025 s are beyond the newest sample
+            while number / SAMPLES <= now:
+                stream.push(sample(number / SAMPLES), now)
+                number += 1
+        poses.append(stream.pose(CLOCK + now - 0.125)[9:])
+    shown = np.array(poses[60:])
+    true = np.array([waving(tick * PERIOD - 0.125)[:3, 3] for tick in range(60, 300)])
+    assert np.abs(shown - true).max() < 5e-3
+    jerks = np.abs(np.diff(shown, 3, axis=0)).max() / np.abs(np.diff(true, 3, axis=0)).max()
+    assert jerks < 8.0
 
 
 # Wrong samples

@@ -15,8 +15,7 @@ from ik_core.tracking.recording import Recorder, read_recording, replay
 
 FINGER = 'panda_finger_joint1'
 OPEN, SHUT = 0.035, 0.005
-SLOW = 0.01
-"""[m/s] Of the finger: it takes three seconds from OPEN to SHUT."""
+SLOW = 0.01  # [m/s] Of the finger: it takes three seconds from OPEN to SHUT
 
 
 def finger_of(tracker):

@@ -186,6 +186,7 @@ def sent(stream):
 
 
 MOTIONS = [jogged, on_a_line, dragged, sent]
+# Methods that raise after they did their work
 PLACES = [
     (Governor, 'follow'),
     (JointMotion, 'follow'),
@@ -197,7 +198,6 @@ PLACES = [
     (RestPosture, 'step'),
     (Tip, 'advance'),
 ]
-"""Methods that raise after they did their work."""
 
 
 @pytest.mark.parametrize('jerk', [np.inf, 100.0])

@@ -11,8 +11,7 @@ from support.streams import Stream, moved, out_of_reach
 import ik_core as ik
 from ik_core.tracking import MotionLimits, TrackerOptions, TrackStatus
 
-Q = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])
-"""A ur5e away from singularities."""
+Q = np.array([0.1, -1.2, 1.5, -0.5, 0.6, 0.3])  # A ur5e away from singularities
 INSTANT = {'acceleration': np.inf, 'velocity': np.inf}
 
 

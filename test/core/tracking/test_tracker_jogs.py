@@ -19,15 +19,15 @@ TIP = 'panda_hand_tcp'
 TWIST_TICKS = 5  # 50 Hz
 ACCELERATION = 10.0
 OFF_LINE = 1e-3
+# Joints with jerk limits brake each by itself, as the messages for a controller say
 OFF_BY_JERK = 0.01
-"""Joints with jerk limits brake each by itself, as the messages for a controller say."""
+# Where `make demo` leaves the arm, its tip in front of it; 0.3 m back joint 3 is at its limit
 AFTER_THE_DEMO = (2.1962, 0.518, -2.3833, -2.1121, 0.3511, 1.7102, 0.4784, 0.02)
-"""Where `make demo` leaves the arm, its tip in front of it; 0.3 m back joint 3 is at its limit."""
 
+# 0.43 m along -y joint 1 is at its limit, faster and faster on the way there
 BEFORE_A_LIMIT = (-1.841, -1.3911, 0.8941, -2.0086, 1.0668, 1.0675, -0.1181, 0.0319)
-"""0.43 m along -y joint 1 is at its limit, faster and faster on the way there."""
+# Along -z joint 2 comes to its limit and stays there
 ALONG_A_LIMIT = (1.9838, -1.548, -0.8093, -1.9895, -1.1763, 0.9008, 1.7651, 0.0245)
-"""Along -z joint 2 comes to its limit and stays there."""
 
 
 class Clock:

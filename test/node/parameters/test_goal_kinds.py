@@ -15,10 +15,10 @@ from ik_core.tracking.recording import read_recording, replay
 
 KIND = f'goal_kind__{TIP}'
 ANGLE = f'{TIP}.orientation_error [rad]'
+# So far out that the hand can't look back from there
 BACKWARDS = np.array(
     [[0.0, 0.0, -1.0, 0.8], [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.35], [0.0, 0.0, 0.0, 1.0]]
 )
-"""So far out that the hand can't look back from there."""
 
 
 def rolled(goal, angle):

@@ -43,21 +43,24 @@ from ik_core import IkStatus
 from ik_core.collision import Box
 from ik_node.conversions import transform_to_pose
 from ik_node.inputs.goal_frames import Frames, Pending
+from ik_node.inputs.scene_topics import (
+    COMPONENTS,
+    DEPTH,
+    SCENE_SERVICE,
+    PatientFrames,
+    SceneRequest,
+    SceneTopics,
+)
 from ik_node.known_collisions import KnownCollisions
 from ik_node.parameters.node_options import NodeOptions, NodeParameters
 from ik_node.parameters.store import Parameters
 from ik_node.robot_model import Model
 from ik_node.scene_reader import SceneReader
 from ik_node.services.compute_ik import (
-    COMPONENTS,
     LONGEST_TIMEOUT,
-    SCENE_DEPTH,
-    SCENE_SERVICE,
     ComputeIk,
     Declined,
     MoveItErrorCode,
-    PatientFrames,
-    SceneRequest,
     read_request,
     write_response,
 )
@@ -623,6 +626,7 @@ def service(panda):
     log = Fields(warning=lambda text, **_: logged.append(text))
     node = Fields(get_logger=lambda: log)
     it = ComputeIk(node, lambda: it.robot, None, scenes())
+    it.topics = SceneTopics(node, lambda: it.robot, None, it._scenes)
     it.robot = panda
     it.logged = logged
     return it
@@ -654,12 +658,12 @@ def test_a_planning_scene_changes_the_answer(panda, service):
     everything = {'table': True} | dict.fromkeys(robot.link_names, True)
     for q in blocked:
         np.testing.assert_allclose(positions_at(service, q), q)  # it is there, and free
-        service._take_scene(scene_message(table))
+        service.topics._take(scene_message(table))
         found = positions_at(service, q)
         avoided += found is not None and bool(with_it.free(found))
-        service._take_scene(scene_message(allowed=matrix(defaults=everything)))
+        service.topics._take(scene_message(allowed=matrix(defaults=everything)))
         np.testing.assert_allclose(positions_at(service, q), q)
-        service._take_scene(scene_message(is_diff=False))
+        service.topics._take(scene_message(is_diff=False))
         np.testing.assert_allclose(positions_at(service, q), q)
     assert avoided > 5
     assert all('every solution found collides' in text for text in service.logged)
@@ -703,7 +707,7 @@ def test_what_is_missing_in_a_scene_declines_requests_unless_it_is_ignored(
 ):
     code = MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
     unread.world.collision_objects.append(thing('good', (2, [0.1]), at=FAR))
-    service._take_scene(unread)
+    service.topics._take(unread)
     found, why = answered(service, panda.robot)
     assert found is code
     assert text in why
@@ -715,7 +719,7 @@ def test_what_is_missing_in_a_scene_declines_requests_unless_it_is_ignored(
     assert 'good' in service._scenes.scene.objects
     with_ignored()
     assert answered(service, panda.robot)[0] is code
-    service._take_scene(scene_message(is_diff=False))
+    service.topics._take(scene_message(is_diff=False))
     assert answered(service, panda.robot)[0] is MoveItErrorCode.SUCCESS
 
 
@@ -730,15 +734,15 @@ def test_what_a_request_attaches_can_be_ignored(panda, service, with_ignored):
 
 def test_scenes_that_come_before_the_robot_are_read_with_it(panda, service):
     service.robot = None
-    service._take_scene(scene_message(thing('a', (2, [0.1]), at=FAR)))
-    service._take_scene(scene_message(thing('b', (2, [0.1]), at=FAR)))
+    service.topics._take(scene_message(thing('a', (2, [0.1]), at=FAR)))
+    service.topics._take(scene_message(thing('b', (2, [0.1]), at=FAR)))
     assert not service._scenes.scene
     service.robot = panda
-    service._read_scenes()
+    service.topics.read()
     assert [*service._scenes.scene.objects] == ['a', 'b']
     service.robot = None
-    for _ in range(SCENE_DEPTH + 1):
-        service._take_scene(scene_message())
+    for _ in range(DEPTH + 1):
+        service.topics._take(scene_message())
     service.robot = panda
     found, why = answered(service, panda.robot)
     assert found is MoveItErrorCode.COLLISION_CHECKING_UNAVAILABLE
@@ -765,7 +769,7 @@ def test_requests_are_judged_with_a_margin_of_their_own(panda, service, monkeypa
         at = at + (0.005 - pair.distance) * out
     assert abs(pair.distance - 0.005) < 1e-6
     ball = thing('ball', (2, [0.05]), at=at - (0.1, 0.0, 0.0))
-    service._take_scene(scene_message(ball))
+    service.topics._take(scene_message(ball))
     goal = robot.forward_kinematics(q, TIP)
     for margin, is_free in ((0.0, True), (0.01, False)):
         node = replace(panda.parameters.node, compute_ik_margin=margin)
@@ -831,7 +835,7 @@ def test_the_parts_of_a_scene_are_those_of_moveit():
 
 def test_what_a_state_attaches_is_all_only_if_it_is_no_difference(panda, service):
     grasp = carried('panda_hand', (2, [0.05]))
-    service._take_scene(scene_message(attached=[grasp]))
+    service.topics._take(scene_message(attached=[grasp]))
     patient = PatientFrames(Frames(panda.robot, panda.base_link, None), threading.Event())
     for is_diff, names_joints, count in ((True, True, 1), (False, False, 1), (False, True, 0)):
         request = attached()

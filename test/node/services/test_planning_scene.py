@@ -213,13 +213,13 @@ BAD = {  # a message, what is missing after it, and of which kind
     'frame': (message(thing('a', BOX, frame='nowhere')), 'a', 'frame'),
     'too many': (message(*(thing(f't{k}', BALL) for k in range(99))), 't98', 'count'),
 }
+# Messages after which these can be read
 MENDS = {
     MATRIX: message(allowed=matrix(['a'], [[True]])),
     'octomap': message(octomap_id='cleared'),
     'link_padding': message(padding=[0.0]),
     'link_scale': message(scale=[1.0]),
 }
-"""Messages after which these can be read."""
 
 
 @pytest.mark.parametrize(('bad', 'name', 'kind'), BAD.values(), ids=BAD)

@@ -19,12 +19,9 @@ from ik_node.known_collisions import KnownCollisions
 from ik_node.planning_scene import Moment, Operation
 from ik_node.scene_reader import SceneReader
 
-SCENES = int(os.environ.get('SCENES', '25'))
-"""Scenes that are drawn."""
-MESSAGES, CONFIGURATIONS = 8, 15
-"""Messages of a scene, and configurations that are judged in it."""
-UNDECIDED = 1e-6
-"""[m] Distances that are nearer to the margin are not compared: coal's error."""
+SCENES = int(os.environ.get('SCENES', '25'))  # Scenes that are drawn
+MESSAGES, CONFIGURATIONS = 8, 15  # Messages of a scene, and configurations that are judged in it
+UNDECIDED = 1e-6  # [m] Distances that are nearer to the margin are not compared: coal's error
 ADD, REMOVE, APPEND, MOVE = (bytes([operation]) for operation in Operation)
 MAP = ik.transform(position=(0.3, -0.2, 0.1), rpy=(0.1, 0.2, 0.7))
 OFFSET = ik.transform(position=(0.1, 0.0, 0.0))  # of the shapes of `thing` in its frame

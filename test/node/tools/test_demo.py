@@ -23,6 +23,7 @@ from support.robots import python_path
 from benchmark.rate.page_client import connected
 from ik_node.tools.node_process import end_with_starter
 
+# One goal and home, each in as long as a busy machine takes
 SHORT = f"""
 from ik_node.tools import demo
 goals, is_opened = demo.goals, demo.is_opened
@@ -38,7 +39,6 @@ def note(*arguments):
 demo.goals, demo.is_opened = lambda _, home: goals(3.0, home), note
 raise SystemExit(demo.main())
 """
-"""One goal and home, each in as long as a busy machine takes."""
 
 
 def environment(*paths, **variables):

@@ -30,12 +30,9 @@ from ik_viewer.page.page import PARTS
 from ik_viewer.ros.ros_arm import RosArm
 
 pytestmark = pytest.mark.long
-ARRIVED = 1e-4
-"""[m]"""
-GIZMO = 50
-"""[pixels] Links nearer to the tip may be hidden by its gizmo."""
-UNDER_THE_MOUSE = 5e-3
-"""[m] A few pixels."""
+ARRIVED = 1e-4  # [m]
+GIZMO = 50  # [pixels] Links nearer to the tip may be hidden by its gizmo
+UNDER_THE_MOUSE = 5e-3  # [m] A few pixels
 
 
 @pytest.fixture(scope='module')

@@ -15,12 +15,9 @@ from ik_viewer.local.local_arm import LocalArm
 from ik_viewer.page.page import PARTS
 
 pytestmark = pytest.mark.long
-ARRIVED = 1e-4
-"""[m]"""
-UNDER_THE_MOUSE = 5e-3
-"""[m] A few pixels."""
-ALIKE = 0.002
-"""The share of the pixels in which pictures of the same may differ."""
+ARRIVED = 1e-4  # [m]
+UNDER_THE_MOUSE = 5e-3  # [m] A few pixels
+ALIKE = 0.002  # The share of the pixels in which pictures of the same may differ
 
 
 @pytest.fixture(scope='module')

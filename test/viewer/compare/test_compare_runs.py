@@ -17,8 +17,7 @@ from ik_viewer.compare.methods import Method, all_methods
 from ik_viewer.compare.start import Start, goals_of, stretched_arm
 from ik_viewer.compare.stepped_solve import Phase, SteppedSolve
 
-LONG = 1e9
-"""[s] No frame ends for want of time."""
+LONG = 1e9  # [s] No frame ends for want of time
 
 
 def start_of(name='arm5', kind=GoalKind.POSITION, seed=3):

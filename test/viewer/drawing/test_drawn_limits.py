@@ -13,8 +13,7 @@ from ik_viewer.drawing.drawn_robot import linear
 from ik_viewer.drawing.limits import ARC, CONE, Arcs, Cones, Limits
 
 SIZE = 2.0
-LINES = STEPS + 2
-"""Lines of an arc and its two sides."""
+LINES = STEPS + 2  # Lines of an arc and its two sides
 
 
 def angle_between(a, b):

@@ -8,7 +8,7 @@ import pytest
 
 from ik_core.tracking import MotionLimits
 from ik_core.tracking.governor import Governor
-from ik_core.tracking.governor.joint_motion import MAX_LAG, NEAR, JointMotion
+from ik_core.tracking.governor.joint_motion import MAX_LAG, NEARLY_THERE, JointMotion
 from ik_core.tracking.governor.speed_scale import BENDING, BRAKING, CREEP, SpeedScale, scale_bounds
 
 PERIOD = 0.01
@@ -54,12 +54,12 @@ def test_joints_wait_until_they_are_near_where_goals_move_on():
     target = np.array([1.0, 0.1])
     while joints.synchronized:
         joints.follow(target, None, {})
-    assert NEAR - 0.02 < np.abs(target - joints.q).max() <= NEAR
+    assert NEARLY_THERE - 0.02 < np.abs(target - joints.q).max() <= NEARLY_THERE
 
 
 def test_a_rest_and_a_line_end_the_waiting():
     joints = motion()
-    for end, near in ((joints.come_to_rest, 0.0), (joints.follow_steps, NEAR)):
+    for end, near in ((joints.come_to_rest, 0.0), (joints.follow_steps, NEARLY_THERE)):
         joints.synchronize()
         end()
         assert not joints.synchronized

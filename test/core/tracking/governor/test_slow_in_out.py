@@ -10,7 +10,7 @@ import ik_core as ik
 from ik_core.tracking import MotionLimits
 from ik_core.tracking.governor import Governor
 from ik_core.tracking.governor.joint_motion import JointMotion
-from ik_core.tracking.governor.slow_in_out import LEAST, RAMP, SlowInOut, top_speed
+from ik_core.tracking.governor.slow_in_out import LEAST_SPEED, RAMP, SlowInOut, top_speed
 
 PERIOD = 0.005
 TARGET = np.array([1.0, -0.4])
@@ -89,7 +89,7 @@ def test_from_motion_it_goes_on_as_fast_as_the_joints_go():
     back = SlowInOut(np.zeros(2), np.array([-0.5, 0.2]))
     _, velocity = back.advance(TARGET, limits(), PERIOD)
     top = top_speed(TARGET, RAMP, limits())
-    np.testing.assert_allclose(velocity, LEAST * top * TARGET)
+    np.testing.assert_allclose(velocity, LEAST_SPEED * top * TARGET)
 
 
 def test_the_top_speed_is_that_of_the_joint_that_meets_its_limit_first():

@@ -244,6 +244,7 @@ def reset(stream):
     stream.tracker.reset(stream.tracker.q)
 
 
+# Events in the middle of a search, or of the motion to what it found
 EVENTS = {
     'another goal': lambda s: s.goal(NEAR_GOAL),
     'jog': lambda s: s.tracker.set_twist(0, [0.0, 0.0, 0.05], [0.0, 0.0, 0.0], s.now),
@@ -257,7 +258,6 @@ EVENTS = {
     'reconfigure off': lambda s: s.tracker.set_options(TrackerOptions()),
     'tolerances': lambda s: s.tracker.set_problem(looser(s)),
 }
-"""Events in the middle of a search, or of the motion to what it found."""
 
 
 def looser(stream):

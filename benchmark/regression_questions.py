@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions of `frozen.py`, asked in a process that imports one checkout, older or newer.
+"""The questions of `regression.py`, asked in a process that imports one checkout, older or newer.
 
-    python benchmark/frozen_questions.py answer CHECKOUT FOLDER SHARE PART...
-    python benchmark/frozen_questions.py time CHECKOUT      # answers lines of JSON with seconds
+    python benchmark/regression_questions.py answer CHECKOUT FOLDER SHARE PART...
+    python benchmark/regression_questions.py time CHECKOUT    # answers lines of JSON with seconds
 
 Only names that every user needs are taken from the top of ik_core; `look_up` finds all others in
 whichever module a checkout has them. Robots come from `urdf/` beside this file and from the table
@@ -40,6 +40,7 @@ import numpy as np
 HERE = Path(__file__).resolve()
 URDF = HERE.parents[1] / 'urdf'
 
+# Chains: axis, place in the parent [m], and limits: one for both sides; none: continuous
 ARMS = {
     'kr': 'z 0 0 0 2.9; y 0.025 0 0.4 -2.4 1.2; y 0 0 0.455 -2 2.7; x 0.42 0 0.035 3.2;'
     ' y 0 0 0 2.1; x 0 0 0 6.1; tip 0.08 0 0',
@@ -56,7 +57,6 @@ ARMS = {
     'three parallel': 'z 0 0 0.3 3.1; y 0.1 0.05 0.1 3.1; y 0 0 0.4 3.1; y 0 0.1 0.35 3.1;'
     ' 0.6,0.8,0 0.05 0.1 0.05 3.1; 0,0.6,0.8 0.1 0 0.05 3.1; tip 0.1 0 0.1',
 }
-"""Chains: axis, place in the parent [m], and limits: one for both sides; none: continuous."""
 AXES = {'x': '1 0 0', 'y': '0 1 0', 'z': '0 0 1', 'slide': '1 0 0', 'tip': '1 0 0'}
 
 
@@ -193,12 +193,10 @@ class Answers:
 
 # --- solves --------------------------------------------------------------------------------------
 
-SOLVES = 21
-"""Solves per robot, kind of task and solver."""
-RESTARTS = {'levenberg_marquardt': 20, 'closed_form': 20}
-"""Restarts per solver; all others get 1."""
+SOLVES = 21  # Solves per robot, kind of task and solver
+RESTARTS = {'levenberg_marquardt': 20, 'closed_form': 20}  # Restarts per solver; all others get 1
+# Kinds without compiled derivatives, and the iterations that they get
 SLOW = {'manipulability': 6, 'centre of mass': 30}
-"""Kinds without compiled derivatives, and the iterations that they get."""
 
 
 def task_kinds(robot: Any, rng: np.random.Generator) -> dict[str, Callable[[], Any]]:
@@ -330,8 +328,8 @@ def batches(answers: Answers, share: float) -> None:
 
 # --- closed forms and maps -----------------------------------------------------------------------
 
+# Poses per arm, and solutions kept per pose: at most 16 exist except at singularities
 POSES, SLOTS = 1000, 32
-"""Poses per arm, and solutions kept per pose: at most 16 exist except at singularities."""
 CLOSED = (
     'ur5e', 'ur5e as measured', 'kr', 'puma', 'crx', 'bent wrist', 'random 6', 'pairs', 'gantry',
     'random 5', 'scara', 'panda', 'iiwa14', 'pr2_like',
@@ -584,11 +582,11 @@ class _Stream:
         self.tips = self.robot.tips()[: 2 if name == 'dual_arm' else 1]
         self.q = self.robot.middle_configuration
         self.now, self.commands = 10 * SECOND, list[np.ndarray]()
-        self.space = f'/frozen_{os.getpid()}_{name}_{output}'
+        self.space = f'/regression_{os.getpid()}_{name}_{output}'
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self.context = rclpy.Context()
         rclpy.init(context=self.context)
-        self.node = rclpy.create_node('frozen', namespace=self.space, context=self.context)
+        self.node = rclpy.create_node('regression', namespace=self.space, context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         kind, topic = {
@@ -721,11 +719,11 @@ class _Stream:
 
 # --- answers and times ---------------------------------------------------------------------------
 
+# The parts; each raises LookupError if this checkout can't be asked
 PARTS = {
     part.__name__: part
     for part in (solves, batches, closed_forms, reachability, governor, recordings, node)
 }
-"""The parts; each raises LookupError if this checkout can't be asked."""
 
 
 def answer(folder: Path, share: float, parts: list[str]) -> None:
@@ -749,15 +747,13 @@ def answer(folder: Path, share: float, parts: list[str]) -> None:
         print(f'{name:14} {rows:8} rows in {time.monotonic() - began:.0f} s', flush=True)
 
 
-GOALS = 100
-"""Goals of a block."""
-MANY = 1000
-"""Goals of a block of the kinds below that are for many at once."""
+GOALS = 100  # Goals of a block
+MANY = 1000  # Goals of a block of the kinds below that are for many at once
+# Runs per block of each kind, each of which takes a few milliseconds
 REPEATS = {
     'single': 10, 'near': 10, 'batch': 40, 'many': 5, 'many near': 8, 'tick': 5, 'form': 10,
     'forms': 20,
 }  # fmt: skip
-"""Runs per block of each kind, each of which takes a few milliseconds."""
 
 
 @cache

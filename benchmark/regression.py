@@ -2,17 +2,17 @@
 """Compare the answers of two commits to the same questions, and the times they take.
 
     git worktree add --detach ../old main
-    python benchmark/frozen.py write ../old                     # into ~/.cache/ik_frozen/COMMIT
-    python benchmark/frozen.py write .
-    python benchmark/frozen.py compare ../old .                 # the same bits?
-    python benchmark/frozen.py compare ../old . --within 1e-9
-    python benchmark/frozen.py time ../old .                    # ratios new / old
-    python benchmark/frozen.py time ../old . --kinds form forms --starts 0
-    python benchmark/frozen.py history . --issue 26 --tests 290
+    python benchmark/regression.py write ../old         # into ~/.cache/ik_regression/COMMIT
+    python benchmark/regression.py write .
+    python benchmark/regression.py compare ../old .     # the same bits?
+    python benchmark/regression.py compare ../old . --within 1e-9
+    python benchmark/regression.py time ../old .        # ratios new / old
+    python benchmark/regression.py time ../old . --kinds form forms --starts 0
+    python benchmark/regression.py history . --issue 26 --tests 290
 
 A checkout is a folder with the packages in it. `write` asks it the questions of
-`frozen_questions.py`, which take a quarter of an hour; `--share 0.01` asks a hundredth of them,
-the same ones each time, and `--parts solves governor` only these parts.
+`regression_questions.py`, which take a quarter of an hour; `--share 0.01` asks a hundredth of
+them, the same ones each time, and `--parts solves governor` only these parts.
 
 `compare` lists every row that is an exception, and exits with 1 if there is one:
 
@@ -45,7 +45,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-QUESTIONS = HERE / 'frozen_questions.py'
+QUESTIONS = HERE / 'regression_questions.py'
 HISTORY = HERE / 'history.csv'
 PARTS = (
     'solves', 'batches', 'closed_forms', 'reachability', 'governor', 'recordings', 'node',
@@ -73,7 +73,7 @@ def commit_of(checkout: Path) -> str:
 def answers_of(path: Path) -> Path:
     """Return the default folder for a checkout's answers, or the path if it has answers."""
     cache = os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'
-    return path if any(path.glob('*.npz')) else Path(cache, 'ik_frozen', commit_of(path))
+    return path if any(path.glob('*.npz')) else Path(cache, 'ik_regression', commit_of(path))
 
 
 # --- answers -------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def difference(field: str, x: np.ndarray, y: np.ndarray, within: float | None) -
 
 ROBOTS = ('panda', 'ur5e', 'iiwa14', 'pr2_like')
 ARMS = ('ur5e', 'kr', 'puma', 'panda', 'iiwa14', 'three parallel')
-# Kinds of blocks (`frozen_questions.seconds`), and the robots of each.
+# Kinds of blocks (`regression_questions.seconds`), and the robots of each.
 TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), ROBOTS) | {
     'form': ARMS,
     'forms': ARMS,
@@ -204,7 +204,7 @@ class Worker:
         self._process.communicate()
 
     def seconds(self, *block: str | int) -> float:
-        """Return the time [s] per goal of a block, as `frozen_questions.seconds`."""
+        """Return the time [s] per goal of a block, as `regression_questions.seconds`."""
         assert self._process.stdin
         assert self._process.stdout
         print(json.dumps(block), file=self._process.stdin, flush=True)
@@ -256,11 +256,11 @@ def time_both(
 
 def history_row(checkout: Path, issue: str, tests: str) -> dict[str, str]:
     """Return a row of history.csv: times per solve and tick of the Panda, medians of 20 blocks."""
-    hot = {}
+    times = {}
     with Worker(checkout) as worker:
         for what in ('single', 'batch', 'tick'):
             blocks = [worker.seconds(what, 'panda', block) for block in range(21)]
-            hot[what] = f'{1e6 * np.median(blocks[1:]):.4g}'
+            times[what] = f'{1e6 * np.median(blocks[1:]):.4g}'
     first, cached = first_starts(checkout, cached=3)
     packages = [checkout / name for name in ('ik_core', 'ik_node', 'ik_viewer')]
     files = [file for package in packages for file in package.rglob('*.py')]
@@ -271,9 +271,9 @@ def history_row(checkout: Path, issue: str, tests: str) -> dict[str, str]:
         'lines_shipped': str(lines),
         'first_solve_s': f'{first:.3g}',
         'cached_first_solve_s': f'{cached:.3g}',
-        'hot_solve_us': hot['single'],
-        'batch_us': hot['batch'],
-        'tick_us': hot['tick'],
+        'warm_solve_us': times['single'],
+        'batch_us': times['batch'],
+        'tick_us': times['tick'],
         'tests_s': tests,
     }
 

@@ -14,10 +14,9 @@ from .fields import Fields, hint_of
 from .page_context import PageContext
 from .panel import Panel
 
-PRESET = 'preset'
-"""The parameter of a node that a choice here takes the place of."""
+PRESET = 'preset'  # The parameter of a node that a choice here takes the place of
+# The setting that decides whether a method's steps are the arm's, or only its answers
 UPDATES = 'updates_per_tick'
-"""The setting that decides whether a method's steps are the arm's, or only its answers."""
 
 
 class Solver(Panel):

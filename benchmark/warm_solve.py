@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ik bench hot`: a warm solve repeated, and after other work has used the caches.
+"""`ik bench warm_solve`: a warm solve repeated, and after other work has used the caches.
 
 The time of a goal is the least of four whole calls of `solver.solve`, to 1e-6 m and 1e-6 rad.
 Starts are random, or near: up to 0.1 rad (or m) away in every joint. Rows have medians and means

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`benchmark/frozen.py`: it writes answers, finds what differs in them, and times checkouts."""
+"""`benchmark/regression.py` writes answers, finds what differs in them, and times checkouts."""
 
 import csv
 import os
@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from support.places import ROOT
 
-from benchmark import frozen
+from benchmark import regression
 
 
 def command(*words):
     """Run the program; its exit code and what it printed."""
-    program = [sys.executable, str(ROOT / 'benchmark' / 'frozen.py'), *map(str, words)]
+    program = [sys.executable, str(ROOT / 'benchmark' / 'regression.py'), *map(str, words)]
     done = subprocess.run(program, capture_output=True, text=True, cwd=os.sep)
     return done.returncode, done.stdout + done.stderr
 
@@ -51,13 +51,13 @@ def answers(tmp_path_factory):
 
 
 def test_answers_hold_joints_status_and_iterations(answers):
-    _, solves = frozen.read_answers(answers / 'solves.npz')
+    _, solves = regression.read_answers(answers / 'solves.npz')
     statuses = {str(status) for group in solves.values() for status in group['status']}
     assert statuses & {'REACHED', 'CLOSEST', 'STALLED', 'ITERATION_LIMIT'}
     for group in solves.values():
         solved = group['iterations'] > 0
         assert np.isfinite(group['q'][solved]).all()
-    _, motion = frozen.read_answers(answers / 'governor.npz')
+    _, motion = regression.read_answers(answers / 'governor.npz')
     assert np.abs(np.diff(motion['governor']['q'], axis=1)).max() > 0.0
 
 
@@ -90,7 +90,7 @@ def test_a_changed_number_is_an_exception_beyond_what_is_allowed(
 def test_another_status_is_always_an_exception_but_other_iterations_only_by_bits(
     answers, tmp_path, capsys
 ):
-    _, groups = frozen.read_answers(answers / 'solves.npz')
+    _, groups = regression.read_answers(answers / 'solves.npz')
     group = min(groups)
 
     def renamed(column):
@@ -98,10 +98,10 @@ def test_another_status_is_always_an_exception_but_other_iterations_only_by_bits
         return column
 
     more = altered(answers, tmp_path, 'solves', f'{group}/iterations', by(1))
-    assert not frozen.compare(answers, more, ['solves'], None)
-    assert frozen.compare(answers, more, ['solves'], 1e-9)
+    assert not regression.compare(answers, more, ['solves'], None)
+    assert regression.compare(answers, more, ['solves'], 1e-9)
     other = altered(answers, tmp_path, 'solves', f'{group}/status', renamed)
-    assert not frozen.compare(answers, other, ['solves'], 1e-9)
+    assert not regression.compare(answers, other, ['solves'], 1e-9)
     assert '-> OTHER' in capsys.readouterr().out
 
 
@@ -110,12 +110,12 @@ def test_rows_that_only_one_checkout_has_are_exceptions(answers, tmp_path, capsy
         columns = dict(arrays)
     columns['governor/label'] = np.array(['life of another name'])
     np.savez(tmp_path / 'governor.npz', **columns)
-    assert not frozen.compare(answers, tmp_path, ['governor'], 1e-9)
+    assert not regression.compare(answers, tmp_path, ['governor'], 1e-9)
     printed = capsys.readouterr().out
     assert 'only in the old answers' in printed
     assert 'only in the new answers' in printed
     (tmp_path / 'governor.npz').unlink()
-    assert not frozen.compare(answers, tmp_path, ['governor'], None)
+    assert not regression.compare(answers, tmp_path, ['governor'], None)
 
 
 def test_a_folder_without_the_package_is_refused(tmp_path):
@@ -143,22 +143,22 @@ class Steady:
 
 @pytest.mark.parametrize(('new', 'is_fast'), [('1.04', True), ('1.06', False), ('nan', False)])
 def test_times_are_judged_by_the_median_of_their_ratios(monkeypatch, capsys, new, is_fast):
-    monkeypatch.setattr(frozen, 'Worker', Steady)
-    assert frozen.time_both('1.0', new, 8, 0, 1.05) == is_fast
+    monkeypatch.setattr(regression, 'Worker', Steady)
+    assert regression.time_both('1.0', new, 8, 0, 1.05) == is_fast
     assert ('slower' in capsys.readouterr().out) != is_fast
 
 
 def test_a_worker_times_blocks_of_goals():
-    with frozen.Worker(ROOT) as worker:
-        for what in frozen.TIMED:
+    with regression.Worker(ROOT) as worker:
+        for what in regression.TIMED:
             assert 1e-8 < worker.seconds(what, 'ur5e', 1) < 1.0
 
 
 def test_rows_of_the_history_have_the_same_columns(tmp_path):
-    with frozen.HISTORY.open(encoding='utf-8') as file:
+    with regression.HISTORY.open(encoding='utf-8') as file:
         rows = list(csv.DictReader(file))
     assert len(rows) >= 2
     for row in rows:
-        frozen.append_row(tmp_path / 'history.csv', row)
-        assert float(row['hot_solve_us']) > float(row['batch_us']) > 0.0
-    assert (tmp_path / 'history.csv').read_text() == frozen.HISTORY.read_text()
+        regression.append_row(tmp_path / 'history.csv', row)
+        assert float(row['warm_solve_us']) > float(row['batch_us']) > 0.0
+    assert (tmp_path / 'history.csv').read_text() == regression.HISTORY.read_text()
