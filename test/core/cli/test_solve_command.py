@@ -76,10 +76,10 @@ def test_coupled_goals_within_reach_are_reached(capsys):
 @pytest.mark.parametrize(
     ('argv', 'said'),
     [
-        (('--xyz', '1', '0', '0', '--couple', '3'), 'needs two goals at least'),
+        (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--couple', '3'), 'needs two goals at least'),
         (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--tip', 'right_palm', '--axis', '0', '0',
           '1', '--couple', '3'), 'of --tip and --xyz alone'),
-        (('--xyz', '1', '0', '0', '--couple', '3', '--all'), 'leave out --all'),
+        (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--couple', '3', '--all'), 'leave out --all'),
         (('--poses', 'poses.csv', '--couple', '3'), 'leave out --poses'),
     ],
 )  # fmt: skip
