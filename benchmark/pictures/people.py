@@ -31,7 +31,7 @@ BALL, VERMILION = 0.05, (213, 94, 0)
 TOP = 1.75 * HIP  # [m] height of the pelvis of a person that stands
 ASIDE = (0.94, 0.0, 0.0, -0.34)  # wxyz of a person that looks past the camera, which is at -y
 WIDE = 1280, 440
-NARROW = np.radians(10.0)  # field of view, so that figures at the edge are not distorted
+NARROW = np.radians(12.5)  # field of view, so that figures at the edge are not distorted
 Camera = tuple[Sequence[float], Sequence[float]]
 """A point to look at, and from where, seen from there [m]."""
 
@@ -82,7 +82,7 @@ def posed(goals: Mapping[str, Sequence[float]], share: float = 1.0) -> Array:
 
 def state_of_the_art(chromium: Any, path: Path) -> None:
     """The figures of [Engell2007] 1 to 5 and 7."""
-    with scene(chromium, ((3.9, 0.0, 0.85), (0.0, -19.5, 2.0)), *WIDE) as (server, tab):
+    with scene(chromium, ((5.0, 0.0, 0.95), (0.0, -19.5, 2.0)), *WIDE) as (server, tab):
         people = (
             ('Fig. 1', PAINTING, 1.0),
             ('Fig. 2', REACHING, 1.0),
@@ -96,8 +96,8 @@ def state_of_the_art(chromium: Any, path: Path) -> None:
         reached = ik.solve(problem, start, solver='bfgs').q
         goal = problem.points[0]
         upright = (0.707, 0.707, 0.0, 0.0)
-        _place(server, 'Fig. 5', 'arm5', reached, (5.4, 0.0, 0.4), upright, [goal], 0.45)
-        _place(server, 'Fig. 7', 'chains5', np.zeros(16), (6.9, 0.0, 0.9), upright, (), 0.28)
+        _place(server, 'Fig. 5', 'arm5', reached, (5.4, 0.0, 0.4), upright, [goal])
+        _place(server, 'Fig. 7', 'chains5', np.zeros(16), (7.3, 0.0, 0.7), upright)
         drawn(tab, server)
         picture(tab, *WIDE).save(path, quality=QUALITY)
 
@@ -110,11 +110,10 @@ def _place(
     at: Sequence[float],
     turned: Sequence[float],
     goals: Any = (),
-    size: float = 1.0,
 ) -> None:
     """Draw a robot at q (n,) and its goals, below its title."""
     node, description = title.replace(' ', '_'), describe(name)
-    server.scene.add_frame(f'/{node}', show_axes=False, position=at, wxyz=turned, scale=size)
+    server.scene.add_frame(f'/{node}', show_axes=False, position=at, wxyz=turned)
     robot = DrawnRobot(
         server.scene, f'/{node}/robot', description.robot, shapes_of(description)[0]
     )

@@ -25,6 +25,7 @@ from ik_core.robot.joint_tables import load_joint_table
 from ik_core.robot.robot_sources import load_robot
 
 XYZ = ('--xyz', '0.45', '0.1', '0.5')
+ONE = ('--tip', 'left_palm', '--xyz', '1', '0', '0')
 
 
 def as_json(capsys, *argv):
@@ -76,10 +77,10 @@ def test_coupled_goals_within_reach_are_reached(capsys):
 @pytest.mark.parametrize(
     ('argv', 'said'),
     [
-        (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--couple', '3'), 'needs two goals at least'),
+        ((*ONE, '--couple', '3'), 'needs two goals at least'),
         (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--tip', 'right_palm', '--axis', '0', '0',
           '1', '--couple', '3'), 'of --tip and --xyz alone'),
-        (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--couple', '3', '--all'), 'leave out --all'),
+        ((*ONE, '--couple', '3', '--all'), 'leave out --all'),
         (('--poses', 'poses.csv', '--couple', '3'), 'leave out --poses'),
     ],
 )  # fmt: skip
