@@ -17,6 +17,9 @@ that avoids nothing; their ticks are timed in turns.
 - nearest_mm : the least distance beyond the margin at these points
 - added_p50_us, added_p99_us : percentiles of a tick, less those of the arm that avoids nothing
 - p999_us : of a whole tick
+- straight : of a goal each two seconds, from random free configurations, those that the arm that
+  avoids nothing reaches on a path that is free, as is the straight line of the joints
+- in_time : fraction of these that the other arm reaches in at most 1.2 times the time
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ from .collisions import SCENES
 from .results import Row
 
 RATE, SECONDS = 250.0, 2.0  # [Hz], [s] from goal to goal
+EACH = round(SECONDS * RATE)  # ticks from goal to goal
+LONGEST, LONGER = 2000, 1.2  # ticks of a free path; times the time that it takes
 ACCELERATION = 10.0  # [rad/s^2 or m/s^2]
 MARGIN, CLOSE, NEAR = 0.01, 0.03, 0.05  # [m]
 POINTS = 20  # judged between two commands, and of a stop
@@ -46,7 +51,7 @@ TIPS = {'panda': 'panda_hand_tcp', 'ur5e': 'tool0', 'iiwa14': 'iiwa_link_ee'}
 START = {'panda': [0.0, -0.4, 0.0, -2.2, 0.0, 1.9, 0.78, 0.04]}
 COLUMNS = (
     'robot', 'scene', 'pairs', 'ticks', 'near', 'reached', 'breaches', 'nearest_mm', 'judge',
-    'added_p50_us', 'added_p99_us', 'p999_us',
+    'added_p50_us', 'added_p99_us', 'p999_us', 'straight', 'in_time',
 )  # fmt: skip
 
 
@@ -69,7 +74,9 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         robot = ik.load_robot(name)
         for scene, world in WORLDS.items():
             collisions = Collisions(robot, world(), margin=MARGIN)
-            yield {'robot': name, 'scene': scene} | _row(collisions, tip, arguments.count)
+            row = _row(collisions, tip, arguments.count)
+            straight = _straight(collisions, tip, max(1, arguments.count // EACH))
+            yield {'robot': name, 'scene': scene} | row | straight
 
 
 def _row(collisions: Collisions, tip: str, count: int) -> Row:
@@ -83,7 +90,7 @@ def _row(collisions: Collisions, tip: str, count: int) -> Row:
     times, seen = np.zeros((2, count)), np.zeros(3, int)  # near ticks, goals, goals reached
     for tick in range(count):
         now = tick / RATE
-        if tick % round(SECONDS * RATE) == 0:
+        if tick % EACH == 0:
             _give_goal((avoiding, plain), robot, tip, rng, now)
             seen[1] += 1
         before = avoiding.q
@@ -94,7 +101,7 @@ def _row(collisions: Collisions, tip: str, count: int) -> Row:
             if k == 0:
                 status = command.status
         seen[0] += judge.see(before, avoiding)
-        if (tick + 1) % round(SECONDS * RATE) == 0:
+        if (tick + 1) % EACH == 0:
             seen[2] += status is TrackStatus.REACHED
     percentiles = 1e6 * np.percentile(times, (50, 99, 99.9), axis=1)
     return {
@@ -109,6 +116,47 @@ def _row(collisions: Collisions, tip: str, count: int) -> Row:
         'added_p99_us': percentiles[1, 0] - percentiles[1, 1],
         'p999_us': percentiles[2, 0],
     }
+
+
+def _straight(collisions: Collisions, tip: str, count: int) -> Row:
+    """Return how many of `count` goals have a free straight path, and how many are in time."""
+    robot, rng = collisions.robot, np.random.default_rng(3)
+    limits = MotionLimits.of(robot, acceleration=ACCELERATION)
+    problem = ik.IkProblem(robot, [ik.PoseTask(tip)])
+    straight = in_time = 0
+    for _ in range(count):
+        q0, q1 = _free_random(collisions, rng), _free_random(collisions, rng)
+        goal = robot.forward_kinematics(q1, tip)
+        plain = Tracker(problem, RATE, limits=limits, q0=q0)
+        path = _path_to(plain, goal, LONGEST)
+        if path is None:
+            continue
+        line = q0 + np.linspace(0.0, 1.0, len(path))[:, np.newaxis] * (path[-1] - q0)
+        if collisions.free(np.concatenate([path, line])).all():
+            avoiding = Tracker(problem, RATE, limits=limits, q0=q0, avoid=collisions)
+            straight += 1
+            in_time += _path_to(avoiding, goal, round(LONGER * len(path))) is not None
+    return {'straight': straight, 'in_time': in_time / straight if straight else ''}
+
+
+def _path_to(tracker: Tracker, goal: Array, longest: int) -> Array | None:
+    """Return the commands (t, n) until a goal is reached; None if that takes longer."""
+    tracker.set_goal(0, goal, 0.0)
+    path = []
+    for tick in range(longest):
+        command = tracker.tick((tick + 1) / RATE)
+        path.append(command.q)
+        if command.status is TrackStatus.REACHED:
+            return np.array(path)
+    return None
+
+
+def _free_random(collisions: Collisions, rng: np.random.Generator) -> Array:
+    """Return a random free configuration (n,)."""
+    while True:
+        for q in _random(collisions.robot, rng, 10):
+            if collisions.free(q):
+                return np.asarray(q)
 
 
 def _free_start(collisions: Collisions, rng: np.random.Generator) -> Array:

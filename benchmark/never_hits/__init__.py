@@ -116,8 +116,8 @@ class Judge:
     """Measures how a peer moved: distances by coal, poses by this package's kinematics."""
 
     EMPTY = dict.fromkeys(
-        ('ticks', 'breaches', 'deepest_mm', 'no_answer', 'reached', 'flips', 'p50_ms', 'p99_ms',
-         'rate_hz', 'note'), ''
+        ('goals', 'ticks', 'breaches', 'deepest_mm', 'no_answer', 'reached', 'flips', 'p50_ms',
+         'p99_ms', 'rate_hz', 'note'), ''
     )  # fmt: skip
 
     def __init__(self, scene: Scene) -> None:
@@ -138,16 +138,17 @@ class Judge:
         places, rate = found['places'], float(found['rate'])
         nearest = self._nearest(places)
         beyond = nearest - self._scene.margin
-        milliseconds = np.percentile(1e3 * found['seconds'], (50, 99))
+        p50, p99 = np.percentile(1e3 * found['seconds'], (50, 99))
         return {
+            'goals': len(self._scene.goals),
             'ticks': len(nearest),
             'breaches': int((beyond < -ROUNDING).sum()),
-            'deepest_mm': 1e3 * max(0.0, -beyond.min()),
+            'deepest_mm': 1e3 * max(0.0, -float(beyond.min())),
             'no_answer': float(found['unanswered'].mean()),
             'reached': self._reached(places),
             'flips': self._flips(places, rate, beyond < BESIDE),
-            'p50_ms': milliseconds[0],
-            'p99_ms': milliseconds[1],
+            'p50_ms': float(p50),
+            'p99_ms': float(p99),
             'rate_hz': rate,
             'note': '; '.join(filter(None, (str(found['settings']), str(found['error'])))),
         }

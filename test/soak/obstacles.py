@@ -50,7 +50,7 @@ class Avoiding(Tracked):
         """Add, move or remove an obstacle, near the tip or anywhere, or let the tip carry one."""
         random, names = self.random, [each.name for each in self.world]
         draw, where = random.random(), transform(position=random.uniform(-0.8, 0.8, 3))
-        if draw < 0.3:  # in the way of the tip
+        if draw < 0.5:  # in the way of the tip
             tip = self.robot.forward_kinematics(self.tracker.q, self._link(self._tip()))
             where = transform(position=tip[:3, 3] + 0.15 * random.normal(size=3))
         if names and (draw > 0.8 or len(names) > 6):
