@@ -333,18 +333,6 @@ class Model:
         pairs = [first, *collisions.distances(q, within)]
         return min(pairs, key=lambda pair: pair.distance - pair.margin)
 
-    def distance_between(self, first: str, second: str) -> float:
-        """Return the distance [m] of two near links or obstacles, as commanded; NaN if far.
-
-        Raises UnsupportedProblem without `avoid`.
-        """
-        clearance, names = self.governor.clearance, {first, second}
-        if clearance is None:
-            raise UnsupportedProblem('without avoid no distances are known')
-        near = clearance.collisions.distances(self.q, clearance.collisions.reach + NEAR)
-        found = (pair.distance for pair in near if {pair.first, pair.second} == names)
-        return next(found, np.nan)
-
     @property
     def longest_stop(self) -> float:
         """Longest time [s] until the joints rest, if they brake from now on, with a margin."""

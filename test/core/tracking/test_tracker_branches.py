@@ -27,7 +27,7 @@ class Scene:
 
     def __init__(self, seed):
         random = np.random.default_rng(seed)
-        self.robot, world = ik.load_urdf('ur5e'), ik.World()
+        self.robot, world = ik.load_robot('ur5e'), ik.World()
         world.add('table', Box((2.0, 2.0, 0.1)), ik.transform(position=(0.0, 0.0, -0.1)))
         for i in range(3):
             angle, away = random.uniform(0.0, TURN), random.uniform(0.35, 0.7)
