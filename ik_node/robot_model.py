@@ -50,7 +50,6 @@ from .texts import cut
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-NEAR = 0.05  # [m] beyond the margins, where the arm may stop before an obstacle
 STOP_MARGIN = 0.9  # [s] allowance for the delay of a stop and of the response to its service
 BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
