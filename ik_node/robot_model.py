@@ -50,7 +50,6 @@ from .texts import cut
 GOALS: dict[str, type[PoseTask] | type[PositionTask] | type[PositionAxisTask]] = dict(
     zip(GOAL_KINDS[1:], (PoseTask, PositionTask, PositionAxisTask), strict=True)
 )
-NEAR = 0.05  # [m] beyond the margins, where the arm may stop before an obstacle
 STOP_MARGIN = 0.9  # [s] allowance for the delay of a stop and of the response to its service
 BLANK = '\ufeff \t\r\n'  # characters that may come before XML
 
@@ -332,18 +331,6 @@ class Model:
         within = max(first.distance - first.margin + collisions.reach, 0.0)
         pairs = [first, *collisions.distances(q, within)]
         return min(pairs, key=lambda pair: pair.distance - pair.margin)
-
-    def distance_between(self, first: str, second: str) -> float:
-        """Return the distance [m] of two near links or obstacles, as commanded; NaN if far.
-
-        Raises UnsupportedProblem without `avoid`.
-        """
-        clearance, names = self.governor.clearance, {first, second}
-        if clearance is None:
-            raise UnsupportedProblem('without avoid no distances are known')
-        near = clearance.collisions.distances(self.q, clearance.collisions.reach + NEAR)
-        found = (pair.distance for pair in near if {pair.first, pair.second} == names)
-        return next(found, np.nan)
 
     @property
     def longest_stop(self) -> float:

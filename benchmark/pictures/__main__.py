@@ -21,6 +21,7 @@ from ik_viewer.drawing.description import describe
 
 from .browser import browser
 from .film import film
+from .people import state_of_the_art
 from .stills import (
     colliding,
     flexible,
@@ -53,6 +54,7 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'collisions': lambda chromium, path: colliding(chromium, describe('panda'), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,
+    'state_of_the_art': state_of_the_art,
 }
 
 

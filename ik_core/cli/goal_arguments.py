@@ -69,6 +69,12 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
         help='weigh position and orientation alike; by default the position comes first if '
         'fewer than six joints move a link',
     )
+    group.add_argument(
+        '--couple',
+        type=float,
+        metavar='W',
+        help='weigh the differences between the errors of positions W times as much as their mean',
+    )
 
 
 def add_pose(group: Any) -> None:

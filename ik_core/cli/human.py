@@ -3,6 +3,7 @@
 
     ik human --out human.urdf
     ik human --stature 1.62 --out figure.asf
+    ik human --thumbs-and-jaw --out figure.urdf
     ik human --motion walk --out walk.csv
     ik play walk.csv --source human
 
@@ -32,6 +33,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add = parser.add_argument
     add('--stature', type=float, default=1.75, metavar='M', help='height [m] (default: 1.75)')
     add('--mass', type=float, metavar='KG', help='mass (default: 22 kg/m^2 times stature^2)')
+    add('--thumbs-and-jaw', action='store_true', help='78 angles in place of 71')
     add('--motion', choices=MOTIONS, help='write this motion instead of the figure')
     add('--rate', type=float, default=60.0, metavar='HZ', help='frames per second (default: 60)')
     add('--out', type=Path, metavar='FILE', help='URDF or .asf; a motion: .csv or .npz')
@@ -45,11 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.motion:
         return _write_motion(arguments)
-    robot = human(arguments.stature, arguments.mass)
+    more = {'thumbs_and_jaw': arguments.thumbs_and_jaw}
+    robot = human(arguments.stature, arguments.mass, **more)
     if arguments.out and arguments.out.suffix.lower() == '.asf':
-        text = asf_text(NAME, ROOT, human_joints(arguments.stature))
+        text = asf_text(NAME, ROOT, human_joints(arguments.stature, **more))
     else:
-        text = urdf_text(robot, human_shapes(arguments.stature), COMMENT)
+        text = urdf_text(robot, human_shapes(arguments.stature, **more), COMMENT)
     if not arguments.out:
         print(text, end='')
         return REACHED
@@ -60,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write_motion(arguments: argparse.Namespace) -> int:
+    if arguments.thumbs_and_jaw:
+        raise UsageError('--motion is for the figure of 71 angles: leave out --thumbs-and-jaw')
     if not arguments.out:
         raise UsageError('--motion needs --out FILE, a .csv or .npz')
     check_suffix(arguments.out)

@@ -15,7 +15,9 @@ Goals are in the root link's frame. Without --rpy, --quat and --axis the orienta
 second --tip begins a second goal; the options of a goal follow its --tip.
 
 If fewer than six joints move a link, they reach few poses: then the position comes first, and the
-link turns as near to the orientation as it can. --axis asks for the direction of its z axis alone,
+link turns as near to the orientation as it can. --couple 100 weighs the differences between the
+errors of positions 100 times as much as their mean: hands that can't reach keep their distance.
+--axis asks for the direction of its z axis alone,
 as for a pen or a drill; --equal-weights for position and orientation alike.
 
 A file of poses has a pose in each line: x,y,z, or x,y,z,roll,pitch,yaw, or x,y,z,qx,qy,qz,qw.
@@ -31,6 +33,8 @@ Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 from __future__ import annotations
 
 import argparse
+import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +46,7 @@ from ..problem import IkProblem
 from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
+from ..tasks import CoupledTask, PositionTask
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .collision_arguments import add_collisions, collisions_of
 from .completion import joints, links, solvers
@@ -89,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     robot = robot_of(arguments)
     arguments.angles = DEGREES if arguments.degrees else RADIANS
     start = _start(arguments, robot)
+    if arguments.poses is not None and arguments.couple is not None:
+        raise UsageError('--couple is for goals of --tip and --xyz: leave out --poses')
     if arguments.poses is not None:
         return solve_poses(arguments, robot, start, _solver(arguments))
     if arguments.warm_start or arguments.out:
@@ -102,20 +109,40 @@ def run(arguments: argparse.Namespace) -> int:
         avoid=avoid,
         **tolerances_of(arguments, arguments.angles),
     )
+    if arguments.couple is not None and (arguments.all or arguments.choose != 'first'):
+        raise UsageError('--couple is for a single solve: leave out --all, --near and --choose')
     find = _print_all if arguments.all else _print_one
     return find(arguments, problem, start)
 
 
 def _print_one(arguments: argparse.Namespace, problem: IkProblem, q0: Array | None) -> int:
     solver = _solver(arguments)
-    search = partial(solver.solve, problem, q0)
+    solved = problem if arguments.couple is None else _coupled(arguments, problem)
+    search = partial(solver.solve, solved, q0)
     if arguments.choose != 'first':
         choose = {'choose': arguments.choose, 'solver': arguments.solver, **_options(arguments)}
         search = partial(solve_best, problem, q0, **choose)
-    result = in_shell(problem, search())
+    result = search()
+    if solved is not problem:
+        position, orientation = problem.errors(result.q)
+        result = replace(result, position_errors=position, orientation_errors=orientation)
+    result = in_shell(problem, result)
     found = (problem, solver.name, result, arguments.angles)
     print(as_json(result_data(*found)) if arguments.json else result_text(*found))
     return REACHED if result.success else NOT_REACHED
+
+
+def _coupled(arguments: argparse.Namespace, problem: IkProblem) -> IkProblem:
+    """The problem with its goals coupled by --couple. Raises UsageError."""
+    goals, weight = problem.goals, arguments.couple
+    if len(goals) < 2 or not all(isinstance(goal, PositionTask) for goal in goals):
+        raise UsageError('--couple needs two goals at least, each of --tip and --xyz alone')
+    if not 0.0 < weight < math.inf:
+        raise UsageError(f'--couple {weight:g}: a positive number is needed')
+    task = CoupledTask.of_differences(goals, weight, tolerance=problem.position_tolerance)
+    return IkProblem(
+        problem.robot, [task], frozen_joints=problem.frozen_joints, avoid=problem.avoid
+    )
 
 
 def _print_all(arguments: argparse.Namespace, problem: IkProblem, q0: Array | None) -> int:

@@ -35,8 +35,8 @@ from ..kernels.records import FLOAT, INT, LANE, Layout
 from ..kernels.signatures import Array1, Array2
 from ..maths.rotations import Array, from_axes, in_axes
 from ..maths.vectors import Vector, dot, minus, norm, times
-from .bounds import bound_pair, bound_pairs, place_frames, place_pieces
-from .gjk import FAR, support, thickness_of
+from .bounds import bound_pair, place_frames, place_pieces
+from .gjk import support, thickness_of
 from .records import (
     FIRST,
     GROUP,
@@ -159,20 +159,22 @@ def measure_pairs(
     if not again:
         for k in range(motion.level.shape[0]):
             motion.level[k] = model.margin[k]
-    _lower_levels(model, model_lanes(model_address), state, lanes, motion, 1)
+    _lower_levels(model, model_lanes(model_address), state, lanes, motion, 1, 0.0)
 
 
 @kernel(entry='ik_collision_measure_motion')
-def measure_motion(model_address: int, state_address: int, motion_address: int) -> None:
+def measure_motion(
+    model_address: int, state_address: int, motion_address: int, spare: float
+) -> None:
     """Write the least distance of each pair at `PLACES` ticks of the motion to `level`.
 
-    For pairs farther apart than their margin, `level` is the margin.
+    For pairs farther apart than their margin + `spare` [m], `level` is that.
     """
     model = model_numbers(model_address)
     state, lanes = state_numbers(state_address), state_lanes(state_address)
     motion = motion_numbers(motion_address)
     for k in range(motion.level.shape[0]):
-        motion.level[k] = model.margin[k]
+        motion.level[k] = model.margin[k] + spare
     last = motion.ticks[motion.count - 1]
     for first in range(0, PLACES, WIDTH):
         for lane in range(WIDTH):
@@ -180,19 +182,25 @@ def measure_motion(model_address: int, state_address: int, motion_address: int) 
             knot = _knot_before(motion, tick)
             for j in range(motion.q.shape[1]):
                 state.q[j, lane] = _position(motion, knot, tick, j)[0]
-        _lower_levels(model, model_lanes(model_address), state, lanes, motion, WIDTH)
+        _lower_levels(model, model_lanes(model_address), state, lanes, motion, WIDTH, spare)
 
 
 @kernel
 def _lower_levels(
-    model: Record, corners: Record, state: Record, lanes: Record, motion: Record, used: int
+    model: Record,
+    corners: Record,
+    state: Record,
+    lanes: Record,
+    motion: Record,
+    used: int,
+    spare: float,
 ) -> None:
-    """Lower `level` to the distances in the first `used` lanes of `state.q`."""
+    """Lower `level`, at most the margin + `spare` [m], to distances in the first `used` lanes."""
     place_pieces(model, lanes)
-    for c in range(bound_pairs(model, lanes, -FAR)):
-        k = state.near[c]
+    for k in range(motion.level.shape[0]):
+        mask = bound_pair(model, lanes, k, model.margin[k] + spare)
         for lane in range(used):
-            if state.lanes[c] >> lane & 1 == 1:
+            if mask >> lane & 1 == 1:
                 distance = distance_of(model, corners, state, lanes, k, lane, motion.level[k])
                 motion.level[k] = min(motion.level[k], distance)
 

@@ -102,7 +102,7 @@ class MethodWorkspace(SearchRecords, Workspace):
         status = STATUSES.get(search['answer_status'].item(), limited_by)
         return IkResult(
             q,
-            judged(self.problem, self.packed, status, errors, cost),
+            judged(self.problem, self.packed, status, errors, cost, q),
             errors[:, 0],
             errors[:, 1],
             cost,
@@ -255,14 +255,23 @@ def fill_options(own: Record, options: OptionSet) -> None:
 
 
 def judged(
-    problem: IkProblem, packed: PackedGoals, status: IkStatus, errors: Array, cost: float
+    problem: IkProblem,
+    packed: PackedGoals,
+    status: IkStatus,
+    errors: Array,
+    cost: float,
+    q: Array,
 ) -> IkStatus:
-    """Return the status of a result, given that of the kernels and the goals' errors (G, 2).
+    """Return the status of a result at q (n,), given that of the kernels and the goals' errors
+    (G, 2).
 
-    Without a goal, the least cost is the aim. With packed patterns, kernels do not check goals.
+    Without a goal, coupled tasks are to be reached; without any, the least cost is the aim. With
+    packed patterns, kernels do not check goals.
     """
     if status is IkStatus.COLLISION:
         return status
+    if problem.coupled_alone:
+        return IkStatus.REACHED if problem.missed_by(q) <= 1.0 else status
     if not problem.goals:
         return IkStatus.LEAST if status is IkStatus.CLOSEST or cost <= NO_COST else status
     if packed is not problem.packed and problem.is_solved(errors[:, 0], errors[:, 1]):

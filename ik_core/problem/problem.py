@@ -22,7 +22,7 @@ from ..robot.linear_constraints import ConstraintRows, LinearConstraint
 from ..robot.reach_cones import ReachCone, moved_cones
 from ..robot.robot import Robot, check_robot
 from ..rules import are_within
-from ..tasks import Task
+from ..tasks import CoupledTask, Task
 from ..tasks.base import JointTask
 from ..tasks.goals import IN_PYTHON, GoalTask, Words
 from ..tasks.packing import PackedGoals
@@ -216,6 +216,8 @@ class IkProblem:
         """
         points = self.points if points is None else points
         reason = self.missed.reason(result, self.tolerances, points, words)
+        if self.coupled_alone and result.status.misses_goals:
+            reason = f'the coupled tasks miss by {self.missed_by(result.q):.3g} tolerances'
         result.note = joined(result.note, reason)
         return result
 
@@ -229,6 +231,17 @@ class IkProblem:
             position_errors, orientation_errors, self.points, self.tolerances
         )
         return IkStatus.TOO_FEW_JOINTS if few else status
+
+    @property
+    def coupled_alone(self) -> tuple[CoupledTask, ...]:
+        """The CoupledTasks of a problem without other goals, which are then to be reached."""
+        if self.goals:
+            return ()
+        return tuple(task for task in self.other_tasks if isinstance(task, CoupledTask))
+
+    def missed_by(self, q: Array) -> float:
+        """The largest error of `coupled_alone` at q (n,), in their tolerances."""
+        return max(task.missed_by(self.robot, q) / task.tolerance for task in self.coupled_alone)
 
     @property
     def secondary(self) -> tuple[Task, ...]:

@@ -7,7 +7,11 @@ upright, x forward, y to the left and z up, its arms at its sides, palms towards
 pose from which ranges of motion are measured.
 
 Numbers without a source are our own: the heights of the joints of the spine, each of which has an
-equal part of the range of its region; the collarbones; where hands and feet bend.
+equal part of the range of its region; the collarbones; where hands and feet bend; lengths of the
+thumbs and the jaw.
+
+Thumbs and a jaw are left out unless asked for. With them it has 32 joints and 78 angles, its
+floating base left out, as many as that of [Engell2007] section 3.3.
 """
 
 from __future__ import annotations
@@ -43,6 +47,9 @@ LUMBAR, THORACIC, CERVICAL = (0.585, 0.606, 0.626, 0.647, 0.667), (0.688, 0.741,
 )  # fmt: skip
 COLLARBONE = (0.02, 0.015, 0.820)  # near end of the left collarbone, at the breastbone; our own
 PALM = 0.5 * HAND  # our own
+THUMB = (0.02, 0.0, -0.035)  # from its joint to its tip, the hand at rest; our own
+THUMB_JOINT = (0.012, 0.0, -0.012)  # from the wrist; our own
+CHIN = (0.05, 0.0, -0.045)  # from the joint of the jaw, which is at the ear; our own
 HEEL, SOLE = 0.25 * FOOT, 0.45 * FOOT  # from the ankle back to the heel, and forward to the toes
 
 
@@ -86,6 +93,7 @@ class Movement(NamedTuple):
 # rotation
 SPINE = Movement('Y', -30.0, 80.0), Movement('X', -35.0, 35.0), Movement('Z', -45.0, 45.0)
 NECK = Movement('Y', -45.0, 45.0), Movement('X', -45.0, 45.0), Movement('Z', -60.0, 60.0)
+JAW = (Movement('Y', 0.0, 25.0),)  # opening; our own
 LIMBS = {
     # depression, elevation; retraction and protraction
     'collarbone': (Movement('X', -5.0, 45.0), Movement('Z', -15.0, 15.0)),
@@ -111,21 +119,31 @@ LIMBS = {
         Movement('Y', -20.0, 50.0), Movement('X', -35.0, 15.0), Movement('Z', -20.0, 10.0),
     ),
     'toe_joint': (Movement('Y', -70.0, 45.0),),
+    # extension, flexion; abduction; opposition, our own
+    'thumb_joint': (
+        Movement('Y', -20.0, 15.0), Movement('X', -70.0, 0.0), Movement('Z', -40.0, 20.0),
+    ),
 }  # fmt: skip
 
 
 def human(
-    stature: float = 1.75, mass: float | None = None, *, floating_base: bool = False
+    stature: float = 1.75,
+    mass: float | None = None,
+    *,
+    floating_base: bool = False,
+    thumbs_and_jaw: bool = False,
 ) -> Robot:
     """The skeleton of a person of a stature [m].
 
     mass [kg] : by default 22 kg/m^2 times the square of the stature
     floating_base : add six joints, between the root link `world` and the pelvis
+    thumbs_and_jaw : add three joints of seven angles, with the tips `left_` and `right_thumb_tip`
+        and `chin`: 78 angles
 
     The pelvis, its root link, is midway between the hips. Tips: `head_top`, and `left_` and
     `right_` `fingertips`, `toe_tips` and `heel`. Raises InvalidOption.
     """
-    joints = human_joints(stature)
+    joints = human_joints(stature, thumbs_and_jaw=thumbs_and_jaw)
     links, free = [ROOT, *(joint.child for joint in joints)], []
     inertials = _inertials(stature, BODY_MASS_INDEX * stature**2 if mass is None else mass)
     if floating_base:
@@ -134,12 +152,13 @@ def human(
     return Robot.from_joints(NAME, links, joints, free_joints=free, inertials=inertials)
 
 
-def human_joints(stature: float) -> list[Joint]:
+def human_joints(stature: float, *, thumbs_and_jaw: bool = False) -> list[Joint]:
     """The joints of `human`, parents first. Raises InvalidOption."""
     size = exact_number(stature, float)
     if size is None or not 0.1 <= size <= 10.0:
         raise InvalidOption(f'stature = {stature!r} [m]: a number from 0.1 to 10 is needed')
-    return [*_trunk(size), *_limbs('left', 1.0, size), *_limbs('right', -1.0, size)]
+    joints = [*_trunk(size), *_limbs('left', 1.0, size), *_limbs('right', -1.0, size)]
+    return [*joints, *_thumbs_and_jaw(size)] if thumbs_and_jaw else joints
 
 
 def human_cones() -> tuple[ReachCone, ...]:
@@ -219,6 +238,18 @@ def _limbs(side: str, sign: float, size: float) -> Iterator[Joint]:
         yield _joint(f'{side}_{name}', above, f'{side}_{child}', offset, movements)
 
 
+def _thumbs_and_jaw(size: float) -> Iterator[Joint]:
+    for side, sign in (('left', 1.0), ('right', -1.0)):
+        movements = LIMBS['thumb_joint']
+        if sign < 0.0:
+            movements = tuple(_mirrored(movement) for movement in movements)
+        thumb, origin = f'{side}_thumb', [size * value for value in THUMB_JOINT]
+        yield _joint(f'{thumb}_joint', f'{side}_hand', thumb, origin, movements)
+        yield _fixed(thumb, f'{thumb}_tip', [size * value for value in THUMB])
+    yield _joint('jaw_joint', 'head', 'jaw', (0.0, 0.0, size * (EAR - CERVICAL[-1])), JAW)
+    yield _fixed('jaw', 'chin', [size * value for value in CHIN])
+
+
 def _mirrored(movement: Movement) -> Movement:
     """The movement of the right side for one of the left."""
     axis, lower, upper = movement
@@ -292,10 +323,11 @@ SKIN, SHIRT, TROUSERS, SHOE = (
 )  # fmt: skip
 
 
-def human_shapes(stature: float) -> dict[str, list[Solid]]:
+def human_shapes(stature: float, *, thumbs_and_jaw: bool = False) -> dict[str, list[Solid]]:
     """Shapes to draw a person of a stature [m], by link, for `urdf_text`."""
     shapes: dict[str, list[Solid]] = {}
-    for link, kind, size, centre, colour in [*_drawn_trunk(), *_drawn_limbs()]:
+    drawn = [*_drawn_trunk(), *_drawn_limbs(), *(_drawn_details() if thumbs_and_jaw else ())]
+    for link, kind, size, centre, colour in drawn:
         sizes, at = (tuple(stature * value for value in values) for values in (size, centre))
         shapes.setdefault(link, []).append(Solid(kind, sizes, at, colour))
     return shapes
@@ -334,3 +366,11 @@ def _drawn_limbs() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
     for link, kind, size, (x, y, z), colour in rows:
         yield f'left_{link}', kind, size, (x, y, z), colour
         yield f'right_{link}', kind, size, (x, -y, z), colour
+
+
+def _drawn_details() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
+    x, y, z = THUMB
+    for side in ('left', 'right'):
+        for share in (0.35, 0.65, 0.95):
+            yield f'{side}_thumb', 'sphere', (0.009,), (share * x, share * y, share * z), SKIN
+    yield 'jaw', 'box', (0.03, 0.05, 0.02), (CHIN[0] - 0.015, 0.0, CHIN[2] + 0.01), SKIN

@@ -474,7 +474,7 @@ class Robot:
 
     @cached_property
     def _masses(self) -> Masses:
-        return masses_of(self.inertials, self.places, self.tree)
+        return masses_of(self.inertials, self.places, len(self.tree))
 
     @property
     def mass(self) -> float:
@@ -486,20 +486,25 @@ class Robot:
 
         Raises UnsupportedProblem for a description without masses.
         """
-        return centre_of_mass(self._known_masses(), self.frames(q))
+        return self._centre_of_mass(self.frames(q))[0]
 
     def centre_of_mass_jacobian(self, q: VectorLike) -> Array:
         """The derivative (3, n) of `centre_of_mass` [m per rad or m]; raises the same errors."""
-        masses, frames = self._known_masses(), self.frames(q)
-        return centre_of_mass_jacobian(masses, frames, self.tree, self.geometry, self.n)
+        frames, columns = self.frames(q), np.empty((self.n, 3))
+        _, carried = self._centre_of_mass(frames)
+        centre_of_mass_jacobian(*self._kernel_arrays, frames, carried, columns)
+        return columns.T.copy()
 
-    def _known_masses(self) -> Masses:
-        if self.mass == 0.0:
+    def _centre_of_mass(self, frames: Array) -> tuple[Array, Array]:
+        """The centre of mass (3,) [m], and mass and moment (K + 1, 4) that each joint moves."""
+        if not self.mass:
             raise UnsupportedProblem(
                 f'robot {self.name!r} has no masses: its links need '
                 '<inertial><origin .../><mass value="..."/></inertial> for a centre of mass'
             )
-        return self._masses
+        centre, carried = np.empty(3), np.empty((len(frames) + 1, 4))
+        centre_of_mass(self.tree, *self._masses, frames, carried, centre)
+        return centre, carried
 
     def joint_values(self, q: VectorLike) -> dict[str, float]:
         """Positions [rad or m] of all movable joints by name, including mimic joints."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..exceptions import InvalidOption, UnsupportedProblem
 from ..maths.argument_types import WeightsLike
 from ..maths.rotations import Array
+from ..options import exact_number
 from ..robot.robot import Robot
 from .base import Task
 from .weights import principal_axes
@@ -21,15 +22,21 @@ class CoupledTask(Task):
     tasks : r (rows,) is their residuals, one after the other; two PositionTasks give
         (x, y, z, x, y, z) [m]
     weights (rows, rows) : W, symmetric and positive semidefinite
+    tolerance : it is reached if the part of r that W weighs is at most this long: in metres, if
+        the tasks are goals for positions
 
     An entry between two end effectors is a weight of the product of their errors; so W can, for
     example, weight the difference of two hands' errors far more than their sum. If W has blocks on
     its diagonal only, this is the sum of the tasks, each with its block as `weights`.
 
-    It has no tolerances: a problem without other goals ends as LEAST. Raises InvalidOption.
+    A problem without other goals ends as REACHED if all its CoupledTasks are; as CLOSEST at a
+    minimum at which they are not. Beside other goals it is weighed, and does not count as missed.
+    Raises InvalidOption.
     """
 
-    def __init__(self, tasks: Sequence[Task], weights: WeightsLike) -> None:
+    def __init__(
+        self, tasks: Sequence[Task], weights: WeightsLike, *, tolerance: float = 1e-5
+    ) -> None:
         self.tasks = tuple(tasks)
         if not self.tasks or not all(isinstance(task, Task) for task in self.tasks):
             raise InvalidOption(f'tasks = {tasks!r}: a list of tasks is needed')
@@ -39,9 +46,30 @@ class CoupledTask(Task):
         values, axes = principal_axes(self.weights, 'weights')
         if not values.any():
             raise InvalidOption('weights: not all may be 0')
+        number = exact_number(tolerance, float)
+        if number is None or not 0.0 < number < np.inf:
+            raise InvalidOption(f'tolerance = {tolerance!r}: a positive number is needed')
+        self.tolerance = number
         kept = values > 0.0
+        self._directions: Array = axes[:, kept].T  # those that W weighs, (k, rows)
         # A (k, rows) with A'A = W
-        self.factor: Array = np.sqrt(values[kept])[:, np.newaxis] * axes[:, kept].T
+        self.factor: Array = np.sqrt(values[kept])[:, np.newaxis] * self._directions
+
+    @classmethod
+    def of_differences(
+        cls, tasks: Sequence[Task], weight: float, *, tolerance: float = 1e-5
+    ) -> CoupledTask:
+        """Weigh the differences between the tasks' residuals `weight` times as much as their mean.
+
+        The tasks have three rows each, as goals for positions have: two hands that carry a tray
+        out of reach keep their distance, and miss their goals alike. Raises InvalidOption.
+        """
+        number = exact_number(weight, float)
+        if number is None or not 0.0 < number < np.inf:
+            raise InvalidOption(f'weight = {weight!r}: a positive number is needed')
+        mean = np.full((len(tasks), len(tasks)), 1.0 / max(1, len(tasks)))
+        apart = np.eye(len(tasks)) - mean
+        return cls(tasks, np.kron(mean + number * apart, np.eye(3)), tolerance=tolerance)
 
     def _shown(self) -> list[str]:
         return [repr(task) for task in self.tasks]
@@ -58,13 +86,21 @@ class CoupledTask(Task):
 
     def residual(self, robot: Robot, q: Array) -> Array:
         """The weighted residual A r (k,) at q (n,), where A'A = W."""
-        residual = np.concatenate([task.residual(robot, q) for task in self.tasks])
+        product: Array = self.factor @ self._unweighted(robot, q)
+        return product
+
+    def missed_by(self, robot: Robot, q: Array) -> float:
+        """The length of the part of r that W weighs at q (n,): reached within `tolerance`."""
+        return float(np.linalg.norm(self._directions @ self._unweighted(robot, q)))
+
+    def _unweighted(self, robot: Robot, q: Array) -> Array:
+        """The residuals r (rows,) of all tasks at q (n,)."""
+        residual: Array = np.concatenate([task.residual(robot, q) for task in self.tasks])
         if len(residual) != self.factor.shape[1]:
             raise UnsupportedProblem(
                 f'weights are for {self.factor.shape[1]} residuals; the tasks have {len(residual)}'
             )
-        product: Array = self.factor @ residual
-        return product
+        return residual
 
     def jacobian(self, robot: Robot, q: Array) -> Array:
         """The derivative (k, n) of `residual`."""

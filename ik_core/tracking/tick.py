@@ -142,7 +142,9 @@ def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool)
     drawn = move_to_rest_posture(state)
     if moving and state.step_following.active:
         state.step_following.solve(moving, in_time, state.speeds)
-    elif solver.phase is not Phase.CONVERGED and solver.follow(state.motion.q, now):
+    elif solver.phase is not Phase.CONVERGED and solver.follow(
+        state.motion.q, now, state.governor.path_is_free
+    ):
         state.motion.synchronize()
     if not (drawn or moving):
         return None
@@ -195,7 +197,7 @@ def status_of(
         return joint_goal_status(state, state.joint_goal)
     if not is_following:
         return state.resting_status
-    if solver.phase is Phase.SEARCHING:
+    if solver.is_searching:
         return TrackStatus.SEARCHING
     if state.is_stopped_by_obstacle:
         return TrackStatus.OBSTACLE

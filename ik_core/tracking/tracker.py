@@ -471,6 +471,11 @@ class Tracker:
         """The pair of links, or a link and an obstacle, that keeps the joints from going on."""
         return self.governor.obstacle
 
+    @property
+    def obstacle_distance(self) -> float | None:
+        """The distance [m] between the two of `obstacle`; minus the depth where they overlap."""
+        return self.governor.obstacle_distance
+
     def undo_tick(self) -> None:
         """Undo the steps of the joints since the last tick began, if they were not published.
 

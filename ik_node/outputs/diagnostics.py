@@ -15,6 +15,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from ik_core.display import length
 from ik_core.kernels import library
 from ik_core.tracking import Command, TrackStatus
 
@@ -167,8 +168,16 @@ class Diagnostics:
 
     @property
     def obstacle_text(self) -> str:
-        """The pair that stops the joints, as text: 'panda_hand and table'; '' for none."""
-        return ' and '.join(self._obstacle or ())
+        """The pair that stops the joints: 'panda_hand and table, 11 mm apart'; '' for none."""
+        text, distance = ' and '.join(self._obstacle or ()), self._obstacle_distance
+        if distance is None:
+            return text
+        return f'{text}, {length(abs(distance))} {"apart" if distance > 0.0 else "deep"}'
+
+    @property
+    def _obstacle_distance(self) -> float | None:
+        """The distance [m] of the pair that stops the joints, minus its depth; None for none."""
+        return self._model.tracker.obstacle_distance if self._model and self._obstacle else None
 
     @property
     def hazards(self) -> Hazards:
@@ -261,9 +270,8 @@ class Diagnostics:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
         if code is StatusCode.OBSTACLE and self._obstacle:
             yield 'obstacle', ', '.join(self._obstacle)
-            if self._model is not None and self._model.avoided is not None:
-                distance = self._model.distance_between(*self._obstacle)
-                yield 'obstacle_distance [m]', f'{distance:.4f}'
+            if self._obstacle_distance is not None:
+                yield 'obstacle_distance [m]', f'{self._obstacle_distance:.4f}'
         if self.why_unknown():
             yield 'world_unknown', self.why_unknown()
         for tip, kind, metres, radians in self._errors():

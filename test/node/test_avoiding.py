@@ -155,7 +155,9 @@ def test_a_goal_in_a_table_ends_above_it_and_the_status_names_both(node, world_f
     node.until(lambda: is_still(node.states[-1]), 'rest')
     status = node.status
     assert 'table' in status['obstacle'].split(', ')
-    assert status['text'].endswith(' and '.join(status['obstacle'].split(', ')))
+    assert ' and '.join(status['obstacle'].split(', ')) in status['text']
+    assert 0.010 <= float(status['obstacle_distance [m]']) < 0.013
+    assert status['text'].endswith(' mm apart')
     assert status['goal_has_ended'] == 'true'
     until_logged(node, 'an obstacle is in the way of the goal')
     assert 'table' in logged(node, 'an obstacle is in the way of the goal')[-1]

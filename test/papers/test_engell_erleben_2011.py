@@ -276,6 +276,13 @@ def test_eq_17_weights_between_end_effectors(seed):
     result = ik.solve(
         ik.IkProblem(chain.robot, [ik.tasks.CoupledTask(far, weights)]), q, solver='bfgs'
     )
+    assert result.status is ik.IkStatus.CLOSEST
+    assert 'the coupled tasks miss by' in result.note
+    within = chain.end_effectors(q + 0.2)
+    near = [ik.PositionTask(task.link, at) for task, at in zip(tasks, within, strict=True)]
+    found = ik.solve(ik.IkProblem(chain.robot, [ik.tasks.CoupledTask(near, weights)]), q)
+    assert found.status is ik.IkStatus.REACHED, found.message
+    assert np.linalg.norm(within - chain.end_effectors(found.q)) < 1e-5
     left = (3.0 * goals - chain.end_effectors(result.q)).ravel()
     slope = chain.jacobian(result.q).T @ weights @ left
     assert np.abs(slope).max() < 1e-4 * np.abs(chain.jacobian(q).T @ weights @ left).max()

@@ -340,7 +340,7 @@ class DampedWorkspace(ProblemRecords, Workspace):
             note = self._why_not_free(q)
         return IkResult(
             q,
-            judged(self.problem, self.packed, ended, errors, cost),
+            judged(self.problem, self.packed, ended, errors, cost, q),
             errors[:, 0],
             errors[:, 1],
             cost,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from ...collision.collisions import Collisions
 from ...collision.motions import (
     MOTION,
     NEW_ROWS,
+    PLACES,
     ROUNDING,
+    SPARE,
     bend_step,
     measure_motion,
     measure_pairs,
@@ -29,6 +32,7 @@ ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no long
 # Intervals of a motion that are checked: a step that is not shown by then is not taken.
 MOST_CHECKS = 120
 MANY_CHECKS = 300  # where it is a stop that is taken in any case
+STRIDE = 0.02  # [m] by which pairs may come nearer between places where a path is judged
 
 
 class Clearance:
@@ -89,7 +93,7 @@ class Clearance:
         self._write(joints, stop, period)
         if check.find(self._count, period, MANY_CHECKS) < 0:
             return
-        measure_motion(*check.addresses)
+        measure_motion(*check.addresses, 0.0)
         near = check.motion['level'] < self._floors
         self._floors[near] = check.motion['level'][near] - ROUNDING
         while (found := check.find(self._count, period, MANY_CHECKS)) >= 0:
@@ -116,6 +120,33 @@ class Clearance:
         self._blocking = found, is_outside
         return found < 0
 
+    def path_is_free(self, start: Array, end: Array) -> bool:
+        """Return whether no pair stops the joints on the straight path (n,), (n,).
+
+        Each pair keeps the distance at which steps end, or the one at the start. It is judged at
+        places between which no pair comes nearer by more than `STRIDE`: to choose a path, and not
+        to show that it is free.
+        """
+        check = self._check(self.collisions.is_outside(np.array([start, end])))
+        strides = float((check.motion['reach'] @ np.abs(end - start)).max(initial=0.0)) / STRIDE
+        parts = 1 + int(strides / (PLACES - 1))
+        corners = start + np.linspace(0.0, 1.0, parts + 1)[:, np.newaxis] * (end - start)
+        kept = self._levels(check, start, start) - ARRIVED
+        return all(
+            (self._levels(check, first, last) >= kept).all() for first, last in pairwise(corners)
+        )
+
+    def _levels(self, check: _Check, start: Array, end: Array) -> Array:
+        """Return the least distances (P,) [m], up to margin + SPARE, on a straight path."""
+        motion, count = check.motion, int(check.motion['count'])
+        self._ticks[:2], self._q[:2] = (0, PLACES - 1), (start, end)
+        self._dq[:2] = (end - start) / (PLACES - 1)
+        motion['count'], motion['period'] = 2, 1.0
+        measure_motion(*check.addresses, SPARE)
+        motion['count'] = count  # of the last stop, to which the lengths of its paths belong
+        levels: Array = motion['level'].copy()
+        return levels
+
     def shorten(self, q: Array, target: Array) -> Array | None:
         """Return the end of a shorter step from q (n,), if obstacles are in the way of a target.
 
@@ -124,7 +155,7 @@ class Clearance:
         self._near = self._check(self.collisions.is_outside(q[np.newaxis]))
         aimed = np.empty_like(q)
         found = shorten_step(*self._near.addresses, q, target, aimed)
-        return None if found < 0 else aimed
+        return None if found < 0 else _rested(q, aimed)
 
     def bend(self, q: Array, target: Array, metric: Array) -> Array:
         """Return the point (n,) nearest to a target that near pairs leave free.
@@ -135,7 +166,7 @@ class Clearance:
         """
         aimed = target.copy()
         bend_step(self._near.addresses[2], q, metric, aimed)
-        return q if np.abs(aimed - q).max() < ARRIVED else aimed
+        return _rested(q, aimed)
 
     def _write(self, before: Array, after: Array, period: float) -> bool:
         """Write the knots of a step and its stop; return whether a joint is outside its limits."""
@@ -157,11 +188,25 @@ class Clearance:
         i, j = check.model['pairs'][index, :2].tolist()
         return names[i], names[j]
 
+    def obstacle_distance(self, q: Array) -> float | None:
+        """Return the distance [m] of the pair of `obstacle` with the joints at q (n,)."""
+        names = self.obstacle
+        if names is None:
+            return None
+        near = self.collisions.distances(q, float(self._floors.max(initial=0.0)) + STRIDE)
+        found = (pair.distance for pair in near if (pair.first, pair.second) == names)
+        return next(found, None)
+
     def _check(self, is_outside: bool) -> _Check:
         if is_outside not in self._checks:
             shared = {'ticks': self._ticks, 'q': self._q, 'dq': self._dq, 'floor': self._floors}
             self._checks[is_outside] = _Check(self.collisions, is_outside, shared)
         return self._checks[is_outside]
+
+
+def _rested(q: Array, aimed: Array) -> Array:
+    """Return the end of a step from q (n,), or q if it is no longer a step."""
+    return q if np.abs(aimed - q).max() < ARRIVED else aimed
 
 
 class _Check:

@@ -262,6 +262,16 @@ class Governor:
         """The pair of links or obstacles that keeps the joints from their target, by names."""
         return None if self._clearance is None else self._clearance.obstacle
 
+    @property
+    def obstacle_distance(self) -> float | None:
+        """The distance [m] of these two, minus their depth where they overlap; None for none."""
+        return None if self._clearance is None else self._clearance.obstacle_distance(self._q)
+
+    @property
+    def path_is_free(self) -> Callable[[Array, Array], bool] | None:
+        """Returns whether a straight path of the joints is free; None if nothing is avoided."""
+        return None if self._clearance is None else self._clearance.path_is_free
+
     def follow(
         self,
         target: VectorLike,

@@ -157,7 +157,11 @@ def _centre_of_mass(task: CentreOfMassTask) -> Arguments:
 
 
 def _coupled(task: CoupledTask) -> Arguments:
-    return {'tasks': [describe_task(one) for one in task.tasks], 'weights': task.weights}
+    return {
+        'tasks': [describe_task(one) for one in task.tasks],
+        'weights': task.weights,
+        'tolerance': task.tolerance,
+    }
 
 
 def _posture(task: PostureTask) -> Arguments:

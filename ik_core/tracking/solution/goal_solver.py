@@ -12,7 +12,11 @@ always in one phase:
     WAITING     as CONVERGED, not reached, and the -> SEARCHING, once `replan_period` is over
                 last search was just now           -> JUMPED, when a target moves
     SEARCHING   a search with restarts is running, -> FOLLOWING, from the branch that it chose
-                for the goals at its start
+                for the goals at its start         -> CHOOSING, if its path is not free
+    CHOOSING    the straight path of the joints is -> FOLLOWING, from the branch that it chose
+                not free: other branches are tried
+
+A solution that was found in JUMPED leads to CHOOSING, too, if its path is not free.
 
 `jump` leads from any phase to JUMPED, `stay_on_branch` and `rest` to FOLLOWING.
 """
@@ -21,7 +25,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar
@@ -40,6 +44,7 @@ from ...robot.limits import FULL_TURN, shift_to_nearest_turns
 from ...rules import is_within
 from ...solvers import Solver, SolverName, make_solver
 from ..governor.motion_limits import MotionLimits
+from .branch_search import BranchSearch
 from .example_frames import advance_frame, take_over
 from .other_configuration import BETTER, OtherConfiguration, Unreached
 from .position_first import PositionFirst
@@ -103,9 +108,13 @@ class Phase(Enum):
     JUMPED = 'jumped'
     WAITING = 'waiting'
     SEARCHING = 'searching'
+    CHOOSING = 'choosing'
 
 
-FOLLOWING, CONVERGED, JUMPED, WAITING, SEARCHING = Phase
+FOLLOWING, CONVERGED, JUMPED, WAITING, SEARCHING, CHOOSING = Phase
+
+PathIsFree = Callable[[Array, Array], bool]
+"""Returns whether no link meets an obstacle on the straight path of the joints (n,), (n,)."""
 
 
 @dataclass(eq=False)
@@ -164,6 +173,7 @@ class GoalSolver:
         self.note = ''  # the solver's last note on how it finds solutions
         self._guess: Array | None = None  # (n,) start of the next seeded solve
         self._solve: Search | None = None
+        self._branches: BranchSearch | None = None
         self._memory: Any = None  # of the last seeded solve, while goals do not jump
         # A solve that neither ends nor arrives, for a goal that does not move, is given up
         # after 2 s.
@@ -244,7 +254,7 @@ class GoalSolver:
         self._nearby = np.minimum(0.2, 1e-3 + 2.0 * limits.velocity / self._rate)
         self.solution = np.clip(self.solution, limits.lower, limits.upper)
         self._memory = None
-        if self.phase is SEARCHING:  # inside the old limits
+        if self.is_searching:  # inside the old limits
             self.phase = JUMPED
         self.invalidate()
 
@@ -269,6 +279,7 @@ class GoalSolver:
         if not COMPILED:  # one closed form would take longer than a tick
             own['closed_form'] = False
         searcher = make_solver(SEARCHER, clock=self._clock, **own)
+        chooser = make_solver(SEARCHER, clock=self._clock, **{**own, 'restarts': 0})
         # closed_form can prove that there is no other configuration.
         names = {entry.name for entry in fields(SearchOptions)}  # options that all searches have
         shared = {name: value for name, value in own.items() if name in names}
@@ -276,7 +287,7 @@ class GoalSolver:
         begun = follower.begin(self.problem, self.solution)  # refuses what it can't do
         searcher.begin(self._search_problem, self.solution)  # finds closed forms, which takes long
         self._solver, self._searcher, self._memory = follower, searcher, None
-        self._elsewhere = elsewhere
+        self._elsewhere, self._chooser = elsewhere, chooser
         self._forget_other()
         self.note = begun.result().note
         self.choice = solver, options
@@ -287,6 +298,11 @@ class GoalSolver:
     def is_settled(self) -> bool:
         """True if the seeded solve has ended."""
         return self.phase is not FOLLOWING and self.phase is not JUMPED
+
+    @property
+    def is_searching(self) -> bool:
+        """True if a search for a branch is running, for the goals at its start."""
+        return self.phase is SEARCHING or self.phase is CHOOSING
 
     @property
     def stays_on_branch(self) -> bool:
@@ -349,7 +365,7 @@ class GoalSolver:
 
     def invalidate(self) -> None:
         """Solve again in the next ticks, from the present solution; a search continues."""
-        if self.phase is SEARCHING:
+        if self.is_searching:
             return
         if self.phase is CONVERGED:
             self.phase = FOLLOWING
@@ -394,13 +410,23 @@ class GoalSolver:
         """Reset the effort of a tick: iterations, restarts, seconds."""
         self.iterations, self.restarts, self.solve_time = 0, 0, 0.0
 
-    def follow(self, q: Array, now: float) -> bool:
-        """Solve for one tick, with the joints at q (n,); return whether a search has ended."""
+    def follow(self, q: Array, now: float, path_is_free: PathIsFree | None = None) -> bool:
+        """Solve for one tick, with the joints at q (n,); return whether a search has ended.
+
+        path_is_free : goals that jumped lead to a branch with a free path, if one is found
+        """
         if self.phase is SEARCHING:
-            return self._search(q)
+            return self._search(q, path_is_free)
+        if self.phase is CHOOSING:
+            return self._choose(q, path_is_free)
         if not self.is_settled and self._refine(self._budget) and not self.reaches:
             self._try_other_turns()
         if self.phase is WAITING:
+            if self.reaches and now >= self._next_search and self._is_blocked(q, path_is_free):
+                self._next_search = now + self._replan_period
+                self._keep_goals()
+                self.phase, self._branches = CHOOSING, None
+                return False
             if self.reaches:
                 self.phase = CONVERGED
             elif now >= self._next_search:
@@ -537,27 +563,68 @@ class GoalSolver:
                 self._latest = before
 
     def _begin_search(self, now: float) -> None:
+        self._keep_goals()
+        self.phase = SEARCHING
+        self._next_search = now + self._replan_period
+        self._begin(self._searcher.begin(self._search_problem, self.solution))
+
+    def _keep_goals(self) -> None:
+        """Let searches search for the goals as they are now."""
         goals = zip(self.problem.goals, self._search_problem.goals, strict=True)
         for goal, other in goals:
             other.set_target(goal.transform)
         self._sought = [goal.target.copy() for goal in self._search_problem.goals]
         take_over(self._search_problem, self.problem)
-        self.phase = SEARCHING
-        self._next_search = now + self._replan_period
-        self._begin(self._searcher.begin(self._search_problem, self.solution))
 
-    def _search(self, q: Array) -> bool:
+    def _search(self, q: Array, path_is_free: PathIsFree | None) -> bool:
         """Continue the search; return whether it has ended, and then adopt a better solution."""
         solve = self._solve
         if solve is None:
             solve = self._begin(self._searcher.begin(self._search_problem, self.solution))
         found = self._run(solve, self._search_budget)
-        if solve.done:
-            better = found.cost < BETTER * self._latest.cost
-            self._adopt(found.q if better else self._latest.q, q)
-            self._memory = None
-            self.stay_on_branch()  # for the goals as they are now, from there
-        return solve.done
+        if not solve.done:
+            return False
+        if found.cost < BETTER * self._latest.cost:
+            self._latest = found
+        if self.reaches and self._is_blocked(q, path_is_free):
+            self.phase, self._branches = CHOOSING, None
+            return False
+        self._end_search(self._latest.q, q)
+        return True
+
+    def _is_blocked(self, q: Array, path_is_free: PathIsFree | None) -> bool:
+        """Return whether the last result is not to be reached on a straight path from q (n,)."""
+        return path_is_free is not None and not path_is_free(q, self._turned(self._latest.q, q))
+
+    def _choose(self, q: Array, path_is_free: PathIsFree | None) -> bool:
+        """Try other branches; at the end adopt the nearest one with a free path."""
+        if path_is_free is None:  # since then nothing is avoided
+            self._end_search(self._latest.q, q)
+            return True
+        near, branches = q.copy(), self._branches
+        if branches is None:
+            branches = self._branches = BranchSearch(
+                self._chooser,
+                self._search_problem,
+                near,
+                self._latest.q,
+                lambda found: self._turned(found, near),
+                self.is_solved,
+                lambda found: path_is_free(near, found),
+            )
+        begun = self._clock()
+        branches.run(SOLVING_SHARE / self._rate, self._clock)
+        self.iterations, self.restarts = branches.iterations, branches.restarts
+        self.solve_time = self._clock() - begun
+        if branches.done:
+            self._end_search(branches.best, q)
+        return branches.done
+
+    def _end_search(self, chosen: Array, q: Array) -> None:
+        """Adopt the branch that was chosen, and follow the goals as they are now from there."""
+        self._adopt(chosen, q)
+        self._memory = self._branches = None
+        self.stay_on_branch()
 
     def _begin(self, solve: Search, memory: Any = None) -> Search:
         self._solve = solve
@@ -577,16 +644,18 @@ class GoalSolver:
     def _adopt(self, q: Array, near: Array) -> None:
         """Aim at q (n,), each joint by its turn nearest to `near` (n,)."""
         if all_finite(q):
-            solution = q.copy()
-            near = near.copy()  # it may be read-only, for which the kernel would be compiled again
-            shift_to_nearest_turns(
-                solution, near, self.limits.lower, self.limits.upper, self._turning
-            )
-            self.solution = self._with_others(solution)
+            self.solution = self._turned(q, near)
+
+    def _turned(self, q: Array, near: Array) -> Array:
+        """Return q (n,) by the turns nearest to `near` (n,), other joints as in the solution."""
+        solution = q.copy()
+        near = near.copy()  # it may be read-only, for which the kernel would be compiled again
+        shift_to_nearest_turns(solution, near, self.limits.lower, self.limits.upper, self._turning)
+        return self._with_others(solution)
 
     def begin_again(self) -> None:
         """Forget the running solve, and the memory of the last one."""
-        self._solve = self._memory = None
+        self._solve = self._memory = self._branches = None
         for problem, frames in (
             (self.problem, self._targets),
             (self._search_problem, self._sought),

@@ -25,6 +25,7 @@ from ik_core.robot.joint_tables import load_joint_table
 from ik_core.robot.robot_sources import load_robot
 
 XYZ = ('--xyz', '0.45', '0.1', '0.5')
+ONE = ('--tip', 'left_palm', '--xyz', '1', '0', '0')
 
 
 def as_json(capsys, *argv):
@@ -32,6 +33,60 @@ def as_json(capsys, *argv):
     captured = capsys.readouterr()
     assert captured.err == ''
     return code, json.loads(captured.out)
+
+
+# --- coupled goals -----------------------------------------------------------------------------
+
+
+def test_coupled_hands_miss_their_goals_alike(capsys):
+    """The left hand's goal is far out of reach; the right hand alone could reach its own."""
+    robot, goals = load_robot('dual_arm'), np.array([[2.0, 0.2, 1.0], [0.5, -0.3, 1.0]])
+    links, apart = ('left_palm', 'right_palm'), []
+    argv = [part for link, goal in zip(links, goals, strict=True)
+            for part in ('--tip', link, '--xyz', *goal)]  # fmt: skip
+    for more in ((), ('--couple', 100)):
+        code, data = as_json(capsys, 'solve', 'dual_arm', *argv, *more)
+        assert code == 1
+        ends = [robot.forward_kinematics(np.array(data['q']), link)[:3, 3] for link in links]
+        lengths = np.linalg.norm(ends - goals, axis=1)
+        assert [g['position_error'] for g in data['goals']] == pytest.approx(lengths, abs=1e-9)
+        apart.append(np.linalg.norm((ends - goals)[0] - (ends - goals)[1]))
+    assert apart[1] < 0.2 * apart[0]
+
+
+def test_coupled_goals_within_reach_are_reached(capsys):
+    both = (
+        '--tip',
+        'left_palm',
+        '--xyz',
+        0.4,
+        0.2,
+        1,
+        '--tip',
+        'right_palm',
+        '--xyz',
+        0.4,
+        -0.2,
+        1,
+    )
+    code, data = as_json(capsys, 'solve', 'dual_arm', *both, '--couple', 3)
+    assert (code, data['status']) == (0, 'REACHED')
+    assert max(goal['position_error'] for goal in data['goals']) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ('argv', 'said'),
+    [
+        ((*ONE, '--couple', '3'), 'needs two goals at least'),
+        (('--tip', 'left_palm', '--xyz', '1', '0', '0', '--tip', 'right_palm', '--axis', '0', '0',
+          '1', '--couple', '3'), 'of --tip and --xyz alone'),
+        ((*ONE, '--couple', '3', '--all'), 'leave out --all'),
+        (('--poses', 'poses.csv', '--couple', '3'), 'leave out --poses'),
+    ],
+)  # fmt: skip
+def test_couplings_that_make_no_sense_are_refused(argv, said, capsys):
+    assert main(['solve', 'dual_arm', *argv]) == 2
+    assert said in capsys.readouterr().err
 
 
 # --- one pose ----------------------------------------------------------------------------------

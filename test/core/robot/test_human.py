@@ -136,6 +136,31 @@ def test_it_has_71_angles_with_limits_of_joints_of_all_kinds(figure):
     assert balls >= {'left_shoulder', 'right_hip', 'left_wrist', 'cervical_1', 'lumbar_5'}
 
 
+def test_thumbs_and_a_jaw_make_78_angles_of_32_joints_and_leave_the_others(figure):
+    whole = human(STATURE, thumbs_and_jaw=True)
+    assert (whole.n, len(whole.joint_groups)) == (78, 32)
+    assert whole.mass == pytest.approx(figure.mass)
+    names = list(whole.joint_names)
+    assert [name for name in names if 'thumb' not in name and 'jaw' not in name] == list(
+        figure.joint_names
+    )
+    limits = np.degrees([whole.lower, whole.upper])
+    for joint, range_ in (('left_thumb_joint/x', (-70, 0)), ('right_thumb_joint/x', (0, 70))):
+        np.testing.assert_allclose(limits[:, whole.joint_index(joint)], range_, atol=1e-9)
+    # the palm of the left hand faces the thigh, -y, and the thumb points ahead of the hand
+    rest = at(whole, 'left_thumb_tip')
+    assert rest[0] > at(whole, 'left_hand')[0]
+    assert (at(whole, 'left_thumb_tip', **{'left_thumb_joint/x': -40.0}) - rest)[1] < -0.02
+    assert (at(whole, 'left_thumb_tip', **{'left_thumb_joint/y': -15.0}) - rest)[0] > 0.005
+    assert (at(whole, 'chin', jaw_joint=20.0) - at(whole, 'chin'))[2] < -0.01
+    mirrored = {'right_thumb_joint/x': 40.0, 'right_thumb_joint/z': 20.0}
+    left = at(whole, 'left_thumb_tip', **{name.replace('right', 'left'): -value
+                                          for name, value in mirrored.items()})  # fmt: skip
+    np.testing.assert_allclose(
+        at(whole, 'right_thumb_tip', **mirrored), left * [1, -1, 1], atol=1e-12
+    )
+
+
 @pytest.mark.parametrize(('joint', 'there', 'back', 'link', 'way'), RANGES)
 def test_limbs_swing_as_far_as_the_source_says_and_that_way(figure, joint, there, back, link, way):
     _check_range(figure, joint, there, back)

@@ -106,3 +106,39 @@ def test_task_without_a_kernel_is_evaluated_once_at_each_point(solver):
         repeated = [np.array_equal(a, b) for a, b in pairwise(points)]
         assert not any(repeated[2:-1]), what  # more at the start and the end, which are checked
         assert len(points) <= 4 + result.evaluations, what
+
+
+def test_differences_of_coupled_goals_weigh_more_than_their_mean():
+    panda = robots.shipped('panda')
+    rng, q = np.random.default_rng(4), panda.middle_configuration
+    links, weight = ('panda_hand', 'panda_link4'), 7.0
+    targets = rng.normal(size=(2, 3))
+    tasks = [ik.PositionTask(link, at) for link, at in zip(links, targets, strict=True)]
+    task = ik.tasks.CoupledTask.of_differences(tasks, weight)
+    a, b = (
+        at - panda.forward_kinematics(q, link)[:3, 3]
+        for link, at in zip(links, targets, strict=True)
+    )
+    mean, apart = 0.5 * (a + b), a - b
+    cost = 2.0 * mean @ mean + weight * 0.5 * apart @ apart
+    assert np.sum(task.residual(panda, q) ** 2) == pytest.approx(cost, rel=1e-12)
+    assert task.missed_by(panda, q) == pytest.approx(np.hypot(*map(np.linalg.norm, (a, b))))
+
+
+def test_what_a_coupling_does_not_weigh_need_not_be_reached():
+    """Only the height of the hand counts: a weight of 0 leaves the others free."""
+    panda = robots.shipped('panda')
+    goal = ik.PositionTask('panda_hand', [5.0, 5.0, 0.4])
+    task = ik.tasks.CoupledTask([goal], np.diag([0.0, 0.0, 3.0]), tolerance=1e-4)
+    result = ik.solve(ik.IkProblem(panda, [task]))
+    assert result.status is ik.IkStatus.REACHED, result.message
+    assert panda.forward_kinematics(result.q, 'panda_hand')[2, 3] == pytest.approx(0.4, abs=1e-4)
+
+
+@pytest.mark.parametrize('wrong', [0.0, -1.0, np.inf, np.nan, 'much'])
+def test_a_tolerance_or_weight_of_a_coupling_is_positive(wrong):
+    goal = ik.PositionTask('panda_hand', [0.0, 0.0, 0.4])
+    with pytest.raises(ik.InvalidOption, match=r'tolerance = .* a positive number'):
+        ik.tasks.CoupledTask([goal], np.eye(3), tolerance=wrong)
+    with pytest.raises(ik.InvalidOption, match=r'weight = .* a positive number'):
+        ik.tasks.CoupledTask.of_differences([goal, goal], wrong)

@@ -188,6 +188,34 @@ def test_what_a_link_carries_is_kept_clear_too():
     assert heights[1] > heights[0] + 0.05  # the rod is longer than the fingers, and may lean
 
 
+def test_what_is_grasped_in_motion_is_kept_clear_from_then_on():
+    """A rod that the hand takes up on the way to a table, and judged where it is by hand."""
+    arm = Arm(table(0.1))
+    arm.goal(0.5, 0.0, 0.05)
+    arm.run(0.1)
+    assert arm.tracker.dq.any()
+    world, rod = arm.tracker.world, ik.transform(position=(0.0, 0.0, 0.2))
+    fingers = 'panda_leftfinger', 'panda_rightfinger'
+    world.attach('rod', Box((0.02, 0.02, 0.2)), 'panda_hand', rod, touching=fingers)
+    arm.tracker.set_world(world)
+    first = len(arm.q)
+    assert arm.run(4.0)[-1].status is TrackStatus.OBSTACLE
+    ends = np.array(
+        [(x, y, z, 1.0) for x in (-0.01, 0.01) for y in (-0.01, 0.01) for z in (-0.1, 0.1)]
+    )
+    lowest = min(
+        float((arm.robot.forward_kinematics(q, 'panda_hand') @ rod @ ends.T)[2].min())
+        for q in arm.q[first:]
+    )
+    assert 0.1 + MARGIN <= lowest < 0.1 + MARGIN + 0.003
+    carried = arm.tracker.world
+    carried.remove('rod')
+    arm.tracker.set_world(carried)  # put down: the hand itself goes on
+    height = arm.tip()[2]
+    arm.run(2.0)
+    assert arm.tip()[2] < height - 0.05
+
+
 def test_lowered_accelerations_wait_for_a_stop_that_is_free():
     """At full speed towards a table, the stop by a tenth of the acceleration would hit it."""
     arm = Arm(table(0.15))
