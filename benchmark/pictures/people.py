@@ -70,7 +70,9 @@ def scene(chromium: Any, camera: Camera, width: int, height: int) -> Iterator[tu
 def posed(goals: Mapping[str, Sequence[float]], share: float = 1.0) -> Array:
     """Return q (n,) of `human` with links at goals, by BFGS, within a fraction of its ranges."""
     robot = describe('human').robot
-    tasks = [ik.PositionTask(link, position) for link, position in goals.items()]
+    tasks: list[ik.PositionTask | ik.PostureTask] = [
+        ik.PositionTask(link, position) for link, position in goals.items()
+    ]
     tasks += [ik.PostureTask(np.zeros(robot.n), weights=1e-4)] if goals else []
     if not tasks:
         return np.zeros(robot.n)
@@ -83,7 +85,7 @@ def posed(goals: Mapping[str, Sequence[float]], share: float = 1.0) -> Array:
 def state_of_the_art(chromium: Any, path: Path) -> None:
     """The figures of [Engell2007] 1 to 5 and 7."""
     with scene(chromium, ((5.0, 0.0, 0.95), (0.0, -19.5, 2.0)), *WIDE) as (server, tab):
-        people = (
+        people: tuple[tuple[str, Mapping[str, Sequence[float]], float], ...] = (
             ('Fig. 1', PAINTING, 1.0),
             ('Fig. 2', REACHING, 1.0),
             ('Fig. 3', REACHING, CONSTRAINED),
