@@ -113,8 +113,8 @@ class Phase(Enum):
 
 FOLLOWING, CONVERGED, JUMPED, WAITING, SEARCHING, CHOOSING = Phase
 
+# Returns whether no link meets an obstacle on the straight path of the joints (n,), (n,).
 PathIsFree = Callable[[Array, Array], bool]
-"""Returns whether no link meets an obstacle on the straight path of the joints (n,), (n,)."""
 
 
 @dataclass(eq=False)
