@@ -137,7 +137,9 @@ def _off_path(robot: Robot, pieces: Sequence[Piece], rows: Array) -> float:
     Each turning joint is off by FOLLOWING_ERROR to one of both sides: the signs that move a corner
     farthest are found by going in turns from signs to the direction that they move it to.
     """
-    turning, farthest = np.array([unit == 'rad' for unit in robot.joint_units]), 0.0
+    turning, farthest = np.array([unit == 'rad' for unit in robot.joint_units], bool), 0.0
+    if not turning.any():
+        return farthest
     for link in _links(pieces):
         own = [piece for piece in pieces if piece.link == link]
         corners = np.concatenate([piece.corners for piece in own])

@@ -155,7 +155,9 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
 
 def _efforts(robot: Robot) -> dict[str, float]:
     """The effort limits by joint, from the description's text, which the loader has checked."""
-    efforts = {}
+    efforts: dict[str, float] = {}
+    if not robot.urdf:  # a skeleton of motion capture
+        return efforts
     for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
         limit = joint.find('limit')
         text = '' if limit is None else limit.get('effort', '')

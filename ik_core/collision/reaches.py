@@ -88,8 +88,8 @@ def approaches_of(robot: Robot, model: Record, known: dict[Any, Approach]) -> Ap
             known[key] = approach_of(robot, pieces[i], pieces[j] if key[1] else None)
         path.append(rows.setdefault(key, len(rows)))
         cut.append(known[key].cut + 1)
-    reach = np.array([known[key].reach for key in rows]).reshape(-1, robot.n)
-    turn = np.array([known[key].turn for key in rows]).reshape(-1, robot.n)
+    reach = np.array([known[key].reach for key in rows]).reshape(len(rows), robot.n)
+    turn = np.array([known[key].turn for key in rows]).reshape(len(rows), robot.n)
     return Approaches(np.array(path, np.int64), np.array(cut, np.int64), reach, turn)
 
 

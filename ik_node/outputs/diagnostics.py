@@ -124,7 +124,7 @@ class Diagnostics:
         shown = (self.code, self._errors(), self._shown_condition(), self._hazards.worst)
         goals = (self._goals_taken, self.goal_has_ended, self.refused.total())
         hands = tuple(self.hands.values())
-        reasons = self.concerns, self._obstacle, self._note(), self.why_unknown()
+        reasons = self.concerns, self.obstacle_text, self._note(), self.why_unknown()
         now = (*shown, *goals, *reasons, hands)
         if now != self._published:
             self._published = now

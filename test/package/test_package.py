@@ -51,6 +51,7 @@ UNDECLARED = {
     'argcomplete',
     'typing_extensions',  # for type checkers, which know it
     'matplotlib',
+    'mujoco',
     'distributed',
     'pinocchio',
     'numba',

@@ -3,7 +3,9 @@
 
 A pair is too near if it comes nearer than its margin, or than it was on the stop that was kept
 when the world or the joints' position was last set, whichever is less. coal judges 20 points of
-each step, and 20 of each tenth kept stop; without coal the library's own distances do.
+each step, and 20 of each tenth kept stop; without coal the library's own distances do. Where coal
+says that a pair is too deep, a search over directions decides: its depths of cylinders can be too
+large by several millimetres.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import minimize
 
 from benchmark.coal_judge import CoalJudge
 from ik_core.collision import Box, Collisions, Sphere, World
@@ -125,6 +128,21 @@ class Avoiding(Tracked):
             least = np.minimum(least, [found.get(names, np.inf) for names in pairs])
         return least
 
+    def _gap(self, q: Array, pair: int) -> float:
+        """Return the largest gap [m] between two pieces in any direction, less than 0 if deep."""
+        assert self.coal is not None
+        first, second = (
+            self.coal.solid_at(q, i) for i in self.judge.model['pairs'][pair, :2].tolist()
+        )
+
+        def overlap(direction: Array) -> float:
+            n = direction / np.linalg.norm(direction)
+            return _height(first, n) + _height(second, -n)
+
+        directions = np.random.default_rng(0).normal(size=(1000, 3))
+        best = min(directions, key=overlap)
+        return -float(minimize(overlap, best, method='Nelder-Mead', tol=1e-9).fun)
+
     def _tick(self) -> None:
         super()._tick()
         q = self.tracker.q
@@ -137,6 +155,8 @@ class Avoiding(Tracked):
         self.told['near'] += bool((distances[self.with_world] < NEAR).any())
         is_deep = np.minimum(distances, self.floors) <= 0.0
         lacks, allowed = self.floors - distances, np.where(is_deep, DEPTH, ROUNDING)
+        for pair in np.flatnonzero(is_deep & (lacks > allowed)) if self.coal is not None else ():
+            lacks[pair] = self.floors[pair] - min(self._gap(q, pair) for q in places)
         self.verdict.take('distance', lacks[np.newaxis], allowed[np.newaxis], self.checker.tick)
         self.last = q
 
@@ -146,6 +166,15 @@ class Avoiding(Tracked):
         except Injected:
             self.tracker.governor.begin_tick()
             self.tracker.governor.give_up()
+
+
+def _height(solid: tuple[str, Array, float], n: Array) -> float:
+    """Return how far a piece (kind, corners (m, 3), radius) extends along a unit vector [m]."""
+    kind, corners, radius = solid
+    if kind == 'cylinder':
+        axis = corners[1] - corners[0]
+        radius *= float(np.linalg.norm(np.cross(n, axis)) / np.linalg.norm(axis))
+    return float((corners @ n).max()) + radius
 
 
 def avoid(seed: int, ticks: int = TRACKER_TICKS) -> tuple[Avoiding, Verdict]:

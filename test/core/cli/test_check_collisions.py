@@ -164,3 +164,24 @@ def test_avoid_blocks_the_poses_that_are_not_free_with_its_margin(capsys):
     assert report.off_path == pytest.approx(0.2, abs=0.1)
     text = output(capsys, 'panda')
     assert f'blocks {100.0 * report.blocked:.3g} % of these poses' in text
+
+
+def test_a_robot_that_can_not_move_is_a_problem_and_no_traceback(tmp_path, capsys):
+    ball = (
+        '<collision><origin xyz="{} 0 0"/><geometry><sphere radius="0.1"/></geometry></collision>'
+    )
+    file = tmp_path / 'fixed.urdf'
+    file.write_text(
+        f'<robot name="fixed"><link name="a">{ball.format(0)}</link>'
+        f'<link name="b">{ball.format(1)}</link><joint name="j" type="fixed">'
+        '<parent link="a"/><child link="b"/></joint></robot>'
+    )
+    assert main(['check', str(file)]) == 1
+    assert 'no joint moves' in capsys.readouterr().out
+
+
+def test_a_skeleton_of_motion_capture_is_checked(tmp_path, capsys):
+    file = tmp_path / 'figure.asf'
+    assert main(['human', '--out', str(file)]) == 0
+    main(['check', str(file)])
+    assert 'has no effort limit' in capsys.readouterr().out

@@ -282,7 +282,7 @@ NONSENSE = {
     'an unknown command': (('frobnicate',), "invalid choice: 'frobnicate'"),
     'no robot': (('info',), 'required: ROBOT'),
     'a misspelt robot': (('info', 'pandda'), "no robot 'pandda' (did you mean 'panda'?)"),
-    'an empty robot name': (('info', ''), "no robot ''"),
+    'an empty robot name': (('info', ''), 'the robot description is empty'),
     'a missing file': (('info', 'no/such.urdf'), "can't read 'no/such.urdf'"),
     'a directory': (('info', str(URDF)), 'is a directory'),
     'not a URDF': (('info', __file__), 'not well-formed XML'),
