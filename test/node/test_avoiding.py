@@ -156,7 +156,7 @@ def test_a_goal_in_a_table_ends_above_it_and_the_status_names_both(node, world_f
     status = node.status
     assert 'table' in status['obstacle'].split(', ')
     assert ' and '.join(status['obstacle'].split(', ')) in status['text']
-    assert 0.010 <= float(status['obstacle_distance [m]']) < 0.013
+    assert MARGIN <= float(status['obstacle_distance [m]']) < MARGIN + 0.003
     assert status['text'].endswith(' mm apart')
     assert status['goal_has_ended'] == 'true'
     until_logged(node, 'an obstacle is in the way of the goal')
