@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
@@ -31,13 +30,13 @@ from ik_core.display import counted, listed
 from ik_core.maths.rotations import Array
 from ik_core.tracking.instructions import SetWorld
 
-from ..background_node import background_node
+from ..background_node import BackgroundThread
 from ..counters import WARNING_PERIOD
 from ..parameters.node_options import NodeOptions
 from ..planning_scene import Missing, Moment, PlanningScene
 from ..robot_model import Model
 from ..scene_reader import Change, SceneReader
-from ..texts import MIDDLEWARE_ERRORS, cut, explanation, sentence
+from ..texts import cut, explanation
 from .goal_frames import Frames, FrameSource, Pending
 
 # The topics of planning scenes, and the depth of their queues, as in MoveIt.
@@ -135,8 +134,7 @@ class SceneTopics:
     ) -> None:
         self._node, self._model, self._others, self._scenes = node, model, others, scenes
         self._unread: list[tuple[Any, Change]] = []  # received before there is a robot
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._background = BackgroundThread(node, 'scene')
         self._seen: tuple[Model | None, PlanningScene] = None, scenes.scene
         self._made: _Made | None = None
         self._next: _Made | None = None  # made, for the next tick
@@ -145,21 +143,16 @@ class SceneTopics:
 
     def open(self, options: NodeOptions) -> None:
         """Subscribe, if compute_ik is offered or the motion avoids a world."""
-        if self._thread is not None or not (options.compute_ik or options.avoid == 'world'):
-            return
-        self._stopping = threading.Event()
-        arguments = options.avoid == 'world', self._stopping
-        self._thread = threading.Thread(
-            target=self._serve, args=arguments, name='ik_node_scene', daemon=True
-        )
-        self._thread.start()
+        is_avoided = options.avoid == 'world'
+        if not self._background.is_open and (options.compute_ik or is_avoided):
+            set_up = partial(self._subscribe, is_avoided=is_avoided)
+            self._background.open(set_up, self._has_failed, FOLLOW_PERIOD)
 
     def close(self) -> None:
         """Unsubscribe; the objects stay."""
-        if self._thread is not None:
-            self._stopping.set()
-            self._thread.join()
-            self._thread = self._made = self._next = self._applied = None
+        if self._background.is_open:
+            self._background.close()
+            self._made = self._next = self._applied = None
             self._seen, self._reason = (None, self._scenes.scene), ''
 
     # --- for the tick's thread -------------------------------------------------------------------
@@ -190,20 +183,12 @@ class SceneTopics:
 
     # --- the background thread -------------------------------------------------------------------
 
-    def _serve(self, is_avoided: bool, stopping: threading.Event) -> None:
-        try:
-            node = background_node(self._node, 'scene')
-            try:
-                whole = self._subscribe(node, is_avoided)
-                self._spin(node, stopping, whole)
-            finally:
-                node.destroy_node()
-        except MIDDLEWARE_ERRORS as error:
-            self._reason = f'no topics of scenes: {sentence(error)}'
-            self._node.get_logger().error(self._reason)
+    def _has_failed(self, reason: str) -> None:
+        self._reason = f'no topics of scenes: {reason}'
+        self._node.get_logger().error(self._reason)
 
-    def _subscribe(self, node: Node, is_avoided: bool) -> SceneRequest | None:
-        """Subscribe to all topics; return the request of MoveIt's scene, if it is installed."""
+    def _subscribe(self, node: Node, is_avoided: bool) -> Callable[[], None]:
+        """Subscribe to all topics; return what is to be called periodically."""
         if is_avoided:
             # of the node, not of the one in the background, whose private names are others
             markers = self._node.resolve_topic_name(WORLD_MARKERS)
@@ -213,7 +198,7 @@ class SceneTopics:
             messages = importlib.import_module('moveit_msgs.msg')
             services = importlib.import_module('moveit_msgs.srv')
         except ImportError:
-            return None
+            return self._follow
         kinds: tuple[tuple[Any, str, Change], ...] = (
             (messages.PlanningScene, SCENE, PlanningScene.changed),
             (messages.CollisionObject, OBJECT, lambda s, it, now: s.adding([it], now)),
@@ -228,25 +213,21 @@ class SceneTopics:
         request = services.GetPlanningScene.Request()
         known = messages.PlanningSceneComponents
         request.components.components = sum(getattr(known, name) for name in COMPONENTS)
-        return SceneRequest(
+        whole = SceneRequest(
             node, services.GetPlanningScene, request, lambda response: self._take(response.scene)
         )
+        return partial(self._follow, whole)
 
-    def _spin(self, node: Node, stopping: threading.Event, whole: SceneRequest | None) -> None:
-        executor = SingleThreadedExecutor(context=node.context)
-        executor.add_node(node)
-        try:
-            while not stopping.is_set():
-                executor.spin_once(timeout_sec=FOLLOW_PERIOD)
-                if self._model() is not None:
-                    self.read()
-                    self.make_world()
-                    if whole is not None:
-                        whole.poll()
-        except (ExternalShutdownException, ShutdownException):
-            pass
-        finally:
-            executor.shutdown()
+    def _follow(self, whole: SceneRequest | None = None) -> None:
+        """Read what came and make the world, once there is a robot.
+
+        whole : the request of MoveIt's scene
+        """
+        if self._model() is not None:
+            self.read()
+            self.make_world()
+            if whole is not None:
+                whole.poll()
 
     def _take(self, message: Any, change: Change = PlanningScene.changed) -> None:
         """Apply a message, as soon as there is a robot."""
@@ -313,7 +294,7 @@ class SceneTopics:
 
     def _moment(self, model: Model) -> Moment:
         q = model.tracker.q
-        frames = PatientFrames.of(model, self._others, self._stopping)
+        frames = PatientFrames.of(model, self._others, self._background.stopping)
         return Moment(model.robot, q, partial(frames.in_root, q=q))
 
 

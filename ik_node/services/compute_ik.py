@@ -27,7 +27,6 @@ from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from ik_core import (
@@ -44,7 +43,7 @@ from ik_core.exceptions import FrameNotFound
 from ik_core.maths.rotations import Array
 from ik_core.solvers import SolverName
 
-from ..background_node import background_node
+from ..background_node import BackgroundThread
 from ..conversions import Refused, pose_to_transform, read_joint_state
 from ..counters import WARNING_PERIOD
 from ..inputs.goal_frames import FrameSource
@@ -52,7 +51,7 @@ from ..inputs.scene_topics import PatientFrames, described
 from ..planning_scene import Moment
 from ..robot_model import Model
 from ..scene_reader import SceneReader
-from ..texts import LONGEST_TRACEBACK, MIDDLEWARE_ERRORS, cut, sentence
+from ..texts import LONGEST_TRACEBACK, cut
 
 SERVICE = 'compute_ik'
 # The solvers that search for any solution, as requests need; the first one if neither is set.
@@ -251,55 +250,29 @@ class ComputeIk:
         self._model = model
         self._others = others
         self._scenes = scenes
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._background = BackgroundThread(node, SERVICE)
 
     def open(self, wanted: bool) -> None:
         """Offer the service, if it is wanted; log if moveit_msgs is not installed."""
-        if not wanted or self._thread is not None:
+        if not wanted or self._background.is_open:
             return
         try:
             services = importlib.import_module('moveit_msgs.srv')
         except ImportError:
             self._node.get_logger().warning('no compute_ik: moveit_msgs is not installed')
             return
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._serve,
-            args=(services, self._stopping),
-            name=SERVICE,
-            daemon=True,
-        )
-        self._thread.start()
+
+        def offer(node: Node) -> None:
+            node.create_service(services.GetPositionIK, SERVICE, self._answer)
+
+        def failed(reason: str) -> None:
+            self._node.get_logger().error(f'no {SERVICE}: {reason}')
+
+        self._background.open(offer, failed, period=0.1)
 
     def close(self) -> None:
         """Withdraw the service; a running request returns its best result so far."""
-        if self._thread is not None:
-            self._stopping.set()
-            self._thread.join()
-            self._thread = None
-
-    def _serve(self, services: Any, stopping: threading.Event) -> None:
-        try:
-            node = background_node(self._node, SERVICE)
-            try:
-                node.create_service(services.GetPositionIK, SERVICE, self._answer)
-                self._spin(node, stopping)
-            finally:
-                node.destroy_node()
-        except MIDDLEWARE_ERRORS as error:
-            self._node.get_logger().error(f'no {SERVICE}: {sentence(error)}')
-
-    def _spin(self, node: Node, stopping: threading.Event) -> None:
-        executor = SingleThreadedExecutor(context=node.context)
-        executor.add_node(node)
-        try:
-            while not stopping.is_set():
-                executor.spin_once(timeout_sec=0.1)
-        except (ExternalShutdownException, ShutdownException):
-            pass
-        finally:
-            executor.shutdown()
+        self._background.close()
 
     def _answer(self, request: Any, response: Any) -> Any:
         model = self._model()
@@ -310,11 +283,11 @@ class ComputeIk:
             query = read_request(
                 request.ik_request,
                 model,
-                PatientFrames.of(model, self._others, self._stopping),
+                PatientFrames.of(model, self._others, self._background.stopping),
                 group,
                 self._scenes,
             )
-            write_response(response, query.solve(self._stopping), model)
+            write_response(response, query.solve(self._background.stopping), model)
         except Declined as declined:
             write_code(response, declined.code, str(declined))
             text = f'{SERVICE}: {declined.code.name}: {declined}'

@@ -126,7 +126,6 @@ ORDERS = {
         {
             '__init__',
             'arguments',
-            'background_node',
             'callback_groups',
             'clocks',
             'conversions',
@@ -135,7 +134,7 @@ ORDERS = {
             'committed_steps',
             'texts',
         },
-        {'parameters', 'planning_scene'},
+        {'background_node', 'parameters', 'planning_scene'},
         {'joint_limits', 'known_collisions'},
         {'scene_reader'},
         {'alignment', 'example_following'},
