@@ -162,13 +162,8 @@ class CoalJudge:
             if name in spans:
                 frame = robot.forward_kinematics(q, link).astype(np.longdouble)
                 at = corners.astype(np.longdouble) @ frame[:3, :3].T + frame[:3, 3]
-                along = np.longdouble(radius)
-                if kind == 'cylinder':
-                    axis = at[1] - at[0]
-                    across = np.cross(n, axis)  # its square from n . axis would be rounded
-                    along = along * np.sqrt((across @ across) / (axis @ axis))
-                heights = at @ n
-                spans[name].append((heights.min() - along, heights.max() + along))
+                solid = kind, at, np.longdouble(radius)
+                spans[name].append((-height(solid, -n), height(solid, n)))
         first, second = spans[pair[0]], spans[pair[1]]
         return min(
             (float(b[0] - a[1]) for a in first for b in second),
@@ -230,6 +225,19 @@ def _sphere_around(corners: Array, radius: float) -> Array:
         return np.array([0.0, 0.0, 0.0, np.inf])
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     return np.array([*centre, np.linalg.norm(corners - centre, axis=1).max() + radius])
+
+
+def height(solid: tuple[str, Any, Any], n: Any) -> Any:
+    """Return how far a solid (kind, corners (m, 3), radius) extends along a unit vector n [m].
+
+    It has the precision of its arguments.
+    """
+    kind, corners, radius = solid
+    if kind == 'cylinder':
+        axis = corners[1] - corners[0]
+        across = np.cross(n, axis)  # its square from n . axis would be rounded
+        radius = radius * np.sqrt((across @ across) / (axis @ axis))
+    return (corners @ n).max() + radius
 
 
 def _length(piece: Piece) -> float:

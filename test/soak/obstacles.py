@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmark.coal_judge import CoalJudge
+from benchmark.coal_judge import CoalJudge, height
 from ik_core.collision import Box, Collisions, Sphere, World
 from ik_core.maths.rotations import Array
 from ik_core.maths.transforms import transform
@@ -137,7 +137,7 @@ class Avoiding(Tracked):
 
         def overlap(direction: Array) -> float:
             n = direction / np.linalg.norm(direction)
-            return _height(first, n) + _height(second, -n)
+            return float(height(first, n) + height(second, -n))
 
         directions = np.random.default_rng(0).normal(size=(1000, 3))
         best = min(directions, key=overlap)
@@ -155,7 +155,7 @@ class Avoiding(Tracked):
         self.told['near'] += bool((distances[self.with_world] < NEAR).any())
         is_deep = np.minimum(distances, self.floors) <= 0.0
         lacks, allowed = self.floors - distances, np.where(is_deep, DEPTH, ROUNDING)
-        for pair in np.flatnonzero(is_deep & (lacks > allowed)) if self.coal is not None else ():
+        for pair in np.flatnonzero(is_deep & (lacks > allowed)).tolist() if self.coal else ():
             lacks[pair] = self.floors[pair] - min(self._gap(q, pair) for q in places)
         self.verdict.take('distance', lacks[np.newaxis], allowed[np.newaxis], self.checker.tick)
         self.last = q
@@ -166,15 +166,6 @@ class Avoiding(Tracked):
         except Injected:
             self.tracker.governor.begin_tick()
             self.tracker.governor.give_up()
-
-
-def _height(solid: tuple[str, Array, float], n: Array) -> float:
-    """Return how far a piece (kind, corners (m, 3), radius) extends along a unit vector [m]."""
-    kind, corners, radius = solid
-    if kind == 'cylinder':
-        axis = corners[1] - corners[0]
-        radius *= float(np.linalg.norm(np.cross(n, axis)) / np.linalg.norm(axis))
-    return float((corners @ n).max()) + radius
 
 
 def avoid(seed: int, ticks: int = TRACKER_TICKS) -> tuple[Avoiding, Verdict]:
