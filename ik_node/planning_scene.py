@@ -450,18 +450,15 @@ def _scene_object(message: Any, now: Moment, needs_shapes: bool = True) -> Scene
 def _marked_object(marker: Any, now: Moment) -> SceneObject:
     """Return the object of a visualization_msgs/Marker."""
     root = now.robot.base_link
-    item, kind = SceneObject(root, np.eye(4)), ''
+    item = SceneObject(root, np.eye(4))
     try:
         item = replace(item, shapes=((_marked_shape(marker), np.eye(4)),))
     except IkError as error:
         item = replace(item, flaws=(Flaw('marker', str(error)),))
-    frame_id = marker.header.frame_id.removeprefix('/')
-    try:
-        pose = pose_to_transform(marker.pose)
-        kind = 'frame'
-        frame = now.frame_of(frame_id)
-    except IkError as error:
-        return replace(item, misplaced=Flaw(kind, str(error)))
+    place = _place(marker, now)
+    if isinstance(place, Flaw):
+        return replace(item, misplaced=place)
+    frame_id, pose, frame = place
     if not marker.frame_locked or frame_id in ('', root):
         return replace(item, pose=frame @ pose)
     return replace(item, frame_id=frame_id, pose=pose, is_carried=frame_id in now.robot.link_names)
@@ -485,18 +482,26 @@ def _marked_shape(marker: Any) -> Shape:
     return shape
 
 
+def _place(message: Any, now: Moment) -> tuple[str, Array, Array] | Flaw:
+    """Return a message's frame, its pose (4, 4) in that, and that (4, 4) in the root link's."""
+    frame_id, kind = message.header.frame_id.removeprefix('/'), ''
+    try:
+        pose = pose_to_transform(message.pose)
+        kind = 'frame'
+        return frame_id, pose, now.frame_of(frame_id)
+    except IkError as error:
+        return Flaw(kind, str(error))
+
+
 def _placed(item: SceneObject, message: Any, now: Moment) -> SceneObject:
     """Return an object at the pose of a moveit_msgs/CollisionObject.
 
     A pose in a link's frame is transformed to the root link's, at the present configuration.
     """
-    frame_id, kind = message.header.frame_id.removeprefix('/'), ''
-    try:
-        pose = pose_to_transform(message.pose)
-        kind = 'frame'
-        frame = now.frame_of(frame_id)
-    except IkError as error:
-        return replace(item, misplaced=Flaw(kind, str(error)))
+    place = _place(message, now)
+    if isinstance(place, Flaw):
+        return replace(item, misplaced=place)
+    frame_id, pose, frame = place
     if not frame_id or frame_id in now.robot.link_names:
         frame_id, pose = now.robot.base_link, frame @ pose
     return replace(item, frame_id=frame_id, pose=pose, misplaced=None)

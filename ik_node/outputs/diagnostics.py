@@ -270,10 +270,12 @@ class Diagnostics:
             yield 'joints_at_bound', ', '.join(self._hazards.joints_at_bound)
         if code is StatusCode.OBSTACLE and self._obstacle:
             yield 'obstacle', ', '.join(self._obstacle)
-            if self._obstacle_distance is not None:
-                yield 'obstacle_distance [m]', f'{self._obstacle_distance:.4f}'
-        if self.why_unknown():
-            yield 'world_unknown', self.why_unknown()
+            distance = self._obstacle_distance
+            if distance is not None:
+                yield 'obstacle_distance [m]', f'{distance:.4f}'
+        unknown = self.why_unknown()
+        if unknown:
+            yield 'world_unknown', unknown
         for tip, kind, metres, radians in self._errors():
             yield f'{tip}.goal_kind', kind
             yield f'{tip}.position_error [m]', f'{metres:.7g}'
