@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from ..reachability.bounds import reach_bounds
 from ..robot.robot import Robot
 from ..robot.robot_sources import load_robot
 from ..robot.urdf import IN_DEGREES, IN_MILLIMETRES, LONGEST_ARM
-from ..robot.urdf_filter import as_expat_reads
+from ..robot.urdf_filter import joint_elements
 from ..solvers import make_solver
 from ..tasks import PoseTask
 
@@ -155,10 +154,8 @@ def _chosen_tips(robot: Robot, asked: Sequence[str]) -> list[tuple[str, str]]:
 
 def _efforts(robot: Robot) -> dict[str, float]:
     """The effort limits by joint, from the description's text, which the loader has checked."""
-    efforts: dict[str, float] = {}
-    if not robot.urdf:  # a skeleton of motion capture
-        return efforts
-    for joint in ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'):
+    efforts = {}
+    for joint in joint_elements(robot.urdf):
         limit = joint.find('limit')
         text = '' if limit is None else limit.get('effort', '')
         try:

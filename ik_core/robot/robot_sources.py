@@ -18,7 +18,7 @@ from .joints import MULTI_DOF
 from .robot import Robot
 from .srdf import SrdfSource, read_srdf, srdf_beside
 from .urdf import robot_of_urdf
-from .urdf_filter import as_expat_reads, read
+from .urdf_filter import joint_elements, read
 from .urdf_limits import JointLimitsSource
 
 MOTION_CAPTURE = ('.asf', '.bvh')
@@ -208,9 +208,7 @@ def base_joints(robot: Robot, link: str | None = None) -> list[str]:
 
     link : only those between the root and this link
     """
-    if not robot.urdf:
-        return []
-    joints = list(ElementTree.fromstring(as_expat_reads(robot.urdf)).iterfind('joint'))
+    joints = joint_elements(robot.urdf)
     own = [joint for joint in joints if joint.get('type') in MULTI_DOF]
     if link is None:
         return [joint.get('name', '') for joint in own]

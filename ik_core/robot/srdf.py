@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from xml.parsers import expat
 from ..display import named
 from ..exceptions import FrameNotFound, UrdfError
 from .robot import EndEffector, PlanningGroup, Robot
-from .urdf_filter import MAX_DEPTH, MAX_ELEMENTS
+from .urdf_filter import MAX_DEPTH, MAX_ELEMENTS, joint_elements
 
 MAX_BYTES = 10_000_000  # SRDFs of humanoids have 100 kB
 
@@ -26,7 +27,7 @@ SrdfSource = str | PathLike[str]
 
 
 class Srdf(NamedTuple):
-    """What an SRDF says about a robot; `text` is its own."""
+    """The content of an SRDF for a robot; `text` is that of the file."""
 
     text: str | bytes
     groups: Mapping[str, PlanningGroup]
@@ -243,15 +244,14 @@ class _Groups:
         parts = {part for part in self.robot.body_names if part.partition('/')[0] == name}
         if name in self.robot.body_names:
             return {name}
-        if not parts and name not in self._fixed:
+        if not parts and name not in self._described:
             self.unknown[name] = None
         return parts
 
-    @property
-    def _fixed(self) -> set[str]:
+    @cached_property
+    def _described(self) -> set[str]:
         """The names of all joints of the description, also of those that never move."""
-        tree = ElementTree.fromstring(self.robot.counted_urdf or '<robot/>')
-        return {joint.get('name', '') for joint in tree.iterfind('joint')}
+        return {joint.get('name', '') for joint in joint_elements(self.robot.urdf)}
 
     def _state(self, state: ElementTree.Element) -> dict[str, float]:
         """The positions of a named state by joint. Raises UrdfError."""
@@ -270,8 +270,8 @@ class _Groups:
                 )
             if len(numbers) == 1 and joint_name in self.robot.joint_names:
                 positions[joint_name] = numbers[0]
-            elif not self._known_joint(joint_name):
-                continue
+            else:
+                self._known_joint(joint_name)  # notes an unknown one
         return positions
 
 

@@ -150,6 +150,11 @@ def as_expat_reads(text: str | bytes) -> str | bytes:
     return text
 
 
+def joint_elements(urdf: str | bytes) -> list[ElementTree.Element]:
+    """The <joint> elements of a description that was loaded; none of a skeleton, which has ''."""
+    return ElementTree.fromstring(as_expat_reads(urdf)).findall('joint') if urdf else []
+
+
 def text_of(source: str | bytes) -> str:
     """Decode a description by its declared encoding or byte order mark; never raises."""
     if isinstance(source, str):
