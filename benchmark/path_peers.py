@@ -106,7 +106,7 @@ def _limits(problem: IkProblem) -> tuple[Array, Array]:
 
 
 def _peers(problem: IkProblem, poses: Array, q: Array, python: str) -> Row:
-    """What the worker measures in the other interpreter."""
+    """Run the worker in the other interpreter; return what it measured."""
     model, (velocity, acceleration) = problem.robot, _limits(problem)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

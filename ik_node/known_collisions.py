@@ -58,8 +58,7 @@ class KnownCollisions:
             avoided = alone.with_world(world)
         except IkError as error:
             raise InvalidOption(f'world_file {options.world_file}: {error}') from error
-        for is_outside in (False, True):
-            avoided.approaches(is_outside)  # slow, and kept for the tracker's copy
+        avoided.prepare_motion()
         return avoided
 
 

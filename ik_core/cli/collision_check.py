@@ -102,8 +102,7 @@ def check_collisions(
         fingers = tuple((p.first, p.second) for p in collisions.pairs if p.verdict == 'fingers')
         began = time.perf_counter()
         avoided = Collisions(robot, margin=MARGIN, pieces=pieces)
-        for is_outside in (False, True):
-            avoided.approaches(is_outside)
+        avoided.prepare_motion()
         load_time = time.perf_counter() - began
         return CollisionReport(
             links,

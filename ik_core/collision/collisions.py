@@ -186,8 +186,7 @@ class Collisions:
         Raises the errors of `with_world`.
         """
         ready = self._with_world(world)
-        for is_outside in (False, True):
-            ready.approaches(is_outside)
+        ready.prepare_motion()
         self._prepared['next'] = ready
         return ready
 
@@ -439,6 +438,11 @@ class Collisions:
                 known = model['pairs'], self._names, found
                 self._approaches[is_outside] = known
             return model, known[2]
+
+    def prepare_motion(self) -> None:
+        """Compute the approaches that a motion needs, which is slow, and kept for copies."""
+        for is_outside in (False, True):
+            self.approaches(is_outside)
 
     def reach_of(self, link: str, bodies: NDArray[np.bool_]) -> float:
         """The largest distance [m] of pieces on marked bodies from the origin of a link.

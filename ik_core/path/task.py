@@ -12,8 +12,8 @@ from ..maths.rotations import Array
 from ..problem import IkProblem
 from .waypoints import Waypoints
 
+# speed of the tip over its largest speed, per unit of the parameter's rate, at values (M,)
 TipUse = Callable[[Array], Array]
-"""Speed of the tip over its largest speed, per unit of the parameter's rate, at values (M,)."""
 
 
 @dataclass(frozen=True, eq=False)
