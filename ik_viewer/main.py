@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from ik_core.ending import end_process
 from ik_core.exceptions import IkError
 
+from .collisions.world import AvoidedWorld
 from .drawing.description import check_mesh_folders
 from .page.page import open_page
 from .page.program import BAD_INPUT, add_address, add_mesh_folders, ended_by_signals, show_until
@@ -56,7 +57,7 @@ def _show(arguments: argparse.Namespace, ended: threading.Event) -> None:
     os.nice(NICENESS)
     arm = RosArm(arguments.node, mesh_folders=arguments.mesh_folder)
     try:
-        page = open_page(arm, arguments.host, arguments.port, ALL_PARTS)
+        page = open_page(arm, arguments.host, arguments.port, (*ALL_PARTS, AvoidedWorld))
         show_until(ended, page, arm.name)
     finally:
         arm.close()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from .collisions.panel import CollisionsPanel
-from .collisions.world import AvoidedWorld
 from .compare.panel import Compare
 from .compare.targets_panel import MovingTargets
 from .key_frames.panel import KeyFramesPanel
@@ -14,7 +13,6 @@ from .reach.panel import ReachMap
 # In the order of the tabs.
 ALL_PARTS: tuple[MakePart, ...] = (
     *PARTS,
-    AvoidedWorld,
     CollisionsPanel,
     Compare,
     MovingTargets,
