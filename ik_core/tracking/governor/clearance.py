@@ -193,9 +193,13 @@ class Clearance:
         names = self.obstacle
         if names is None:
             return None
-        near = self.collisions.distances(q, float(self._floors.max(initial=0.0)) + STRIDE)
-        found = (pair.distance for pair in near if (pair.first, pair.second) == names)
-        return next(found, None)
+        # In motion, a pair that the joints are braking for may still be far.
+        near = float(self._floors.max(initial=0.0)) + STRIDE
+        for within in (near, 8.0 * near, np.inf):
+            for pair in self.collisions.distances(q, within):
+                if (pair.first, pair.second) == names:
+                    return pair.distance
+        return None
 
     def _check(self, is_outside: bool) -> _Check:
         if is_outside not in self._checks:

@@ -11,6 +11,7 @@ import ik_core as ik
 from ik_core.collision import Box, Collisions
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions, TrackStatus
 from ik_core.tracking.governor import Governor
+from ik_core.tracking.governor.clearance import Clearance
 from ik_core.tracking.recording import Recorder, read_recording, replay
 
 pytest.importorskip('coal')
@@ -141,3 +142,19 @@ def test_a_search_for_a_branch_replays_the_same_bits_and_continues_from_a_snapsh
     np.testing.assert_allclose(ends[0].q, ends[1].q, atol=1e-6)
     recorder.save(path)
     assert all(each.is_same for each in replay(read_recording(path)))
+
+
+def test_the_distance_of_a_pair_is_known_however_far_it_is():
+    robot = ik.load_robot('panda')
+    collisions = ik.Collisions(robot, margin=0.01)
+    q = robot.middle_configuration
+    clearance = Clearance(collisions)
+    clearance.restart(q)
+    far = collisions.distances(q, np.inf)[-1]
+    names = [(pair.first, pair.second) for pair in collisions.distances(q, np.inf)]
+    assert far.distance > 0.3
+    assert names.count((far.first, far.second)) == 1
+    pieces = collisions.piece_names
+    pairs = [(pieces[i], pieces[j]) for i, j in collisions.approaches(False)[0]['pairs'][:, :2]]
+    clearance._blocking = pairs.index((far.first, far.second)), False
+    assert clearance.obstacle_distance(q) == far.distance
