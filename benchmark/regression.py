@@ -181,7 +181,8 @@ TIMED = dict.fromkeys(('single', 'batch', 'tick', 'near', 'many', 'many near'), 
 START = """
 import time
 import ik_core as ik
-robot = ik.load_robot({urdf!r})
+load = getattr(ik, 'load_urdf', None) or ik.load_robot  # before and after December 2026
+robot = load({urdf!r})
 goal = ik.PoseTask('panda_hand', position=[0.4, 0.0, 0.5], quaternion=[1, 0, 0, 0])
 assert ik.solve(ik.IkProblem(robot, [goal])).success
 print(time.process_time())

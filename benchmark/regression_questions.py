@@ -144,10 +144,18 @@ def make(name: str, *args: Any, **options: Any) -> Any:
     return look_up(name)(*args, **options)
 
 
+def load_robot(source: str | Path) -> Any:
+    """A robot of a URDF, as this checkout loads it: before December 2026 by `load_urdf`."""
+    try:
+        return make('load_urdf', source)
+    except LookupError:
+        return make('load_robot', source)
+
+
 @cache
 def robot_of(name: str) -> Any:
-    """The robot of that name, as this checkout loads it."""
-    return make('load_robot', robots()[name])
+    """The robot of that name."""
+    return load_robot(robots()[name])
 
 
 def random_q(robot: Any, rng: np.random.Generator) -> np.ndarray:
@@ -760,7 +768,7 @@ REPEATS = {
 def timed_problem(name: str) -> tuple[Any, Any, Any]:
     """A problem, a solver that is warm, and limits for a tracker."""
     file = URDF / f'{name}.urdf'
-    robot = make('load_robot', file) if file.exists() else robot_of(name)
+    robot = load_robot(file) if file.exists() else robot_of(name)
     problem = make('IkProblem', robot, [make('PoseTask', robot.default_tip())])
     limits = look_up('MotionLimits').of(robot, velocity=2.0, acceleration=20.0)
     return problem, make('make_solver', 'levenberg_marquardt'), limits
