@@ -94,7 +94,7 @@ def prepare_robot(
     model.tracker.tick(0.0)
     clearance, q = model.governor.clearance, model.q
     if clearance is not None:  # the tick bent no step along an obstacle
-        clearance.bend(q, q, np.eye(robot.n))
+        clearance.bend(q, q, np.ones(robot.n), np.eye(robot.n))
     return LoadedRobot(robot, avoided)
 
 

@@ -6,13 +6,17 @@ ticks. Between two ticks a and b, let S be the sum of R_j times the path length 
 moves the pieces relative to each other by at most R_j per position (`reaches`). Let n be the
 normal of the nearest points at a, fixed to the body of the pair's cut, and g <= d the gap of the
 pieces along it. If the joints move by steps s, g changes by a linear term and at most F G, where F
-is the sum of the rotations |s_j| and G the sum of R_j |s_j|. Four bounds of the distance d(t):
+is the sum of the rotations |s_j| and G the sum of R_j |s_j|. Five bounds of the distance d(t):
 
     one end   d(t) >= d(a) - S
     both      d(t) >= (d(a) + d(b) - S) / 2
-    chord     d(t) >= min(g(a), g(b)) - F G / 4 - E: between the ends of a chord a function leaves
-              the line between them by an eighth of its second derivative, and the spline leaves
-              the chord by steps e with sum of R_j |e_j| <= E, as its control points do
+    chord     d(t) >= the least of (1 - u) g(a) + u g(b) - u (1 - u) F G for u from 0 to 1, less E:
+              a function leaves the chord between its ends by u (1 - u) / 2 of its second
+              derivative, and the spline leaves the chord of the joints by steps e with sum of
+              R_j |e_j| <= E, as its control points do
+    turning   the same of d(a), d(b) and (F + N) G, where N is how far the normal at b is from that
+              at a: along a normal that goes from one to the other, which is no longer than 1. For
+              faces that lie along each other, whose normal of now soon is none. Not for depths.
     start     d(t) >= the least of d(a) and, over control points v, g(v) - F(v) (G(v) + max G):
               shows that pieces move apart, however near they are
 
@@ -65,6 +69,7 @@ NEW_ROWS = 8  # nearest pairs that shorten or bend a step
 MOST_ROWS = 16  # these, and earlier nearest points of the same pairs
 ALL_ROWS = MOST_ROWS + NEW_ROWS
 NEAR_ROOM = 5e-3  # [m] Points that may come nearer by less are near, whatever the speed.
+FLAT = 1e-9  # [m/rad or m/m] The distance of a pair with smaller slopes is constant.
 STALE = 0.1  # [rad or m] An earlier row is dropped once a joint has moved by this.
 SIMILAR = 0.9999  # squared cosine of the angle from which on two rows are of the same points
 SPARE = 1e-3  # [m] beyond their margins, where steps towards near pairs end
@@ -77,7 +82,7 @@ START, AFTER, BEFORE, END = range(4)
 
 MOTION = Layout(
     'collision_motion',
-    ('pair_rows', 'open_rows', 'paths', 'joints', 'knots'),
+    ('pair_rows', 'paths', 'joints', 'knots'),
     path=(INT, 'pair_rows'),  # row of `reach` and `turn`
     cut=(INT, 'pair_rows'),  # row of `frames`
     floor=(FLOAT, 'pair_rows'),  # [m] distance that a pair keeps: its margin, or less
@@ -95,7 +100,7 @@ MOTION = Layout(
     wide=(LANE, 'joints'),  # those of a group of samples
     slack=(LANE, 'paths'),  # [m] what they take from the distance of a pair
     failed=(INT, 'pair_rows'),  # samples at which a pair's bound is too small, as bits
-    open=(INT, 'open_rows'),  # pairs with such samples; the nearest pairs
+    open=(INT, 'pair_rows'),  # pairs with such samples; pairs that may be near
     stack=(INT, DEEPEST, 2),  # intervals that wait, from tick to tick
     vertices=(FLOAT, 4, 'joints'),  # control points of an interval
     near=(INT,),  # how many rows there are, each of the nearest points of a pair
@@ -369,7 +374,7 @@ def _middle(motion: Record, a: int, b: int) -> int:
 
 @kernel
 def _check(model_address: int, fine_address: int, motion: Record, k: int, a: int, b: int) -> int:
-    """Check pair k from tick a to tick b by the four bounds."""
+    """Check pair k from tick a to tick b by the five bounds."""
     model, corners = model_numbers(model_address), model_lanes(model_address)
     state, lanes = state_numbers(fine_address), state_lanes(fine_address)
     motion.checks += 1
@@ -386,7 +391,7 @@ def _check(model_address: int, fine_address: int, motion: Record, k: int, a: int
     normal = _normal_of(model, state, motion, k, lane)
     gap = _gap(model, corners, state, lanes, motion, k, END, normal)
     turned, moved = _steps_to(motion, reach, turn, END)
-    left = min(start, gap) - 0.25 * turned * moved - floor
+    left = _least_between(start, gap, turned * moved) - floor
     if left >= 0.0 and left >= _off_chord(motion, reach, a, b):
         return SHOWN
     if is_cubic and gap >= floor:
@@ -395,9 +400,9 @@ def _check(model_address: int, fine_address: int, motion: Record, k: int, a: int
         least = gap - turned * (moved + farthest)
         for v in range(AFTER, END):
             if least >= floor:
-                turned, moved = _steps_to(motion, reach, turn, v)
+                turned_there, moved_there = _steps_to(motion, reach, turn, v)
                 gap = _gap(model, corners, state, lanes, motion, k, v, normal)
-                least = min(least, gap - turned * (moved + farthest))
+                least = min(least, gap - turned_there * (moved_there + farthest))
         if least >= floor:
             return SHOWN
     lane = _place(model, lanes, state, motion, END)
@@ -405,7 +410,21 @@ def _check(model_address: int, fine_address: int, motion: Record, k: int, a: int
     motion.distance = min(start, end)
     if end < floor:
         return NEAR
-    return SHOWN if start + end - way >= 2.0 * floor else OPEN
+    if start + end - way >= 2.0 * floor:
+        return SHOWN
+    turned += norm(minus(_normal_of(model, state, motion, k, lane), normal))
+    left = _least_between(start, end, turned * moved) - floor
+    is_shown = floor >= 0.0 and left >= 0.0 and left >= _off_chord(motion, reach, a, b)
+    return SHOWN if is_shown else OPEN
+
+
+@inline_kernel
+def _least_between(first: float, last: float, bend: float) -> float:
+    """Return the least of (1 - u) first + u last - u (1 - u) bend for u from 0 to 1."""
+    rise = last - first
+    if abs(rise) >= bend:
+        return min(first, last)
+    return 0.5 * (first + last) - 0.25 * (bend + rise * rise / bend)
 
 
 @kernel
@@ -534,34 +553,33 @@ def shorten_step(
     state_address: int,
     motion_address: int,
     q: Array1,
-    target: Array1,
+    ahead: Array1,
     aimed: Array1,
 ) -> int:
-    """Write the end of the longest step from q (n,) to a target for which near pairs have room.
+    """Write the end of the longest step from q (n,) towards `ahead` that near pairs have room for.
 
-    Distances are linear in the joints here. Pairs count that are within twice the way of the last
-    motion that was checked, so that joints have time to brake.
+    Distances are linear in the joints here, so `ahead` (n,) has to be near.
 
-    Returns the pair that shortens the step most; -1 if none does, or the target is not finite.
+    Returns the pair that shortens the step most; -1 if none does, or `ahead` is not finite.
     """
     model, state = model_numbers(model_address), state_numbers(state_address)
     motion = motion_numbers(motion_address)
     motion.nearest = -1
     for j in range(q.shape[0]):
-        if not math.isfinite(target[j]):
+        if not math.isfinite(ahead[j]):
             return -1
-        aimed[j] = target[j]
-    count = _find_rows(model, model_address, state, state_address, motion, q)
+        aimed[j] = ahead[j]
+    count = _find_rows(model, model_address, state, state_address, motion, q, ahead)
     share = 1.0
     for r in range(count):
         closing, room = 0.0, max(motion.room[r], 0.0)
         for j in range(q.shape[0]):
-            closing -= motion.rows[r, j] * (target[j] - q[j])
+            closing -= motion.rows[r, j] * (ahead[j] - q[j])
         if closing * share > room:
             share, motion.nearest = room / closing, motion.pair[r]
     if motion.nearest >= 0:
         for j in range(q.shape[0]):
-            aimed[j] = q[j] + share * (target[j] - q[j])
+            aimed[j] = q[j] + share * (ahead[j] - q[j])
     return motion.nearest
 
 
@@ -608,18 +626,26 @@ def _find_rows(
     state_address: int,
     motion: Record,
     q: Array,
+    ahead: Array,
 ) -> int:
-    """Write rows and room of the near pairs at q (n,); return their number.
+    """Write rows and room of the pairs that are near on the way to `ahead`; return their number.
 
     Earlier rows stay while they tell of other points than the nearest ones of now: a face that
     lies along another one is near with all its corners, and the nearest one changes all the time.
     """
-    found = _nearest_pairs(model, model_address, state, state_address, motion, q)
-    for new in range(found):
-        r, k = MOST_ROWS + new, state.found[new]
+    near = _nearest_pairs(model, model_address, state, state_address, motion, q, ahead)
+    found = 0
+    for new in range(near):
+        r, k = MOST_ROWS + found, state.found[new]
+        slopes = 0.0
         for j in range(q.shape[0]):
             motion.rows[r, j], motion.at[r, j] = 0.0, q[j]
         add_slopes(model, state, new, motion.rows[r])
+        for j in range(q.shape[0]):
+            slopes += abs(motion.rows[r, j])
+        if slopes < FLAT:
+            continue
+        found += 1
         motion.room[r] = max(state.distances[new, 0] - model.margin[k] - SPARE, -SPARE)
         motion.pair[r], motion.room_there[r] = k, motion.room[r]
     count = 0
@@ -642,56 +668,55 @@ def _nearest_pairs(
     state_address: int,
     motion: Record,
     q: Array,
+    ahead: Array,
 ) -> int:
-    """Find the pairs of links with the least bounds that the joints may reach; return how many.
+    """Find the nearest pairs that may meet on the way to `ahead`; return how many.
 
-    Their distances go to `state`, as those of `distances_at`.
+    One for each pair of links. Their distances go to `state`, as those of `distances_at`.
     """
-    corners, lanes, last = model_lanes(model_address), state_lanes(state_address), 0
-    if motion.count > 0:
-        last = motion.count - 1
+    corners, lanes = model_lanes(model_address), state_lanes(state_address)
     fill_lanes(state, q)
     place_pieces(model, lanes)
     for p in range(motion.reach.shape[0]):
         motion.way[p] = NEAR_ROOM + SPARE
         for j in range(q.shape[0]):
-            motion.way[p] += 2.0 * motion.reach[p, j] * motion.length[last, j]
+            motion.way[p] += 2.0 * motion.reach[p, j] * abs(ahead[j] - q[j])
     count = 0
     for k in range(model.margin.shape[0]):
         if bound_pair(model, lanes, k, model.margin[k] + motion.way[motion.path[k]]) != 0:
-            count = _insert_pair(model, state, motion, k, count)
+            _insert_pair(model, state, motion, k, count)
+            count += 1
     found = 0
     for c in range(count):
-        k = motion.open[c]
+        k, row = motion.open[c], 0
+        while row < found and model.pairs[state.found[row], GROUP] != model.pairs[k, GROUP]:
+            row += 1
+        if row == NEW_ROWS:
+            continue
         reach = model.margin[k] + motion.way[motion.path[k]]
+        if row < found:  # is it nearer than another pair of the same links?
+            reach = model.margin[k] + _room(model, state, row)
+            if state.bound[k, 0] >= reach:
+                continue
         distance = distance_of(model, corners, state, lanes, k, 0, reach)
         if distance <= reach:
-            state.found[found] = k
-            put_distance(model, state, k, found, distance)
-            found += 1
+            state.found[row] = k
+            put_distance(model, state, k, row, distance)
+            found = max(found, row + 1)
     return found
 
 
+@inline_kernel
+def _room(model: Record, state: Record, row: int) -> float:
+    """Return the distance of a pair that was found, beyond its margin [m]."""
+    room: float = state.distances[row, 0] - model.margin[state.found[row]]
+    return room
+
+
 @kernel
-def _insert_pair(model: Record, state: Record, motion: Record, k: int, count: int) -> int:
-    """Insert pair k into the nearest ones in `open`, one for each pair of links."""
-    room, group = state.bound[k, 0] - model.margin[k], model.pairs[k, GROUP]
-    place = count
-    for c in range(count):
-        other = motion.open[c]
-        if model.pairs[other, GROUP] == group:
-            if state.bound[other, 0] - model.margin[other] <= room:
-                return count
-            place = c
-            break
-    if place == count:
-        if count < NEW_ROWS:
-            count += 1
-        else:
-            place = count - 1
-            other = motion.open[place]
-            if state.bound[other, 0] - model.margin[other] <= room:
-                return count
+def _insert_pair(model: Record, state: Record, motion: Record, k: int, count: int) -> None:
+    """Insert pair k into the `count` pairs in `open`, by their bounds beyond the margins."""
+    room, place = state.bound[k, 0] - model.margin[k], count
     while place > 0:
         other = motion.open[place - 1]
         if state.bound[other, 0] - model.margin[other] <= room:
@@ -699,7 +724,6 @@ def _insert_pair(model: Record, state: Record, motion: Record, k: int, count: in
         motion.open[place] = other
         place -= 1
     motion.open[place] = k
-    return count
 
 
 @kernel

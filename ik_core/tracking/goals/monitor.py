@@ -19,7 +19,7 @@ from ...tasks.packing import PackedGoals
 # [m^2/rad^2] Weight of joint positions beside the squares of the goals' errors, where a step is
 # bent along obstacles.
 STIFFNESS = 1e-3
-LINEAR = 0.1  # [rad or m] Distances are linear enough in steps of the joints up to this.
+NEAR, FAR = 0.25, 0.5  # [m or rad] residuals between which a detour turns from goals to joints
 
 
 class GoalMonitor:
@@ -91,22 +91,25 @@ class GoalMonitor:
         return max(0.0, (stop - here) / (stop - slow)) if stop > slow else 0.0
 
     def detour(self, q: Array, targets: Iterable[Array], target: Array) -> tuple[Array, Array]:
-        """Return where the goals are nearest in linear terms, and the inverse of their metric.
+        """Return where joints go that obstacles keep from a target, and the inverse of a metric.
 
-        Where obstacles keep the joints at q (n,) from a target (n,), the goals' errors count, not
-        those of the joints: steps x are measured by M = J^T J + STIFFNESS, J of the residuals r,
-        and the point (n,) is where |r + J x|^2 + STIFFNESS |q + x - target|^2 is least. Joints
-        that move no goal go to their targets.
+        Steps x are measured by M = w J^T J + s, where J are the derivatives of the goals'
+        residuals r, and the point (n,) is where w |r + J x|^2 + s |q + x - target|^2 is least.
+        The weight w is 1 for residuals below `NEAR`, and s is then `STIFFNESS`: the goals' errors
+        count, not those of the joints. Beyond `FAR` w is 0 and s is 1: only the joints count,
+        which then always come nearer to the target. Joints that move no goal go to their targets.
         """
         self._update(q, targets)
         goals, jacobian = self._goals, self._goals.jacobian()
-        variables = goals.variables
-        metric = jacobian.T @ jacobian + STIFFNESS * np.eye(variables.size)
+        variables, residual = goals.variables, goals.residual
+        error = float(np.abs(residual).max(initial=0.0))
+        weight = float(np.interp(error, (NEAR, FAR), (1.0, 0.0)))
+        stiffness = weight * STIFFNESS + (1.0 - weight)
+        metric = weight * jacobian.T @ jacobian + stiffness * np.eye(variables.size)
         inverse, step = np.zeros((q.size, q.size)), target - q
         inverse[np.ix_(variables, variables)] = own = np.linalg.inv(metric)
-        pull = STIFFNESS * step[variables] - jacobian.T @ goals.residual
-        step[variables] = own @ pull
-        return q + step / max(1.0, float(np.abs(step).max()) / LINEAR), inverse
+        step[variables] = own @ (stiffness * step[variables] - weight * jacobian.T @ residual)
+        return q + step, inverse
 
     def _rows(self) -> Array:
         """Return the rows of the goals' Jacobian that count, at the last `_update`."""

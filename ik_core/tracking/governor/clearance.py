@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ...collision.collisions import Collisions
 from ...collision.motions import (
     MOTION,
-    NEW_ROWS,
     PLACES,
     ROUNDING,
     SPARE,
@@ -28,10 +27,13 @@ from ...maths.rotations import Array
 from . import joint_table as t
 from .stop_spline import MAX_KNOTS, stop_knots, stop_point
 
-ARRIVED = 1e-6  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
+ARRIVED = 1e-5  # [rad or m] Joints rest at an obstacle that leaves them no longer a step.
 # Intervals of a motion that are checked: a step that is not shown by then is not taken.
 MOST_CHECKS = 120
 MANY_CHECKS = 300  # where it is a stop that is taken in any case
+# [rad or m] How far joints look ahead that come to rest: if it were farther, they would turn to
+# and fro where obstacles are round.
+FARTHEST = 0.2
 STRIDE = 0.02  # [m] by which pairs may come nearer between places where a path is judged
 
 
@@ -147,25 +149,43 @@ class Clearance:
         levels: Array = motion['level'].copy()
         return levels
 
-    def shorten(self, q: Array, target: Array) -> Array | None:
+    def shorten(self, q: Array, target: Array, horizon: Array) -> Array | None:
         """Return the end of a shorter step from q (n,), if obstacles are in the way of a target.
 
-        None if the target (n,) is free, as far as near pairs tell.
+        horizon (n,) [rad or m] : how far joints look ahead, more than they need to stop
+
+        None if the way to the target (n,) is free up to there, as far as near pairs tell.
         """
         self._near = self._check(self.collisions.is_outside(q[np.newaxis]))
         aimed = np.empty_like(q)
-        found = shorten_step(*self._near.addresses, q, target, aimed)
+        way = target - q
+        ahead = q + _share_within(way, horizon) * way
+        found = shorten_step(*self._near.addresses, q, ahead, aimed)
         return None if found < 0 else _rested(q, aimed)
 
-    def bend(self, q: Array, target: Array, metric: Array) -> Array:
-        """Return the point (n,) nearest to a target that near pairs leave free.
+    def bend(self, q: Array, target: Array, horizon: Array, metric: Array) -> Array:
+        """Return the point (n,) nearest to the way to a target that near pairs leave free.
+
+        Where they leave little of the way up to the horizon, more of it counts, so that the joints
+        soon come to rest where they leave nothing.
 
         metric (n, n) : the inverse of the matrix M of distances sqrt(x M x)
 
         The near pairs are those of the last `shorten`.
         """
-        aimed = target.copy()
-        bend_step(self._near.addresses[2], q, metric, aimed)
+        way = target - q
+        share = _share_within(way, horizon)
+        last = _share_within(way, np.maximum(horizon, FARTHEST))
+        most = share * np.abs(way).max()
+        while True:
+            aimed = q + share * way
+            bend_step(self._near.addresses[2], q, metric, aimed)
+            length = np.abs(aimed - q).max()
+            if share == last or length > 0.5 * most:
+                break
+            share = min(2.0 * share, last)
+        if length > most:
+            aimed = q + most / length * (aimed - q)
         return _rested(q, aimed)
 
     def _write(self, before: Array, after: Array, period: float) -> bool:
@@ -208,6 +228,12 @@ class Clearance:
         return self._checks[is_outside]
 
 
+def _share_within(way: Array, horizon: Array) -> float:
+    """Return the share of a straight way (n,) on which no joint goes farther than the horizon."""
+    far = np.abs(way)
+    return float(np.divide(horizon, far, out=np.ones_like(far), where=far > horizon).min())
+
+
 def _rested(q: Array, aimed: Array) -> Array:
     """Return the end of a step from q (n,), or q if it is no longer a step."""
     return q if np.abs(aimed - q).max() < ARRIVED else aimed
@@ -224,7 +250,6 @@ class _Check:
         self.fine = collisions.workspace_of(self.model)
         sizes = {
             'pair_rows': len(self.model['pairs']),
-            'open_rows': max(len(self.model['pairs']), NEW_ROWS),
             'paths': max(1, len(approaches.reach)),
             'joints': collisions.robot.n,
             'knots': len(shared['ticks']),

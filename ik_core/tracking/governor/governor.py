@@ -62,6 +62,7 @@ from .time_synchronisation import common_rate, move_on_a_line, time_left
 # For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
 # M in which a point near it is the nearest one, by sqrt(x M x)
 Detour = Callable[[Array, Array], tuple[Array, Array]]
+AHEAD = 0.05  # [s] for which joints that look ahead may speed up before they brake
 
 
 @kernel(entry='ik_governor_advance')
@@ -296,9 +297,11 @@ class Governor:
         if self._clearance is not None:
             goal = np.asarray(target, float)
             q = self._q.copy()
-            aimed = self._clearance.shorten(q, goal)
+            horizon = self._horizon()
+            aimed = self._clearance.shorten(q, goal, horizon)
             if aimed is not None and detour is not None and not synchronized:
-                aimed, synchronized = self._clearance.bend(q, *detour(q, goal)), True
+                point, metric = detour(q, goal)
+                aimed, synchronized = self._clearance.bend(q, point, horizon, metric), True
             target, velocity = (goal, velocity) if aimed is None else (aimed, None)
         self._begin_step()
         self._goal[:] = target
@@ -312,6 +315,19 @@ class Governor:
         else:
             advance(self._joints, synchronized, self.period)
         self._keep_or_go_back(kept)
+
+    def _horizon(self) -> Array:
+        """Return how far the joints look ahead (n,) [rad or m]: twice as far as they need to stop.
+
+        They may speed up for `AHEAD` before that, so that an obstacle is seen before it matters:
+        one that appeared only above a certain speed would make them slow down, and be forgotten.
+        """
+        joints, seconds = self._joints, max(AHEAD, 3.0 * self.period)
+        speed = np.abs(joints[t.DQ])
+        top = np.maximum(speed, joints[t.VELOCITY])
+        faster = np.minimum(speed + joints[t.ACCELERATION] * seconds, top)
+        horizon: Array = 2.0 * np.abs(self.stop_point() - joints[t.Q]) + seconds * (speed + faster)
+        return horizon
 
     def brake(self, *, announced: bool = False) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay.

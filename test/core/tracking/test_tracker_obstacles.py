@@ -299,3 +299,60 @@ def test_arguments_that_do_not_fit_are_refused():
     with pytest.raises(ik.FrameNotFound, match='no_such_link'):
         tracker.set_world(world)
     assert len(tracker.world) == 0
+
+
+# A ur5e whose upper arm is 5 um beyond the margin of its base, along which their edges lie.
+AT_ITS_BASE = np.array([-0.3514838, 1.4178091, 1.1211698, 1.5283, -1.7682469, 1.2810664])
+
+
+def test_joints_that_rest_at_an_obstacle_move_away_from_it():
+    robot = ik.load_robot('ur5e')
+    collisions = Collisions(robot)
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0')], avoid=collisions)
+    limits = MotionLimits.of(robot, acceleration=10.0)
+    (pair,) = (
+        each
+        for each in collisions.distances(AT_ITS_BASE, 0.0055)
+        if each.first == 'upper_arm_link' and each.second == 'base_link_inertia'
+    )
+    assert 0.0 < pair.distance - pair.margin < 2e-5
+    away = AT_ITS_BASE + np.array([0.3, -0.3, 0.3, -0.3, 0.3, -0.3])
+    tracker = Tracker(problem, 50.0, limits=limits, q0=AT_ITS_BASE)
+    tracker.set_goal(0, robot.forward_kinematics(away, 'tool0'), 0.0)
+    statuses = [tracker.tick(k / 50.0).status for k in range(1, 101)]
+    assert statuses[-1] is TrackStatus.REACHED
+    np.testing.assert_allclose(tracker.q, away, atol=1e-3)
+
+
+def random_boxes(rng, count):
+    """A world of boxes around an arm."""
+    world = ik.World()
+    for i in range(count):
+        place = rng.uniform((-0.9, -0.9, -0.6), (0.9, 0.9, 1.2))
+        world.add(f'box {i}', Box(rng.uniform(0.05, 0.2, 3)), ik.transform(position=place))
+    return world
+
+
+@pytest.mark.parametrize('seed', range(1, 5))
+def test_an_arm_among_boxes_does_not_stop_and_go(seed):
+    """It seldom rests on its way, and stands for good where it ends."""
+    rng, robot = np.random.default_rng(seed), ik.load_robot('ur5e')
+    collisions = Collisions(robot, random_boxes(rng, 12))
+    poses = rng.uniform(-2.5, 2.5, (200, 6))
+    poses = poses[collisions.free(poses)]
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0')], avoid=collisions)
+    limits = MotionLimits.of(robot, acceleration=10.0)
+    tracker = Tracker(problem, 50.0, limits=limits, q0=poses[0])
+    now = 0.0
+    for pose in poses[1:7]:
+        tracker.set_goal(0, robot.forward_kinematics(pose, 'tool0'), now)
+        starts, is_moving = 0, False
+        for _ in range(500):
+            now += 0.02
+            command = tracker.tick(now)
+            speed = np.abs(command.dq).max()
+            starts += not is_moving and speed > 0.05
+            is_moving = speed > (0.01 if is_moving else 0.05)  # [rad/s]
+        assert starts <= 3
+        assert command.status in (TrackStatus.REACHED, TrackStatus.OBSTACLE)
+        assert not command.dq.any()
