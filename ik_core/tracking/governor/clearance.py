@@ -31,9 +31,6 @@ ARRIVED = 1e-5  # [rad or m] Joints rest at an obstacle that leaves them no long
 # Intervals of a motion that are checked: a step that is not shown by then is not taken.
 MOST_CHECKS = 120
 MANY_CHECKS = 300  # where it is a stop that is taken in any case
-# [rad or m] How far joints look ahead that come to rest: if it were farther, they would turn to
-# and fro where obstacles are round.
-FARTHEST = 0.2
 STRIDE = 0.02  # [m] by which pairs may come nearer between places where a path is judged
 
 
@@ -166,26 +163,13 @@ class Clearance:
     def bend(self, q: Array, target: Array, horizon: Array, metric: Array) -> Array:
         """Return the point (n,) nearest to the way to a target that near pairs leave free.
 
-        Where they leave little of the way up to the horizon, more of it counts, so that the joints
-        soon come to rest where they leave nothing.
-
         metric (n, n) : the inverse of the matrix M of distances sqrt(x M x)
 
         The near pairs are those of the last `shorten`.
         """
         way = target - q
-        share = _share_within(way, horizon)
-        last = _share_within(way, np.maximum(horizon, FARTHEST))
-        most = share * np.abs(way).max()
-        while True:
-            aimed = q + share * way
-            bend_step(self._near.addresses[2], q, metric, aimed)
-            length = np.abs(aimed - q).max()
-            if share == last or length > 0.5 * most:
-                break
-            share = min(2.0 * share, last)
-        if length > most:
-            aimed = q + most / length * (aimed - q)
+        aimed = q + _share_within(way, horizon) * way
+        bend_step(self._near.addresses[2], q, metric, aimed)
         return _rested(q, aimed)
 
     def _write(self, before: Array, after: Array, period: float) -> bool:

@@ -62,7 +62,7 @@ from .time_synchronisation import common_rate, move_on_a_line, time_left
 # For joints at q (n,) and their target (n,): another target, and the inverse (n, n) of the matrix
 # M in which a point near it is the nearest one, by sqrt(x M x)
 Detour = Callable[[Array, Array], tuple[Array, Array]]
-AHEAD = 0.05  # [s] for which joints that look ahead may speed up before they brake
+AHEAD = 0.2  # [rad or m]
 
 
 @kernel(entry='ik_governor_advance')
@@ -319,15 +319,10 @@ class Governor:
     def _horizon(self) -> Array:
         """Return how far the joints look ahead (n,) [rad or m]: twice as far as they need to stop.
 
-        They may speed up for `AHEAD` before that, so that an obstacle is seen before it matters:
-        one that appeared only above a certain speed would make them slow down, and be forgotten.
+        At least `AHEAD`: an obstacle that only counted above a certain speed would make the joints
+        slow down, and be forgotten.
         """
-        joints, seconds = self._joints, max(AHEAD, 3.0 * self.period)
-        speed = np.abs(joints[t.DQ])
-        top = np.maximum(speed, joints[t.VELOCITY])
-        faster = np.minimum(speed + joints[t.ACCELERATION] * seconds, top)
-        horizon: Array = 2.0 * np.abs(self.stop_point() - joints[t.Q]) + seconds * (speed + faster)
-        return horizon
+        return np.maximum(2.0 * np.abs(self.stop_point() - self._q), AHEAD)
 
     def brake(self, *, announced: bool = False) -> None:
         """Brake for one period as hard as the limits allow; at rest, stay.
