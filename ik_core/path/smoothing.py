@@ -31,13 +31,13 @@ def smoothed(
     q: Array,
     places: Array,
     limits: Array,
-    fixed: tuple[bool, bool] = (False, False),
+    fixed: tuple[int, int] = (0, 0),
 ) -> Array:
     """A smoother sequence than q (N, n) of configurations that reach transforms (N, 4, 4).
 
     places (N,) : the path's parameter, rising
     limits (3, v) : of the variables' velocities, accelerations and jerks, finite
-    fixed : whether the first and the last configuration stay
+    fixed : how many of the first and of the last configurations stay
     """
     follow, columns = Continuation(problem), problem.variables
     speeds = (np.diff(q[:, columns], axis=0).T / np.diff(places)).T / limits[0]
@@ -111,12 +111,12 @@ def _springs(problem: IkProblem, x: Array) -> tuple[Array, Array, Array]:
 
 
 def _relaxation(
-    problem: IkProblem, transforms: Array, q: Array, form: Array, fixed: tuple[bool, bool]
+    problem: IkProblem, transforms: Array, q: Array, form: Array, fixed: tuple[int, int]
 ) -> Array:
     """Moves (N, v) in the null space of the goal to where the energy is least."""
     free = _free_directions(problem, transforms, q)  # (N, v, d)
-    for i, is_fixed in zip((0, -1), fixed, strict=True):
-        free[i] *= not is_fixed
+    free[: fixed[0]] = 0.0
+    free[len(free) - fixed[1] :] = 0.0
     count, _, d = free.shape
     x = q[:, problem.variables]
     _, push, spring = (part / count for part in _springs(problem, x))
