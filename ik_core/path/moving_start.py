@@ -3,10 +3,9 @@
 
 The path of the joints is bent into the first direction, within what the tip may be off its path.
 
-The timing is the end of a longer motion from rest to rest. That one begins on a straight *run-in* of the
-joints, along the path's first direction, on which the parameter may not be faster than the motion
-has to begin. Afterwards it may be so much faster as the largest jerk makes it, so that its speed
-does not change at first.
+The timing is the end of a longer motion from rest to rest. That one begins on a straight *run-in*
+of the joints, along the path's first direction, on which the parameter may not be faster than the
+motion has to begin. Afterwards its speed may rise as the largest jerk raises it.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def led_on(task: Task, x: Array) -> Array:
 def bent(task: Task, x: Array) -> Array:
     """The variables x (N, v) at the samples, bent at the beginning into the task's slope.
 
-    What the goal leaves free is bent along BENT of the path, where the tip stays on it; the rest so
-    far that the tip is off its path by no more than OFF of what is allowed.
+    What the goal leaves free is bent along BENT of the path, and the tip stays on it. The rest is
+    bent so far that the tip is off its path by OFF of what is allowed, at most.
     """
     assert task.slope is not None
     problem, places = task.problem, task.places - task.places[0]
@@ -109,12 +108,17 @@ def fastest_in_motion(
 
     for _ in range(ROUNDS):
         law = fastest(longer, use, spared)
-        moment = float(brentq(lambda t: law.place(np.array([t]))[0, 0] - start, 0.0, law.duration))
+        moment = _moment(law, start)
         factor = speed / float(law.place(np.array([moment]))[1, 0])
         if factor < CLOSE or factor * cap > MOST * speed:
             break
         cap *= factor
     return _begun_at(law, moment, factor)
+
+
+def _moment(law: timing.TimeLaw, place: float) -> float:
+    """The time [s] at which a motion passes a value of the parameter."""
+    return float(brentq(lambda t: law.place(np.array([t]))[0, 0] - place, 0.0, law.duration))
 
 
 def _with_run_in(spline: PPoly, length: float) -> PPoly:
@@ -144,13 +148,8 @@ def _begun_at(law: timing.TimeLaw, moment: float, factor: float) -> timing.TimeL
         two = most * (-30.0 * x**2 + 60.0 * x**3 - 30.0 * x**4) / span
         three = most * (-60.0 * x + 180.0 * x**2 - 120.0 * x**3) / span**2
         u, du, ddu, dddu = law.place(np.minimum(moment + own, law.duration))
-        return np.array(
-            [
-                u,
-                du * one,
-                ddu * one**2 + du * two,
-                dddu * one**3 + 3.0 * ddu * one * two + du * three,
-            ]
-        )
+        second = ddu * one**2 + du * two
+        third = dddu * one**3 + 3.0 * ddu * one * two + du * three
+        return np.array([u, du * one, second, third])
 
     return timing.TimeLaw(rest - gained, place)

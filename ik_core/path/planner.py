@@ -60,9 +60,8 @@ def solve_path(
     q0 (n,) : configuration to begin in. If it does not reach the first pose, the path begins in
         one that takes little travel from there. Joints that the problem does not move keep its
         values
-    dq0 (n,) : velocity to begin with [rad/s or m/s], at q0, which has to reach the first pose; None:
-        at rest. It has to move the tip along the path, forwards, to 3 degrees. The tip's speed along the
-        path does not change at first
+    dq0 (n,) : velocity to begin with at q0 [rad/s or m/s]; None: at rest. q0 has to reach the
+        first pose, and dq0 has to move the tip along the path, to 3 degrees
     end (n,) : configuration to end in, which reaches the last pose; None: any
     times (N,) : when to be at the poses [s], rising; by default as early as the limits allow, from
         rest to rest

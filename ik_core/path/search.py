@@ -365,8 +365,9 @@ def _too_fast(task: Task, shape: _Shape, use: Array, places: Array) -> PathResul
     late = (factors.max(axis=(0, 2)) > 1.0).nonzero()[0]
     first, last = (task.path.pose_at(float(places[v])) for v in (late[0], late[-1]))
     what = ('velocity', 'acceleration', 'jerk')[k]
+    begun = 'begun with dq0, ' if task.speed > 0.0 else ''
     message = (
-        f'{"begun with dq0, " if task.speed else ""}{float(factors[k, i, j]):.4g} times too fast at pose '
+        f'{begun}{float(factors[k, i, j]):.4g} times too fast at pose '
         f'{task.path.pose_at(float(places[i])):.4g}: the {what} of {names[j]} is '
         f'{float(use[k, i, j]):.3g} times its limit; too fast between poses {first:.4g} and '
         f'{last:.4g}'
