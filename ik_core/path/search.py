@@ -38,10 +38,14 @@ from .smoothing import smoothed
 from .task import Task
 
 GRIDS = 48, 192  # values of a redundant joint; the finer ones if the path can't be done by others
-MOST_REPAIRS = 12  # pairs of candidates that turn out not to be joined
+# pairs of candidates that turn out not to be joined, before finer ones are looked at or at last
+FEW_REPAIRS, MOST_REPAIRS = 1, 12
 MOST_STARTS = 24  # configurations from which a closed path is tried
 REFINEMENTS = 24  # times that intervals are halved
 NARROWEST = 1e-9  # fraction of the path: shorter intervals are not halved
+# [rad or m] step of a joint that is none of a continuous path in this fraction of the step between
+# samples
+LEAP, SUDDEN = 0.05, 1.0 / 64.0
 # [rad or m] beyond limits: what is cut off at last, of paths that touch them
 PLAY, STRICTLY = 1e-7, 1e-12
 STRICT = 10  # times that intervals are halved to keep limits strictly
@@ -80,12 +84,12 @@ class _Shape:
 def motion_along(task: Task, period: float) -> PathResult:
     """Find a motion, or why there is none."""
     failure: PathResult | None = None
-    for candidates, reach in _all_candidates(task):
+    for candidates, reach, repairs in _all_candidates(task):
         usable = _usable(task, candidates)
         if (usable.counts == 0).any():
             failure = _none_failure(task, candidates, usable, reach)
             continue
-        sequence, shape = _joined(task, usable, reach)
+        sequence, shape = _joined(task, usable, reach, repairs)
         if task.is_closed and shape is not None:
             shape = _closed(task, usable, reach, sequence)
             if shape is None:
@@ -99,19 +103,23 @@ def motion_along(task: Task, period: float) -> PathResult:
     return failure
 
 
-def _all_candidates(task: Task) -> Iterator[tuple[Candidates, float]]:
-    """Candidates of all samples, and how far the bands of joined ones may be apart; then more."""
+def _all_candidates(task: Task) -> Iterator[tuple[Candidates, float, int]]:
+    """Candidates of all samples, how far the bands of joined ones may be apart, and how often pairs
+    may be excluded; then more candidates."""
     problem, form = task.problem, usable_form(task.problem, task.start)
     if form is not None and form.redundant_joint is None:
-        yield closed_candidates(form, problem, task.targets, task.start, None), math.inf
+        found = closed_candidates(form, problem, task.targets, task.start, None)
+        yield found, math.inf, MOST_REPAIRS
         return
     if form is not None:
         for count in GRIDS:
             values = redundancy_grid(form, count)
             found = closed_candidates(form, problem, task.targets, task.start, values)
-            yield found, 1.01 * float(values[1] - values[0])
+            repairs = MOST_REPAIRS if count == GRIDS[-1] else FEW_REPAIRS
+            yield found, 1.01 * float(values[1] - values[0]), repairs
     first = None if task.first is None else task.q(task.first[np.newaxis])[0]
-    yield continued_candidates(problem, task.targets, task.start, first), math.inf
+    found = continued_candidates(problem, task.targets, task.start, first)
+    yield found, math.inf, MOST_REPAIRS
 
 
 def _usable(task: Task, candidates: Candidates) -> Candidates:
@@ -254,6 +262,7 @@ def _piece(
     where that is not possible, or something is hit.
     """
     narrow, middle = NARROWEST * task.path.length, places[:1]
+    sudden = SUDDEN * float(np.diff(places).min())
     for k in range(REFINEMENTS):
         play = STRICTLY if k < STRICT else PLAY
         ends: Any = 'not-a-knot' if len(places) > 3 else 'natural'
@@ -268,7 +277,8 @@ def _piece(
             return (spline, (shown.position, shown.orientation)) if hit is None else hit
         middle = 0.5 * (places[bad] + places[bad + 1])
         q, found = follow.near(task.path.at(middle), task.q(spline(middle)))
-        lost = ~found | (np.diff(places)[bad] < narrow)
+        width, step = np.diff(places)[bad], np.abs(np.diff(x, axis=0)[bad]).max(axis=1)
+        lost = ~found | (width < narrow) | (width < sudden) & (step > LEAP)
         if lost.any():
             return float(middle[int(np.argmax(lost))])
         x = np.insert(x, bad + 1, q[:, task.problem.variables], axis=0)
