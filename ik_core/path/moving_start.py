@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from ..maths.rotations import Array
 from . import timing
-from .candidates import Continuation
+from .candidates import continuation
 from .checked import fastest
 from .task import Rates, Task, TipUse
 
@@ -34,7 +34,7 @@ def led_on(task: Task, x: Array) -> Array:
     """The variables x (N, v) at the samples, of which the second one continues the task's slope in
     what the goal leaves free."""
     step = (task.places[1] - task.places[0]) * task.slope
-    q, found = Continuation(task.problem).near(task.targets[1:2], task.q(x[:1] + step))
+    q, found = continuation(task.problem).near(task.targets[1:2], task.q(x[:1] + step))
     return np.vstack([x[:1], q[:, task.problem.variables], x[2:]]) if found[0] else x
 
 
@@ -52,7 +52,7 @@ def bent(task: Task, x: Array) -> Array:
         gap = task.slope - _slope(task, x)
         free = gap - np.linalg.pinv(jacobian) @ (jacobian @ gap)
         moved = task.q(x + _bump(places, longest)[:, np.newaxis] * free)
-        q, found = Continuation(problem).near(task.targets, moved)
+        q, found = continuation(problem).near(task.targets, moved)
         if found.all():
             x = q[:, problem.variables].copy()
     gap = task.slope - _slope(task, x)

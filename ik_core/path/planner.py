@@ -80,7 +80,7 @@ def solve_path(
         from the first is followed by it
     length : range of the argument of `poses`, if that is a function [m]
     starts : the number of first configurations that are tried with a redundant problem, without
-        q0 and times; the fastest motion counts. Each takes as long as the first
+        q0 and times; the one that is fastest without jerk limits counts
     period : time between the frames of the motion [s]
 
     The sequence of solutions has the fewest reconfigurations; of those it is the one that can be

@@ -23,6 +23,7 @@ from .candidates import (
     LARGEST_STEP,
     Continuation,
     closed_candidates,
+    continuation,
     continued_candidates,
     redundancy_grid,
     usable_form,
@@ -104,7 +105,7 @@ def motion_along(task: Task, period: float) -> PathResult:
 
 
 def _all_candidates(task: Task) -> Iterator[tuple[Candidates, float, int]]:
-    """Candidates of all samples, how far the bands of joined ones may be apart, and how often pairs
+    """Candidates of all samples, how far the bands of joined ones may be apart, and how many pairs
     may be excluded; then more candidates."""
     problem, form = task.problem, usable_form(task.problem, task.start)
     if form is not None and form.redundant_joint is None:
@@ -176,18 +177,28 @@ def _fastest_of_starts(
 
     best : the sequence of the first one
     """
-    law, is_given = _law(task, shape), task.near is not None or task.path.timed or task.is_closed
+    is_given = task.near is not None or task.path.timed or task.is_closed
+    law = _law(task, shape)
     if not task.problem.is_redundant or is_given:
         return shape, law
     others, tried = candidates.x[: candidates.first[1]], best.x[:1]
+    fastest_one, least = shape, _seconds(task, shape)
     for _ in range(task.starts - 1):
         gaps = np.abs(others[:, np.newaxis] - tried).max(axis=2).min(axis=1)
         start = others[int(np.argmax(gaps))]
         sequence, other = _joined(replace(task, near=start), candidates, reach, 0)
         tried = np.vstack([tried, start, sequence.x[0]])
-        if other is not None and (faster := _law(task, other)).duration < law.duration:
-            shape, law = other, faster
+        if other is not None and (seconds := _seconds(task, other)) < least:
+            fastest_one, least = other, seconds
+    if fastest_one is not shape and (faster := _law(task, fastest_one)).duration < law.duration:
+        return fastest_one, faster
     return shape, law
+
+
+def _seconds(task: Task, shape: _Shape) -> float:
+    """About how long the fastest motion along the joints' path takes [s]: without jerk limits."""
+    rates = replace(task.rates, jerk=np.full_like(task.rates.jerk, math.inf))
+    return sum(timing.fastest(piece, task.tip_use, rates).duration for piece in shape.pieces)
 
 
 def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) -> _Shape | None:
@@ -232,7 +243,7 @@ def _shape(task: Task, x: Array) -> _Shape | int:
     Returns the sample before an interval that can't be halved, because no solution is between its
     ends, or where something is hit.
     """
-    arm, follow = Arm(task.problem), Continuation(task.problem)
+    arm, follow = Arm(task.problem), continuation(task.problem)
     if task.slope is not None:
         x = bent(task, x)
     stops = np.empty(0)
