@@ -452,6 +452,21 @@ def test_velocity_that_nothing_can_follow_is_too_fast():
     assert result.message.startswith('begun with dq0, ')
 
 
+@pytest.mark.parametrize('rest', [False, True])
+def test_times_since_1970_make_the_same_motion(rest):
+    problem = problem_of('ur5e')
+    poses, q = straight_poses(problem, 9)
+    limits = ik.MotionLimits.of(problem.robot, velocity=2.0, acceleration=5.0, jerk=100.0)
+    times = np.linspace(0.0, 8.0, 9)
+    options = {'q0': q, 'limits': limits, 'rest': rest}
+    plain, late = (
+        solve_path(problem, poses, times=times + since, **options) for since in (0.0, 2.0**31)
+    )
+    assert plain.success, plain.message
+    np.testing.assert_allclose(late.motion.positions, plain.motion.positions, atol=1e-12)
+    np.testing.assert_allclose(late.pose_times, plain.pose_times, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ('velocity', 'options', 'error', 'text'),
     [
