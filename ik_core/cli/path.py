@@ -21,6 +21,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..display import angle, counted, length, time
 from ..motion import save_motion
 from ..path import PathResult, solve_path
@@ -59,6 +61,8 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--tool', nargs='+', type=float, metavar='N', help=text)
     text = 'configuration to begin in: a number for each joint, or JOINT=VALUE for some'
     add('--q0', nargs='+', type=joint_value, metavar='Q', help=text)
+    text = 'velocity to begin with at --q0 [rad/s or m/s]: as --q0, 0 for the others'
+    add('--dq0', nargs='+', type=joint_value, metavar='DQ', help=text)
     text = 'configuration to end in: as --q0'
     add('--end', nargs='+', type=joint_value, metavar='Q', help=text)
     add('--closed', action='store_true', help='return to the first pose and configuration')
@@ -79,7 +83,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--out', type=Path, metavar='FILE', help='file for the motion, .csv or .npz')
     add('--plot', type=Path, metavar='FILE', help='draw the motion, .png or .svg')
     add_collisions(parser.add_argument_group('collisions'))
-    text = 'angles of POSES, --tool, --q0 and --end in degrees, not in radians'
+    text = 'angles of POSES, --tool, --q0, --dq0 and --end in degrees, not in radians'
     add('--degrees', action='store_true', help=text)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -107,12 +111,14 @@ def run(arguments: argparse.Namespace) -> int:
         None if q is None else configuration(robot, q, robot.middle_configuration, angles)
         for q in (arguments.q0, arguments.end)
     )
+    dq0 = arguments.dq0 and configuration(robot, arguments.dq0, np.zeros(robot.n), angles, 'dq0')
     rates = {name: getattr(arguments, name) for name in ('velocity', 'acceleration', 'jerk')}
     limits = MotionLimits.of(robot, **rates)
     result = solve_path(
         problem,
         poses.transforms,
         q0=start,
+        dq0=dq0,
         end=end,
         times=poses.times if arguments.times else None,
         rest=arguments.rest,

@@ -111,6 +111,14 @@ class Continuation:
         return np.reshape(kept, (-1, len(start)))
 
 
+def continuation(problem: IkProblem) -> Continuation:
+    """The problem's `Continuation`, which is kept with it."""
+    known: Continuation | None = problem.kept_solvers.get('continuation')
+    if known is None:
+        known = problem.kept_solvers['continuation'] = Continuation(problem)
+    return known
+
+
 def continued_candidates(
     problem: IkProblem, transforms: Array, start: Array, first: Array | None
 ) -> Candidates:
@@ -118,7 +126,7 @@ def continued_candidates(
 
     first (n,) : a configuration that reaches the first transform, of a track; or None
     """
-    follow, count = Continuation(problem), len(transforms)
+    follow, count = continuation(problem), len(transforms)
     anchors = np.unique(np.linspace(0, count - 1, ANCHORS).round().astype(int)).tolist()
     tracks: list[Array] = []
     for anchor in anchors:

@@ -27,6 +27,9 @@ ASSUMED = {'velocity': 1.0, 'acceleration': 5.0, 'jerk': 100.0}
 CHORDS = 0.1  # part of keep_within that chords of a function may take
 UNLIMITED = 1e6  # [m/s]
 AT_ENDS = 1e-4, 1e-3  # [m, rad] within which q0 and `end` have to reach their poses
+ALONG = 0.05  # [rad] largest angle between the tip's velocity with dq0 and the path
+RESTING = 1e-6  # relative velocity of the tip that is none
+SMALL_STEP = 1e-4  # fraction of the first interval, for the path's direction
 
 
 def solve_path(
@@ -34,6 +37,7 @@ def solve_path(
     poses: TransformsLike | Callable[[float], TransformLike],
     *,
     q0: VectorLike | None = None,
+    dq0: VectorLike | None = None,
     end: VectorLike | None = None,
     times: VectorLike | None = None,
     rest: bool = False,
@@ -56,6 +60,8 @@ def solve_path(
     q0 (n,) : configuration to begin in. If it does not reach the first pose, the path begins in
         one that takes little travel from there. Joints that the problem does not move keep its
         values
+    dq0 (n,) : velocity to begin with at q0 [rad/s or m/s]; None: at rest. q0 has to reach the
+        first pose, and dq0 has to move the tip along the path, to 3 degrees
     end (n,) : configuration to end in, which reaches the last pose; None: any
     times (N,) : when to be at the poses [s], rising; by default as early as the limits allow, from
         rest to rest
@@ -74,7 +80,7 @@ def solve_path(
         from the first is followed by it
     length : range of the argument of `poses`, if that is a function [m]
     starts : the number of first configurations that are tried with a redundant problem, without
-        q0 and times; the fastest motion counts. Each takes as long as the first
+        q0 and times; the one that is fastest without jerk limits counts
     period : time between the frames of the motion [s]
 
     The sequence of solutions has the fewest reconfigurations; of those it is the one that can be
@@ -109,6 +115,8 @@ def solve_path(
     task = _task(own, path, rates, q0, end, limits, close)
     speeds = _tip_speeds(tip_speed, path)
     task = replace(task, tip_speeds=speeds, is_closed=closed, rests=rest, starts=count)
+    if dq0 is not None:
+        task = _in_motion(task, dq0)
     from .search import motion_along  # with scipy, which takes a while to import
 
     result = motion_along(task, step)
@@ -179,6 +187,48 @@ def _task(
     return Task(
         problem, path, rates, places, targets, start, near, first, last, lower, upper, within, note
     )
+
+
+def _in_motion(task: Task, dq0: VectorLike) -> Task:
+    """The task, to begin with velocities dq0 (n,) of the joints. Raises InvalidOption,
+    InvalidConfiguration."""
+    problem, robot = task.problem, task.problem.robot
+    velocity = robot.checked(dq0, 'dq0')
+    if task.path.timed:
+        raise InvalidOption('dq0 is for motions without times=, which say how fast they begin')
+    if not velocity.any():
+        return task
+    if task.first is None:
+        raise InvalidOption(
+            'dq0 is the velocity at q0: give a q0 that reaches the first pose, within '
+            f'{length(AT_ENDS[0])} and {angle(AT_ENDS[1])}'
+        )
+    still = np.ones(robot.n, bool)
+    still[problem.variables] = False
+    moving = (still & (velocity != 0.0)).nonzero()[0]
+    if len(moving):
+        names = listed(robot.joint_names[i] for i in moving)
+        raise InvalidOption(f'dq0 moves {names}, which the problem does not move: 0 is needed')
+    velocity = velocity[problem.variables]
+    step = SMALL_STEP * float(task.places[1] - task.places[0])
+    residuals = []
+    for target in task.path.at(task.places[0] + np.array([0.0, step])):
+        problem.goals[0].set_target(target)
+        value = problem.evaluate(task.start)
+        residuals.append(value.residual)
+    tip, ahead = value.jacobian @ velocity, (residuals[0] - residuals[1]) / step
+    size = float(np.linalg.norm(tip))
+    speed = float(tip @ ahead) / max(float(ahead @ ahead), 1e-300)
+    beside = float(np.linalg.norm(tip - speed * ahead))
+    if size < RESTING * float(np.linalg.norm(value.jacobian) * np.linalg.norm(velocity)):
+        raise InvalidOption('dq0 moves joints, but not the tip along its path: leave it out')
+    if speed <= 0.0 or beside > ALONG * size:
+        turned = math.atan2(beside, math.copysign(1.0, speed) * math.sqrt(size**2 - beside**2))
+        raise InvalidOption(
+            f'dq0 moves the tip {angle(turned)} away from the direction of the path; a velocity '
+            f'along it is needed, to {angle(ALONG)}'
+        )
+    return replace(task, speed=speed, slope=velocity / speed)
 
 
 def _misses(problem: IkProblem, q: Array, target: Array) -> tuple[float, float]:

@@ -22,7 +22,7 @@ class PathReason(Enum):
     JOINT_LIMIT = 'not possible: all solutions for a part of the path are beyond joint limits'
     COLLISION = 'not possible: all solutions for a part of the path collide or are refused'
     RECONFIGURATION = 'not possible in one go: no solution can be continued along the whole path'
-    TOO_FAST = 'not possible in the given times: they ask for more than the limits allow'
+    TOO_FAST = 'not possible at the given times or velocity: they ask for more than limits allow'
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -22,32 +23,36 @@ from .candidates import (
     LARGEST_STEP,
     Continuation,
     closed_candidates,
+    continuation,
     continued_candidates,
     redundancy_grid,
     usable_form,
 )
+from .checked import MOST_FRAMES, fastest, moments_of, uses
 from .clearance import first_hit
 from .deviation import Arm, deviation, overshoot
 from .graph import Candidates, Sequence, best_sequence
+from .moving_start import bent, fastest_in_motion, led_on
 from .reasons import why_broken, why_none
 from .result import PathReason, PathResult
 from .smoothing import smoothed
 from .task import Task
 
 GRIDS = 48, 192  # values of a redundant joint; the finer ones if the path can't be done by others
-MOST_REPAIRS = 12  # pairs of candidates that turn out not to be joined
+# pairs of candidates that turn out not to be joined, before finer ones are looked at or at last
+FEW_REPAIRS, MOST_REPAIRS = 1, 12
 MOST_STARTS = 24  # configurations from which a closed path is tried
 REFINEMENTS = 24  # times that intervals are halved
 NARROWEST = 1e-9  # fraction of the path: shorter intervals are not halved
+# [rad or m] step of a joint that is none of a continuous path in this fraction of the step between
+# samples
+LEAP, SUDDEN = 0.05, 1.0 / 64.0
 # [rad or m] beyond limits: what is cut off at last, of paths that touch them
 PLAY, STRICTLY = 1e-7, 1e-12
 STRICT = 10  # times that intervals are halved to keep limits strictly
 # in place of rates that are not limited, where motions are compared
 USUAL = {'velocity': 1.0, 'acceleration': 5.0, 'jerk': 100.0}
-MOST_FRAMES = 1_000_000
 SHARP = 3e-3  # [m] radius of an arc: where it would be smaller, the motion stops in the corner
-CHECKED = 4000  # least number of moments at which limits are checked
-UNCHECKED = 1.001  # a motion takes so much longer, for what is between them
 ROUNDING = 1e-6
 
 
@@ -80,12 +85,12 @@ class _Shape:
 def motion_along(task: Task, period: float) -> PathResult:
     """Find a motion, or why there is none."""
     failure: PathResult | None = None
-    for candidates, reach in _all_candidates(task):
+    for candidates, reach, repairs in _all_candidates(task):
         usable = _usable(task, candidates)
         if (usable.counts == 0).any():
             failure = _none_failure(task, candidates, usable, reach)
             continue
-        sequence, shape = _joined(task, usable, reach)
+        sequence, shape = _joined(task, usable, reach, repairs)
         if task.is_closed and shape is not None:
             shape = _closed(task, usable, reach, sequence)
             if shape is None:
@@ -99,19 +104,23 @@ def motion_along(task: Task, period: float) -> PathResult:
     return failure
 
 
-def _all_candidates(task: Task) -> Iterator[tuple[Candidates, float]]:
-    """Candidates of all samples, and how far the bands of joined ones may be apart; then more."""
+def _all_candidates(task: Task) -> Iterator[tuple[Candidates, float, int]]:
+    """Candidates of all samples, how far the bands of joined ones may be apart, and how many pairs
+    may be excluded; then more candidates."""
     problem, form = task.problem, usable_form(task.problem, task.start)
     if form is not None and form.redundant_joint is None:
-        yield closed_candidates(form, problem, task.targets, task.start, None), math.inf
+        found = closed_candidates(form, problem, task.targets, task.start, None)
+        yield found, math.inf, MOST_REPAIRS
         return
     if form is not None:
         for count in GRIDS:
             values = redundancy_grid(form, count)
             found = closed_candidates(form, problem, task.targets, task.start, values)
-            yield found, 1.01 * float(values[1] - values[0])
+            repairs = MOST_REPAIRS if count == GRIDS[-1] else FEW_REPAIRS
+            yield found, 1.01 * float(values[1] - values[0]), repairs
     first = None if task.first is None else task.q(task.first[np.newaxis])[0]
-    yield continued_candidates(problem, task.targets, task.start, first), math.inf
+    found = continued_candidates(problem, task.targets, task.start, first)
+    yield found, math.inf, MOST_REPAIRS
 
 
 def _usable(task: Task, candidates: Candidates) -> Candidates:
@@ -168,18 +177,28 @@ def _fastest_of_starts(
 
     best : the sequence of the first one
     """
-    law, is_given = _law(task, shape), task.near is not None or task.path.timed or task.is_closed
+    is_given = task.near is not None or task.path.timed or task.is_closed
+    law = _law(task, shape)
     if not task.problem.is_redundant or is_given:
         return shape, law
     others, tried = candidates.x[: candidates.first[1]], best.x[:1]
+    fastest_one, least = shape, _seconds(task, shape)
     for _ in range(task.starts - 1):
         gaps = np.abs(others[:, np.newaxis] - tried).max(axis=2).min(axis=1)
         start = others[int(np.argmax(gaps))]
         sequence, other = _joined(replace(task, near=start), candidates, reach, 0)
         tried = np.vstack([tried, start, sequence.x[0]])
-        if other is not None and (faster := _law(task, other)).duration < law.duration:
-            shape, law = other, faster
+        if other is not None and (seconds := _seconds(task, other)) < least:
+            fastest_one, least = other, seconds
+    if fastest_one is not shape and (faster := _law(task, fastest_one)).duration < law.duration:
+        return fastest_one, faster
     return shape, law
+
+
+def _seconds(task: Task, shape: _Shape) -> float:
+    """About how long the fastest motion along the joints' path takes [s]: without jerk limits."""
+    rates = replace(task.rates, jerk=np.full_like(task.rates.jerk, math.inf))
+    return sum(timing.fastest(piece, task.tip_use, rates).duration for piece in shape.pieces)
 
 
 def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) -> _Shape | None:
@@ -210,7 +229,9 @@ def _closed(task: Task, candidates: Candidates, reach: float, best: Sequence) ->
 
 def _smoothed(task: Task, x: Array) -> Array:
     """The variables (N, v), smoothed in the freedom that the goal leaves; given ends stay."""
-    ends = task.first is not None, task.last is not None
+    ends = int(task.first is not None), int(task.last is not None)
+    if task.slope is not None:
+        x, ends = led_on(task, x), (2, ends[1])
     limits = np.array([_finite(getattr(task.rates, name), most) for name, most in USUAL.items()])
     q = smoothed(task.problem, task.targets, task.q(x), task.places, limits, ends)
     return q[:, task.problem.variables]
@@ -222,7 +243,9 @@ def _shape(task: Task, x: Array) -> _Shape | int:
     Returns the sample before an interval that can't be halved, because no solution is between its
     ends, or where something is hit.
     """
-    arm, follow = Arm(task.problem), Continuation(task.problem)
+    arm, follow = Arm(task.problem), continuation(task.problem)
+    if task.slope is not None:
+        x = bent(task, x)
     stops = np.empty(0)
     if not task.path.timed:
         length = task.problem.orientation_length
@@ -250,9 +273,12 @@ def _piece(
     where that is not possible, or something is hit.
     """
     narrow, middle = NARROWEST * task.path.length, places[:1]
+    sudden = SUDDEN * float(np.diff(places).min())
     for k in range(REFINEMENTS):
         play = STRICTLY if k < STRICT else PLAY
-        ends = 'not-a-knot' if len(places) > 3 else 'natural'
+        ends: Any = 'not-a-knot' if len(places) > 3 else 'natural'
+        if task.slope is not None and places[0] == task.places[0]:
+            ends = (1, task.slope), ends
         spline = CubicSpline(places, x, bc_type=ends)
         shown = deviation(arm, spline, task.path, task.start, task.within)
         beyond = overshoot(spline, task.lower - play, task.upper + play)
@@ -262,7 +288,8 @@ def _piece(
             return (spline, (shown.position, shown.orientation)) if hit is None else hit
         middle = 0.5 * (places[bad] + places[bad + 1])
         q, found = follow.near(task.path.at(middle), task.q(spline(middle)))
-        lost = ~found | (np.diff(places)[bad] < narrow)
+        width, step = np.diff(places)[bad], np.abs(np.diff(x, axis=0)[bad]).max(axis=1)
+        lost = ~found | (width < narrow) | (width < sudden) & (step > LEAP)
         if lost.any():
             return float(middle[int(np.argmax(lost))])
         x = np.insert(x, bad + 1, q[:, task.problem.variables], axis=0)
@@ -276,31 +303,38 @@ def _piece(
 def _law(task: Task, shape: _Shape) -> timing.TimeLaw:
     """The fastest motion along the joints' path, or that at the given times."""
     if not task.path.timed:
-        return timing.in_succession([_fastest(task, piece) for piece in shape.pieces])
+        moving = int(task.speed > 0.0)
+        laws = [fastest(p, task.tip_use, task.rates) for p in shape.pieces[moving:]]
+        if moving:
+            first = fastest_in_motion(shape.pieces[0], task.tip_use, task.rates, task.speed)
+            laws.insert(0, first)
+        return timing.in_succession(laws)
     start = task.path.places[0]
     return timing.TimeLaw(task.path.length, lambda t: _at_given_times(task, t + start))
 
 
 def _moved(task: Task, shape: _Shape, law: timing.TimeLaw, period: float) -> PathResult:
     """The motion along the joints' path; or, with times, perhaps that they are too short."""
-    if task.path.timed:
-        places, use = _uses(task, shape.pieces[0], law)
+    if task.path.timed or task.speed > 0.0:
+        places, use = uses(shape.pieces[0], task.tip_use, task.rates, _first_of(law, shape))
         if float(use.max(initial=0.0)) > 1.0 + ROUNDING:
             return _too_fast(task, shape, use, places)
+    if task.path.timed:
         frames = math.floor(law.duration / period + ROUNDING)
     else:
         frames = max(math.ceil(law.duration / period - ROUNDING), 1)
-        law = law.slowed(frames * period / law.duration)
+        if task.speed == 0.0:  # else it rests at the end instead, for less than a period
+            law = law.slowed(frames * period / law.duration)
     if frames > MOST_FRAMES:
         raise InvalidOption(
             f'period = {period:g} s: the motion takes {law.duration:.4g} s, which are more than '
             f'{MOST_FRAMES:,} frames'
         )
     times: Array = np.linspace(0.0, frames * period, frames + 1, dtype=float)
-    given, moments = task.path.given_places, _moments(law)
+    given, moments = task.path.given_places, moments_of(law)
     pose_times = np.interp(given, law.place(moments)[0], moments)
     pose_times[given == task.places[-1]] = law.duration  # it gets there slowly
-    motion = task.q(shape.at(law.place(times)[0], task))
+    motion = task.q(shape.at(law.place(np.minimum(times, law.duration))[0], task))
     return PathResult(
         motion=Motion(task.problem.robot.joint_names, motion, period),
         reason=PathReason.DONE,
@@ -315,30 +349,11 @@ def _moved(task: Task, shape: _Shape, law: timing.TimeLaw, period: float) -> Pat
     )
 
 
-def _fastest(task: Task, piece: PPoly) -> timing.TimeLaw:
-    """The fastest motion along a piece, from rest to rest, slowed where its checks ask for it."""
-    law = timing.fastest(piece, task.tip_use, task.rates)
-    _, use = _uses(task, piece, law)
-    slower = max(float(use[k].max()) ** (1.0 / (k + 1)) for k in range(3))
-    return law.slowed(UNCHECKED * max(slower, 1.0))
-
-
-def _uses(task: Task, piece: PPoly, law: timing.TimeLaw) -> tuple[Array, Array]:
-    """Places (M,) of many moments of a motion, and the uses (3, M, v + 1) of limits there."""
-    moments = _moments(law)
-    knots = np.interp(piece.x, law.place(moments)[0], moments)  # third derivatives leap there
-    beside = 1e-9 * law.duration
-    both = np.clip(np.concatenate([knots - beside, knots + beside]), 0.0, law.duration)
-    motion = law.place(np.sort(np.concatenate([moments, both])))
-    use = timing.use_of_limits(piece, task.tip_use, task.rates, motion)
-    return motion[0], use
-
-
-def _moments(law: timing.TimeLaw) -> Array:
-    """Moments (M,) of a motion, a millisecond or less apart."""
-    count = min(max(CHECKED, math.ceil(law.duration / 1e-3)), 4 * MOST_FRAMES)
-    moments: Array = np.linspace(0.0, law.duration, count + 1, dtype=float)
-    return moments
+def _first_of(law: timing.TimeLaw, shape: _Shape) -> timing.TimeLaw:
+    """The part of a motion that is on the first piece of the joints' path."""
+    moments = moments_of(law)
+    on_first = law.place(moments)[0] <= shape.pieces[0].x[-1]
+    return timing.TimeLaw(float(moments[on_first][-1]), law.place)
 
 
 def _at_given_times(task: Task, t: Array) -> Array:
@@ -371,8 +386,9 @@ def _too_fast(task: Task, shape: _Shape, use: Array, places: Array) -> PathResul
     late = (factors.max(axis=(0, 2)) > 1.0).nonzero()[0]
     first, last = (task.path.pose_at(float(places[v])) for v in (late[0], late[-1]))
     what = ('velocity', 'acceleration', 'jerk')[k]
+    begun = 'begun with dq0, ' if task.speed > 0.0 else ''
     message = (
-        f'{float(factors[k, i, j]):.3g} times too fast at pose '
+        f'{begun}{float(factors[k, i, j]):.4g} times too fast at pose '
         f'{task.path.pose_at(float(places[i])):.4g}: the {what} of {names[j]} is '
         f'{float(use[k, i, j]):.3g} times its limit; too fast between poses {first:.4g} and '
         f'{last:.4g}'

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, solveh_banded
 
 from ..maths.rotations import Array, frames_of
 from ..problem import IkProblem
-from .candidates import Continuation
+from .candidates import continuation
 
 ROUNDS = 40
 SMALL_GAIN = 1e-3  # relative fall of the energy that is not worth another round
@@ -21,6 +21,7 @@ RANK = 1e-6  # relative singular value of a direction that the goal leaves free
 MARGIN = 0.03  # fraction of a joint's range next to a limit where a spring acts
 SPRING = 100.0  # energy at a limit
 SHORTEST = 1.0 / 64.0  # fraction of a step that is still tried
+FARTHEST = 4.0  # 1 / cosine of the angle by which a free direction may have turned
 ANCHOR = 1e-9  # keeps the system regular where all steps are free
 ORDERS = 3  # derivatives that count
 
@@ -31,15 +32,15 @@ def smoothed(
     q: Array,
     places: Array,
     limits: Array,
-    fixed: tuple[bool, bool] = (False, False),
+    fixed: tuple[int, int] = (0, 0),
 ) -> Array:
     """A smoother sequence than q (N, n) of configurations that reach transforms (N, 4, 4).
 
     places (N,) : the path's parameter, rising
     limits (3, v) : of the variables' velocities, accelerations and jerks, finite
-    fixed : whether the first and the last configuration stay
+    fixed : how many of the first and of the last configurations stay
     """
-    follow, columns = Continuation(problem), problem.variables
+    follow, columns = continuation(problem), problem.variables
     speeds = (np.diff(q[:, columns], axis=0).T / np.diff(places)).T / limits[0]
     usual = float(np.sqrt((speeds**2).sum(axis=1).mean()))
     if not usual > 0.0:
@@ -50,9 +51,10 @@ def smoothed(
         x = rows[:, columns]
         return _value(form, x) + float(_springs(problem, x)[0].sum()) / len(x)
 
-    least = energy(q)
+    least, free = energy(q), None
     for _ in range(ROUNDS):
-        move = _relaxation(problem, transforms, q, form, fixed)
+        free = _free_directions(problem, transforms, q, free)
+        move = _relaxation(problem, q, free, form, fixed)
         size = 1.0
         while size >= SHORTEST:
             moved = q.copy()
@@ -111,12 +113,12 @@ def _springs(problem: IkProblem, x: Array) -> tuple[Array, Array, Array]:
 
 
 def _relaxation(
-    problem: IkProblem, transforms: Array, q: Array, form: Array, fixed: tuple[bool, bool]
+    problem: IkProblem, q: Array, free: Array, form: Array, fixed: tuple[int, int]
 ) -> Array:
-    """Moves (N, v) in the null space of the goal to where the energy is least."""
-    free = _free_directions(problem, transforms, q)  # (N, v, d)
-    for i, is_fixed in zip((0, -1), fixed, strict=True):
-        free[i] *= not is_fixed
+    """Moves (N, v) in free directions (N, v, d) to where the energy is least."""
+    free = free.copy()
+    free[: fixed[0]] = 0.0
+    free[len(free) - fixed[1] :] = 0.0
     count, _, d = free.shape
     x = q[:, problem.variables]
     _, push, spring = (part / count for part in _springs(problem, x))
@@ -143,10 +145,13 @@ def _relaxation(
     return np.asarray(np.einsum('nva,na->nv', free, z))
 
 
-def _free_directions(problem: IkProblem, transforms: Array, q: Array) -> Array:
+def _free_directions(
+    problem: IkProblem, transforms: Array, q: Array, before: Array | None
+) -> Array:
     """Orthonormal directions (N, v, d) of the variables that leave the goal's residual alone.
 
     d is the same for all: that of the goal's rows, where they are independent.
+    before (N, v, d) : those of configurations nearby, which save time; or None
     """
     goal, v = problem.goals[0], len(problem.variables)
     if goal.fixed_freedoms == 6:  # any rows of the whole pose
@@ -155,6 +160,10 @@ def _free_directions(problem: IkProblem, transforms: Array, q: Array) -> Array:
     else:
         jacobians = _goal_jacobians(problem, transforms, q)
     rows = jacobians.shape[1]
+    if before is not None and before.shape[2] == v - rows == 1:
+        turned = _turned_directions(jacobians, before)
+        if turned is not None:
+            return turned
     if rows <= v:
         turned, corners = np.linalg.qr(jacobians.swapaxes(1, 2), mode='complete')
         sizes = np.abs(np.diagonal(corners, axis1=1, axis2=2))
@@ -163,6 +172,19 @@ def _free_directions(problem: IkProblem, transforms: Array, q: Array) -> Array:
     _, values, right = np.linalg.svd(jacobians)
     rank = int((np.median(values, axis=0) > RANK * np.median(values[:, 0])).sum())
     return np.ascontiguousarray(right[:, rank:].swapaxes(1, 2)).reshape(len(q), v, v - rank)
+
+
+def _turned_directions(jacobians: Array, before: Array) -> Array | None:
+    """The unit vectors (N, v, 1) that Jacobians (N, v - 1, v) take to 0; None if one of them is
+    not near to that of `before` (N, v, 1)."""
+    right = np.zeros_like(before)
+    right[:, -1] = 1.0
+    try:
+        free = np.linalg.solve(np.concatenate([jacobians, before.swapaxes(1, 2)], axis=1), right)
+    except np.linalg.LinAlgError:
+        return None
+    sizes = np.linalg.norm(free, axis=1, keepdims=True)
+    return np.asarray(free / sizes) if (sizes < FARTHEST).all() else None
 
 
 def _goal_jacobians(problem: IkProblem, transforms: Array, q: Array) -> Array:

@@ -38,6 +38,8 @@ class Task:
     is_closed : whether the motion ends in the configuration in which it begins
     starts : the number of first configurations that are tried, if the problem is redundant
     rests : whether a motion at given times begins and ends at rest
+    speed : rate of the parameter to begin with [1/s]; 0: at rest
+    slope (v,) : derivative of the variables by the parameter at the beginning; None: any
     """
 
     problem: IkProblem
@@ -57,6 +59,8 @@ class Task:
     is_closed: bool = False
     starts: int = 1
     rests: bool = False
+    speed: float = 0.0
+    slope: Array | None = None
 
     @property
     def tip_use(self) -> TipUse | None:

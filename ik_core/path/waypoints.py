@@ -2,7 +2,7 @@
 """Poses joined by straight lines and slerp: a path of the tip, and its parameter.
 
 The parameter u of a path is its length [m], a radian counted as the problem's orientation length;
-or the time [s], if the poses have times. The *samples* of a path are its poses and points between
+or the time since the first pose [s], if the poses have times. The *samples* of a path are its poses and points between
 them, so close to each other that solutions can be joined by comparing neighbours.
 """
 
@@ -164,6 +164,7 @@ def waypoints(
                 'append it, with its time'
             )
         places = _checked_times(times, count)
+        places -= places[0]  # stamps since 1970 would have no digits left for derivatives
         return Waypoints(transforms, places, names, _turns(transforms), True, given)
     differ = _differ(transforms)
     if not differ.any():

@@ -25,6 +25,9 @@ NEARLY_THERE = 0.1
 # [rad or m] Lines and jogs wait where a joint is this far behind. To wait is a jerk, too: joints
 # with jerk limits would swing about a tip that waits sooner.
 MAX_LAG, MAX_LAG_WITH_JERK = 0.002, 0.005
+SMOOTHED = 0.3  # weight of the last acceleration of a solution in their mean: streams have jitter
+# of a^3 / J^2: the distance of a stop from an acceleration a, without velocity, by a jerk J
+STOP_OF_ACCELERATION = 1.0 / 3.0 + 1.0 / math.sqrt(8.0)
 
 
 class JointMotion:
@@ -39,7 +42,8 @@ class JointMotion:
 
     # Attributes that are its state.
     OWN: ClassVar = (
-        'synchronized', 'near', 'slow_in_out', '_scales', '_last_velocity', '_last_shares',
+        'synchronized', 'near', 'slow_in_out', '_scales', '_last_velocity', '_acceleration',
+        '_last_shares',
     )  # fmt: skip
 
     def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
@@ -58,6 +62,7 @@ class JointMotion:
         """Forget how the solution moved: it stands still, and joints keep no tip from moving."""
         self._scales: dict[int, SpeedScale] = {}
         self._last_velocity: Array | None = None  # of the solution, in the last tick
+        self._acceleration = np.zeros_like(self.q)  # of the solution, smoothed
         self._last_shares: dict[int, float] = {}  # of tips that then moved
 
     def scale_of(self, tip: int) -> SpeedScale:
@@ -115,8 +120,10 @@ class JointMotion:
                 point = np.where(independent, solution, point)
             governor.follow(point, speed, False)
         else:
-            self.slow_in_out = None
-            self.governor.follow(solution, velocity, self.synchronized, independent, detour=detour)
+            self.slow_in_out, aim = None, solution
+            if velocity is not None and not shares:
+                aim = solution + self._ahead(velocity)
+            self.governor.follow(aim, velocity, self.synchronized, independent, detour=detour)
         if self.synchronized:
             left = np.abs(solution - self.q)
             left = left if independent is None else left[~independent]
@@ -134,6 +141,22 @@ class JointMotion:
             for tip, share in shares.items()
         }
         self._last_velocity, self._last_shares = velocity, dict(shares)
+
+    def _ahead(self, velocity: Array) -> Array:
+        """Return how far (n,) to aim ahead of a solution in motion, to stay without lag.
+
+        The governor expects that a target keeps its velocity (n,). If the target accelerates, a
+        joint that keeps up with it has an acceleration that is to be stopped, which takes a while
+        with a jerk limit: the joint would lag by the distance of that stop.
+        """
+        limits = self.governor.limits
+        if self._last_velocity is None or not limits.has_jerk:
+            return np.zeros_like(velocity)
+        change = (velocity - self._last_velocity) / self.governor.period
+        change = np.clip(change, -limits.acceleration, limits.acceleration)
+        self._acceleration = self._acceleration + SMOOTHED * (change - self._acceleration)
+        distance = STOP_OF_ACCELERATION * self._acceleration**3 / limits.jerk**2
+        return np.clip(distance, -MAX_LAG_WITH_JERK, MAX_LAG_WITH_JERK)
 
     def braking_factor(self, solution: Array, velocity: Array) -> float:
         """Return the least factor by which the joints can slow down in proportion.

@@ -55,6 +55,22 @@ def test_result_is_printed_as_json(poses, capsys):
     assert 'acceleration limit of' in data['note']
 
 
+def test_velocity_to_begin_with_is_in_the_motion(poses, tmp_path):
+    out = tmp_path / 'motion.npz'
+    given = ['path', 'ur5e', str(poses), '--rate', '1000', '--out', str(out), '--degrees']
+    poses.write_text(SQUARE.replace('3.0', '171'))  # [deg]
+    assert main(given) == 0
+    motion, robot = load_motion(out), ik.load_robot('ur5e')
+    q0 = motion[0]
+    jacobian = robot.jacobian(q0, robot.default_tip())
+    dq0 = np.linalg.solve(jacobian, [0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
+    begun = ['--q0', *(f'{value:.12g}' for value in np.degrees(q0))]
+    assert main([*given, *begun, '--dq0', *(f'{value:.12g}' for value in np.degrees(dq0))]) == 0
+    first = load_motion(out).positions[:3]
+    velocity = (-1.5 * first[0] + 2.0 * first[1] - 0.5 * first[2]) / 0.001
+    np.testing.assert_allclose(velocity, dq0, atol=1e-3)
+
+
 def test_reason_is_printed_where_there_is_no_motion(tmp_path, capsys):
     file, out = tmp_path / 'poses.csv', tmp_path / 'motion.csv'
     file.write_text(SQUARE.replace('-0.45, -0.1', '-1.45, -0.1'))

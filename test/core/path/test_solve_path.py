@@ -388,6 +388,119 @@ def test_motion_at_given_times_may_rest_at_both_ends():
     assert np.linalg.norm(tips[1] - tips[0]) == pytest.approx(1e-4, rel=1e-2)
 
 
+def straight_poses(problem, count=40, size=0.3):
+    """Poses on a straight line of this size, and the configuration at the first one."""
+    q = np.array(BENT[problem.robot.name])
+    start = problem.robot.forward_kinematics(q, problem.goals[0].link)
+    poses = np.tile(start, (count, 1, 1))
+    poses[:, 1, 3] += np.linspace(0.0, size, count)
+    return poses, q
+
+
+def along(problem, q, velocity):
+    """Velocities of the joints for a linear velocity of the tip, the shortest ones."""
+    jacobian = problem.robot.jacobian(q, problem.goals[0].link)
+    return np.linalg.lstsq(jacobian, np.concatenate([velocity, np.zeros(3)]), rcond=None)[0]
+
+
+@pytest.mark.parametrize(('name', 'speed'), [('ur5e', 0.2), ('panda', 0.1)])
+def test_motion_begins_with_a_given_velocity(name, speed):
+    problem = problem_of(name)
+    poses, q = straight_poses(problem)
+    limits = ik.MotionLimits.of(problem.robot, **RATES)
+    dq = along(problem, q, [0.0, speed, 0.0])
+    if name == 'panda':  # what the tip does not feel is part of the velocity
+        jacobian = problem.robot.jacobian(q, problem.goals[0].link)
+        dq[:7] += 0.1 * np.linalg.svd(jacobian[:, :7])[2][6]
+    options = {'limits': limits, 'q0': q, 'period': 0.001}
+    resting = solve_path(problem, poses, **options)
+    result = solve_path(problem, poses, dq0=dq, **options)
+    assert result.success, result.message
+    first = result.motion.positions[:4]
+    begun = (-11.0 * first[0] + 18.0 * first[1] - 9.0 * first[2] + 2.0 * first[3]) / 0.006
+    np.testing.assert_allclose(begun, dq, atol=1e-4)
+    tips = problem.robot.forward_kinematics(result.motion.positions, problem.goals[0].link)
+    np.testing.assert_allclose(np.diff(tips[:3, 1, 3]), 1e-3 * speed, rtol=0.01)
+    assert np.linalg.norm(tips[-1, :3, 3] - tips[-2, :3, 3]) < 1e-5  # at rest
+    assert max(uses(result.motion, limits)) <= 1.001
+    assert max(deviations(problem, result, poses, 0.001)) <= 1e-4
+    if name == 'ur5e':
+        assert result.motion.duration < resting.motion.duration - 0.03
+
+
+def test_motion_that_goes_on_in_the_middle_of_another_takes_no_longer_than_its_rest():
+    problem = problem_of('ur5e')
+    poses, q = straight_poses(problem, 61)
+    limits = ik.MotionLimits.of(problem.robot, **RATES)
+    whole = solve_path(problem, poses, limits=limits, q0=q, tip_speed=0.15, period=0.001)
+    i = round(whole.pose_times[30] / 0.001)
+    rows = whole.motion.positions[i - 1 : i + 2]
+    options = {'limits': limits, 'tip_speed': 0.15, 'period': 0.001}
+    result = solve_path(
+        problem, poses[30:], q0=whole.q[30], dq0=(rows[2] - rows[0]) / 0.002, **options
+    )
+    assert result.success, result.message
+    left = whole.motion.duration - whole.pose_times[30]
+    assert result.motion.duration == pytest.approx(left, rel=0.01)
+
+
+def test_velocity_that_nothing_can_follow_is_too_fast():
+    problem = problem_of('ur5e')
+    poses, q = straight_poses(problem, 5, 0.01)
+    result = solve_path(problem, poses, q0=q, dq0=along(problem, q, [0.0, 0.3, 0.0]))
+    assert result.reason is PathReason.TOO_FAST  # it can't stop within 10 mm
+    assert result.message.startswith('begun with dq0, ')
+
+
+@pytest.mark.parametrize('rest', [False, True])
+def test_times_since_1970_make_the_same_motion(rest):
+    problem = problem_of('ur5e')
+    poses, q = straight_poses(problem, 9)
+    limits = ik.MotionLimits.of(problem.robot, velocity=2.0, acceleration=5.0, jerk=100.0)
+    times = np.linspace(0.0, 8.0, 9)
+    options = {'q0': q, 'limits': limits, 'rest': rest}
+    plain, late = (
+        solve_path(problem, poses, times=times + since, **options) for since in (0.0, 2.0**31)
+    )
+    assert plain.success, plain.message
+    np.testing.assert_allclose(late.motion.positions, plain.motion.positions, atol=1e-12)
+    np.testing.assert_allclose(late.pose_times, plain.pose_times, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('velocity', 'options', 'error', 'text'),
+    [
+        ([0.0, -0.1, 0.0], {}, ik.InvalidOption, '180 deg away from the direction of the path'),
+        ([0.02, 0.1, 0.0], {}, ik.InvalidOption, '11.3 deg away'),
+        ([0.0, 0.1, 0.0], {'times': np.arange(40.0)}, ik.InvalidOption, 'without times='),
+        ([0.0, 0.1, 0.0], {'q0': None}, ik.InvalidOption, 'give a q0 that reaches'),
+        ([0.0, np.nan, 0.0], {}, ik.InvalidConfiguration, 'dq0 is not finite'),
+    ],
+)
+def test_velocity_that_does_not_fit_the_path_is_refused(velocity, options, error, text):
+    problem = problem_of('ur5e')
+    poses, q = straight_poses(problem)
+    with pytest.raises(error, match=text):
+        solve_path(problem, poses, **{'q0': q, 'dq0': along(problem, q, velocity)} | options)
+
+
+def test_velocity_of_joints_beside_the_path_is_refused():
+    problem = problem_of('panda')
+    poses, q = straight_poses(problem)
+    finger = np.zeros(len(q))
+    finger[-1] = 0.01
+    with pytest.raises(ik.InvalidOption, match='dq0 moves panda_finger'):
+        solve_path(problem, poses, q0=q, dq0=along(problem, q, [0.0, 0.1, 0.0]) + finger)
+    still = np.zeros(len(q))
+    still[:7] = np.linalg.svd(problem.robot.jacobian(q, problem.goals[0].link)[:, :7])[2][6]
+    with pytest.raises(ik.InvalidOption, match='but not the tip'):
+        solve_path(problem, poses, q0=q, dq0=still)
+    resting, plain = (
+        solve_path(problem, poses, q0=q, dq0=dq).motion.positions for dq in (0.0 * q, None)
+    )
+    np.testing.assert_array_equal(resting, plain)
+
+
 @pytest.mark.parametrize(
     ('options', 'error', 'text'),
     [

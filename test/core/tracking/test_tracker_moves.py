@@ -165,6 +165,72 @@ def test_a_goal_on_a_circle_is_followed_with_less_lag_by_its_velocity():
     assert lag(feed_forward=True) < 0.1 * lag()
 
 
+def circle(start, radius=0.1):
+    """A circle about the z axis from a pose (4, 4), as a function of its length."""
+
+    def at(length):
+        angle = length / radius
+        return moved(start, radius * np.array([math.sin(angle), 1.0 - math.cos(angle), 0.0]))
+
+    return at
+
+
+def beside(start, point, radius=0.1):
+    """The distance of a point (3,) from such a circle [m]."""
+    x, y, z = point - start[:3, 3]
+    return math.hypot(math.hypot(x, y - radius) - radius, z)
+
+
+@pytest.mark.parametrize('jerk', [math.inf, 100.0])
+def test_stream_from_rest_within_limits_is_followed_beside_its_path_by_less_than_half_a_mm(jerk):
+    robot, q0 = shipped('ur5e'), np.array([0.3, -1.2, 1.4, -1.8, -1.5, 0.2])
+    problem = ik.IkProblem(robot, [ik.PoseTask('tool0')])
+    start = robot.forward_kinematics(q0, 'tool0')
+    limits = MotionLimits.of(robot, acceleration=5.0, jerk=jerk)
+    less = MotionLimits.of(
+        robot, velocity=0.7 * limits.velocity, acceleration=3.5, jerk=min(0.7 * jerk, 200.0)
+    )
+    path = ik.solve_path(
+        problem,
+        circle(start),
+        length=0.6,
+        q0=q0,
+        limits=less,
+        period=PERIOD,
+        keep_within=(1e-5, 1e-4),
+    )
+    options = TrackerOptions(feed_forward=True)
+    tracker = Tracker(problem, 1.0 / PERIOD, limits=limits, q0=q0, options=options)
+    worst = 0.0
+    for k, q in enumerate(path.motion.positions):
+        tracker.set_goal(0, robot.forward_kinematics(q, 'tool0'), PERIOD * k)
+        tracker.tick(PERIOD * k)
+        worst = max(worst, beside(start, robot.forward_kinematics(tracker.q, 'tool0')[:3, 3]))
+    assert worst < 0.5e-3
+
+
+@pytest.mark.parametrize('jerk', [math.inf, 100.0])
+def test_stream_that_begins_faster_is_caught_up_with_in_the_time_that_the_joints_need(jerk):
+    robot, q0 = shipped('ur5e'), np.array([0.3, -1.2, 1.4, -1.8, -1.5, 0.2])
+    start, speed = robot.forward_kinematics(q0, 'tool0'), 0.1
+    twist = np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+    fastest = np.abs(np.linalg.solve(robot.jacobian(q0, 'tool0'), twist)).max()
+    limits = MotionLimits.of(robot, acceleration=5.0, jerk=jerk)
+    tracker = Tracker(
+        ik.IkProblem(robot, [ik.PoseTask('tool0')]), 1.0 / PERIOD, limits=limits, q0=q0,
+        options=TrackerOptions(feed_forward=True),
+    )  # fmt: skip
+    goals, caught = circle(start), 0.0
+    for k in range(500):
+        goal = goals(speed * PERIOD * k)
+        tracker.set_goal(0, goal, PERIOD * k)
+        tracker.tick(PERIOD * k)
+        at = robot.forward_kinematics(tracker.q, 'tool0')[:3, 3]
+        if np.linalg.norm(at - goal[:3, 3]) > 0.5e-3:
+            caught = PERIOD * k
+    assert 0.0 < caught < (1.0 + math.sqrt(2.0)) * fastest / 5.0 + 2.0 * 5.0 / jerk
+
+
 def test_between_the_goals_of_a_slow_stream_the_tip_moves_on():
     assert lag(every=10, feed_forward=True) < 0.3 * lag(every=10)
 
