@@ -2,8 +2,9 @@
 """Poses joined by straight lines and slerp: a path of the tip, and its parameter.
 
 The parameter u of a path is its length [m], a radian counted as the problem's orientation length;
-or the time since the first pose [s], if the poses have times. The *samples* of a path are its poses and points between
-them, so close to each other that solutions can be joined by comparing neighbours.
+or the time since the first pose [s], if the poses have times. The *samples* of a path are its
+poses and points between them, so close to each other that solutions can be joined by comparing
+neighbours.
 """
 
 from __future__ import annotations
