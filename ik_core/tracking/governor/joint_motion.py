@@ -62,7 +62,7 @@ class JointMotion:
         """Forget how the solution moved: it stands still, and joints keep no tip from moving."""
         self._scales: dict[int, SpeedScale] = {}
         self._last_velocity: Array | None = None  # of the solution, in the last tick
-        self._acceleration = np.zeros_like(self.q)  # of the solution, smoothed
+        self._acceleration: Array | float = 0.0  # of the solution, smoothed
         self._last_shares: dict[int, float] = {}  # of tips that then moved
 
     def scale_of(self, tip: int) -> SpeedScale:
