@@ -154,7 +154,7 @@ def test_a_file_keeps_its_names_and_so_its_format(tmp_path):
     assert run.is_same
     segment, _ = read_recording(tmp_path / 'run.npz').segments[0]
     state = {part: dict(values['mapping']) for part, values in segment['state']['mapping']}
-    assert state['leading']['closely'] is False
+    assert state['step_following']['active'] is False
     assert set(state['motion']['approach']) == {'Approach'}
     assert set(state['motion']['approach']['Approach']) == {'point', 'velocity', 'gone'}
 
