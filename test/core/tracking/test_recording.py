@@ -19,8 +19,8 @@ from ik_core import tasks
 from ik_core.cli.main import main
 from ik_core.tracking import MotionLimits, Tracker, TrackerOptions
 from ik_core.tracking.recording import InvalidRecording, Recorder, read_recording, replay
-from ik_core.tracking.recording.recorded_problems import describe_task, make_task
 from ik_core.tracking.recording.reading import RECORDING_FORMAT
+from ik_core.tracking.recording.recorded_problems import describe_task, make_task
 from ik_core.tracking.recording.recorder import SEGMENT
 from ik_core.tracking.recording.values import Decoder, Encoder
 
