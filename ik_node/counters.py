@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from ik_core.tracking.solution.goal_solver import SOLVING_SHARE
+from ik_core.tracking.solution.goal_solver import SOLVING_FRACTION
 
 WARNING_PERIOD = 2.0  # [s] warnings of a kind in between are counted, not logged
 
@@ -85,11 +85,11 @@ class TickMeter:
 def allowed_rate(rate: float, duration: float) -> float:
     """Return the highest rate [Hz] for ticks that take `duration` [s] at `rate` [Hz].
 
-    Solving takes at most the fraction SOLVING_SHARE of a period, at any rate; the rest of the
+    Solving takes at most the fraction SOLVING_FRACTION of a period, at any rate; the rest of the
     duration does not depend on the rate.
     """
-    rest = duration - SOLVING_SHARE / rate
-    return (1.0 - SOLVING_SHARE) / rest if rest > 0.0 else math.inf
+    rest = duration - SOLVING_FRACTION / rate
+    return (1.0 - SOLVING_FRACTION) / rest if rest > 0.0 else math.inf
 
 
 class RisingTotal:

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _in_order(collisions: Collisions) -> list[LinkPair]:
     """All pairs of links, ordered by verdict, then by how often they are near."""
-    return sorted(collisions.pairs, key=lambda pair: (ORDER.index(pair.verdict), -pair.share))
+    return sorted(collisions.pairs, key=lambda pair: (ORDER.index(pair.verdict), -pair.fraction))
 
 
 def _counts(collisions: Collisions) -> dict[str, int]:
@@ -171,7 +171,7 @@ def _data(collisions: Collisions) -> dict[str, Any]:
                 'joints': pair.joints,
                 'nearest': pair.nearest,
                 'farthest': pair.farthest,
-                'share': pair.share,
+                'fraction': pair.fraction,
                 'boxes': pair.boxes,
                 'q': pair.q,
             }

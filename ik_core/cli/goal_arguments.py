@@ -73,7 +73,8 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
         '--couple',
         type=float,
         metavar='W',
-        help='weigh the differences between the errors of positions W times as much as their mean',
+        help='weight the differences between the errors of positions W times as much as their '
+        'mean, 1e-4 to 1e4',
     )
 
 

@@ -36,7 +36,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add('--thumbs-and-jaw', action='store_true', help='78 angles in place of 71')
     add('--motion', choices=MOTIONS, help='write this motion instead of the figure')
     add('--rate', type=float, default=60.0, metavar='HZ', help='frames per second (default: 60)')
-    add('--out', type=Path, metavar='FILE', help='URDF or .asf; a motion: .csv or .npz')
+    add('--out', type=Path, metavar='FILE', help='.urdf or .asf; a motion: .csv or .npz')
     parser.set_defaults(run=run)
 
 
@@ -47,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.motion:
         return _write_motion(arguments)
+    if arguments.out and arguments.out.suffix.lower() not in ('.urdf', '.asf'):
+        raise UsageError(f'{arguments.out}: the suffix of a figure is one of .urdf, .asf')
     more = {'thumbs_and_jaw': arguments.thumbs_and_jaw}
     robot = human(arguments.stature, arguments.mass, **more)
     if arguments.out and arguments.out.suffix.lower() == '.asf':

@@ -38,7 +38,7 @@ SENSIBLE_REACH = (0.01, LONGEST_ARM)
 # below this fraction of the largest; rotations count as lengths at the end of the arm
 SINGULAR = 1e-3
 
-REQUIRED_SHARE = 0.99  # of the goals
+REQUIRED_FRACTION = 0.99  # of the goals
 ZERO = 1e-9
 CONSISTENT = 1e-6
 DIFFERENCE = 1e-5
@@ -341,7 +341,7 @@ def _problems(
         slides_far = any(TOO_FAR in j.remarks for j in joints if j.name in tip.joints)
         if 0.0 < tip.reach < low or (high < tip.reach < math.inf and not slides_far):
             yield f'{tip.link}: gets {tip.reach:.4g} m from its first joint; are the units metres?'
-        if tip.reached < REQUIRED_SHARE * tip.goals:
+        if tip.reached < REQUIRED_FRACTION * tip.goals:
             missed = tip.goals - tip.reached
             yield f'{tip.link}: {missed} of {tip.goals} reachable poses are missed'
         if tip.inconsistency > CONSISTENT:

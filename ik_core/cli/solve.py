@@ -33,7 +33,6 @@ Exit codes: 0 reached (for a file: all poses), 1 not reached, 2 bad input.
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,6 +46,7 @@ from ..robot.robot import Robot
 from ..solvers import DEFAULT_SOLVER, SOLVERS, make_solver
 from ..solvers.base import Solver
 from ..tasks import CoupledTask, PositionTask
+from ..tasks.coupled import DIFFERENCE_WEIGHTS
 from .angles import DEGREES, RADIANS, configuration, joint_value
 from .collision_arguments import add_collisions, collisions_of
 from .completion import joints, links, solvers
@@ -137,8 +137,9 @@ def _coupled(arguments: argparse.Namespace, problem: IkProblem) -> IkProblem:
     goals, weight = problem.goals, arguments.couple
     if len(goals) < 2 or not all(isinstance(goal, PositionTask) for goal in goals):
         raise UsageError('--couple needs two goals at least, each of --tip and --xyz alone')
-    if not 0.0 < weight < math.inf:
-        raise UsageError(f'--couple {weight:g}: a positive number is needed')
+    least, most = DIFFERENCE_WEIGHTS
+    if not least <= weight <= most:
+        raise UsageError(f'--couple {weight:g}: a number from {least:g} to {most:g} is needed')
     task = CoupledTask.of_differences(goals, weight, tolerance=problem.position_tolerance)
     return IkProblem(
         problem.robot, [task], frozen_joints=problem.frozen_joints, avoid=problem.avoid

@@ -458,10 +458,10 @@ class ClosedForm:
     def appraised(self, q: Array) -> tuple[Array, Array]:
         """Return errors (k, 2) [m, rad] and condition numbers' inverses (k,) of solutions (k, n),
         by `refinement.appraise`."""
-        errors, shares = np.empty((len(q), 2)), np.empty(len(q))
+        errors, fractions = np.empty((len(q), 2)), np.empty(len(q))
         scratch = self._packed.residual, *self._scratch
-        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, shares, *scratch)
-        return errors, shares
+        appraise(self._packed.arrays, q[:, self.variables].copy(), errors, fractions, *scratch)
+        return errors, fractions
 
     def _within_tolerances(self, times: float = 1.0) -> bool:
         position, orientation = self.tolerances

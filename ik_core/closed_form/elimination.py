@@ -484,7 +484,7 @@ LEAST_ACCURATE = 1e-4  # A cut whose median error at these exceeds this [rad, m]
 SOLVED = 1e-10  # A candidate with a smaller error [m, rad] is a solution
 # Solutions whose Jacobian has a singular value below this, relative to the largest, may be some of
 # infinitely many.
-SINGULAR_SHARE = 1e-6
+SINGULAR_FRACTION = 1e-6
 # If an imaginary part [rad] is below this, a candidate should have become a solution.
 DOUBTFUL_IMAGINARY = 1e-4
 # Small motions (4, 4) in directions that are special to no arm. They lead from singular matrices
@@ -554,7 +554,7 @@ class EliminationWorkspace(Workspace):
             values, errors, self.is_sure = self._by_cut(i, target)
             values = values[errors <= max(self.numbers[rec.SETTINGS, rec.MARGIN], SOLVED)]
             found = np.vstack([found, _new_ones(values, found)])
-            if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_SHARE).all():
+            if self.is_sure and (self._parts_there[0].regularity(found) > SINGULAR_FRACTION).all():
                 return found
         self.is_sure = False
         beside = [self._perturbed_solutions(target @ nudge) for nudge in NUDGES]

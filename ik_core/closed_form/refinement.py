@@ -121,15 +121,15 @@ def appraise(
     p: Packed,
     x: Array2,
     errors: Array2,
-    shares: Array1,
+    fractions: Array1,
     residual: Array1,
     columns: Array2,
     normal: Array2,
     vectors: Array2,
 ) -> None:
-    """Write the errors (k, 2) [m, rad] and shares (k,) of solutions x (k, n) of one goal.
+    """Write the errors (k, 2) [m, rad] and fractions (k,) of solutions x (k, n) of one goal.
 
-    A share is a lower bound of the ratio of the Jacobian's least singular value to its largest,
+    A fraction is a lower bound of the ratio of the Jacobian's least singular value to its largest,
     and 0 if that is about the root of rounding. Scratch as in `follow`.
     """
     n, point = x.shape[1], vectors[0]
@@ -143,7 +143,7 @@ def appraise(
         trace = 0.0
         for j in range(n):
             trace += normal[j, j]
-        shares[i] = 1.0 / math.sqrt(trace * _inverse_trace(normal, vectors[1]))
+        fractions[i] = 1.0 / math.sqrt(trace * _inverse_trace(normal, vectors[1]))
 
 
 @kernel

@@ -547,7 +547,7 @@ class Collisions:
                     margin, fraction = self.margins.of(*names), 0.0
                 else:
                     pair = links.get(names) or links[names[::-1]]
-                    margin, fraction = pair.margin, pair.share
+                    margin, fraction = pair.margin, pair.fraction
                     if pair.verdict == 'never':
                         group = groups.setdefault(min(names, names[::-1]), len(groups))
                         proved.append((i, j, second.bound, group))

@@ -476,17 +476,17 @@ def _off_chord(motion: Record, reach: Array, a: int, b: int) -> float:
         half = 0.5 * (end - begin) * motion.period
         for side in range(3):
             tick, along = (begin, half) if side == 0 else (end, -half if side == 1 else 0.0)
-            share = 0.0
+            fraction = 0.0
             for j in range(reach.shape[0]):
                 q, v = _position(motion, k, tick, j)
                 chord = motion.vertices[END, j] - motion.vertices[START, j]
-                share += reach[j] ** 2 * (q + along * v - motion.vertices[START, j]) * chord
-            share = min(max(share / square, 0.0), 1.0) if square > 0.0 else 0.0
+                fraction += reach[j] ** 2 * (q + along * v - motion.vertices[START, j]) * chord
+            fraction = min(max(fraction / square, 0.0), 1.0) if square > 0.0 else 0.0
             way = 0.0
             for j in range(reach.shape[0]):
                 q, v = _position(motion, k, tick, j)
                 chord = motion.vertices[END, j] - motion.vertices[START, j]
-                way += reach[j] * abs(q + along * v - motion.vertices[START, j] - share * chord)
+                way += reach[j] * abs(q + along * v - motion.vertices[START, j] - fraction * chord)
             off = max(off, way)
     return off
 
@@ -570,16 +570,16 @@ def shorten_step(
             return -1
         aimed[j] = ahead[j]
     count = _find_rows(model, model_address, state, state_address, motion, q, ahead)
-    share = 1.0
+    fraction = 1.0
     for r in range(count):
         closing, room = 0.0, max(motion.room[r], 0.0)
         for j in range(q.shape[0]):
             closing -= motion.rows[r, j] * (ahead[j] - q[j])
-        if closing * share > room:
-            share, motion.nearest = room / closing, motion.pair[r]
+        if closing * fraction > room:
+            fraction, motion.nearest = room / closing, motion.pair[r]
     if motion.nearest >= 0:
         for j in range(q.shape[0]):
-            aimed[j] = q[j] + share * (ahead[j] - q[j])
+            aimed[j] = q[j] + fraction * (ahead[j] - q[j])
     return motion.nearest
 
 

@@ -69,7 +69,7 @@ class LinkPair:
         links are never much farther apart than that
     joints : number of joints between them
     nearest, farthest : [m] the least and the largest distance found
-    share : fraction of random configurations in which they are nearer than the margin
+    fraction : fraction of random configurations in which they are nearer than the margin
     q : the configuration (n,) with the least distance found
     boxes : boxes of joint positions in the proof
     reason : the reason that an SRDF gives for disabling it
@@ -83,7 +83,7 @@ class LinkPair:
     joints: int
     nearest: float
     farthest: float
-    share: float
+    fraction: float
     q: Array
     boxes: int = 0
     reason: str = ''
@@ -102,7 +102,7 @@ class LinkPair:
             'never': f'{never}: proved with {boxes}',
             'touching': f'touch in every configuration: proved with {boxes}',
             'inside': f'always inside the margin: proved with {boxes}; contact counts',
-            'sometimes': f'nearer than {length(self.margin)} in {100.0 * self.share:.3g} % of '
+            'sometimes': f'nearer than {length(self.margin)} in {100.0 * self.fraction:.3g} % of '
             f'random configurations, up to {length(self.farthest)} apart',
             'open': f'nearest found {length(self.nearest)}; not decided with {boxes}',
             'disabled': f'disabled by the SRDF: {self.reason or "no reason given"}',
@@ -200,7 +200,7 @@ def link_pairs(
             and not margins.is_named(pair.first, pair.second)
         ):
             pair = replace(pair, verdict='fingers')
-        elif pair.verdict == 'sometimes' and pair.share == 1.0:
+        elif pair.verdict == 'sometimes' and pair.fraction == 1.0:
             warnings.append(
                 f'{pair.first!r} and {pair.second!r} are nearer than {length(pair.margin)} in all '
                 f'of {SAMPLES} random configurations, so none will be free: disable the pair in '
@@ -274,7 +274,7 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'share', 'boxes', 'contacts')
+NUMBERS = ('margin', 'joints', 'nearest', 'farthest', 'fraction', 'boxes', 'contacts')
 
 
 def _packed(pairs: Sequence[LinkPair], n: int) -> Array:
@@ -296,7 +296,7 @@ def _unpacked(
         return None
     found = []
     for (first, second), row in zip(couples, numbers, strict=True):
-        margin, joints, nearest, farthest, share, boxes, contacts = map(
+        margin, joints, nearest, farthest, fraction, boxes, contacts = map(
             float, row[1 : 1 + len(NUMBERS)]
         )
         found.append(
@@ -308,7 +308,7 @@ def _unpacked(
                 int(joints),
                 nearest,
                 farthest,
-                share,
+                fraction,
                 row[1 + len(NUMBERS) :],
                 int(boxes),
                 contacts=contacts,
@@ -361,7 +361,7 @@ class _Proofs:
         found = np.empty(SAMPLES)
         self._set_pieces(path.record, self.own, first, second)
         nearest = search(*self._addresses(path), starts, DESCENTS, 0.0, found)
-        farthest, share = float(found.max()), float((found <= margin).mean())
+        farthest, fraction = float(found.max()), float((found <= margin).mean())
         q = self.robot.middle_configuration
         q[variables] = path.record['x']
         known = LinkPair(
@@ -372,7 +372,7 @@ class _Proofs:
             len(path.bodies),
             nearest,
             farthest,
-            share,
+            fraction,
             q,
             contacts=float((found <= 0.0).mean()),
         )
@@ -383,7 +383,7 @@ class _Proofs:
             touch, boxes = prove_touching(*addresses, self._most(path))
             if touch:
                 return replace(known, verdict='touching', boxes=boxes)
-        if share == 1.0 and margin > 0.0 and path.is_bounded:
+        if fraction == 1.0 and margin > 0.0 and path.is_bounded:
             is_inside, boxes = prove_inside(*self._addresses(path), margin, self._most(path))
             if is_inside:
                 known = replace(known, margin=0.0)
@@ -394,8 +394,8 @@ class _Proofs:
                 return replace(known, verdict='inside', boxes=boxes)
         if not is_named and farthest < 2.0 * margin:
             margin = 0.5 * farthest
-            share = float((found <= margin).mean())
-        return replace(known, verdict='sometimes', margin=margin, share=share)
+            fraction = float((found <= margin).mean())
+        return replace(known, verdict='sometimes', margin=margin, fraction=fraction)
 
     def _never(self, path: _Path, known: LinkPair) -> LinkPair:
         """Try to prove that a pair never comes nearer than its margin; return its verdict."""

@@ -134,9 +134,9 @@ def approach_of(
     cut = cuts[int(np.argmin(cost))]
     reach, turn = np.zeros(robot.n), np.zeros(robot.n)
     for k, distance in zip(joints, [*forth[:cut], *back[cut:]], strict=True):
-        share, variable = abs(robot.geometry[k, MULTIPLIER]), robot.tree[k, VARIABLE]
-        reach[variable] += share * distance
-        turn[variable] += share * (robot.tree[k, KIND] != PRISMATIC)
+        multiplier, variable = abs(robot.geometry[k, MULTIPLIER]), robot.tree[k, VARIABLE]
+        reach[variable] += multiplier * distance
+        turn[variable] += multiplier * (robot.tree[k, KIND] != PRISMATIC)
     return Approach(_body_of_cut(robot, joints, upwards, cut), reach, turn)
 
 
@@ -181,8 +181,12 @@ def _reaches(
 def _slides(robot: Robot, k: int) -> tuple[float, float]:
     """Return the range [m] of the joint of body k, which slides."""
     variable, offset = robot.tree[k, VARIABLE], float(robot.geometry[k, OFFSET])
-    share = float(robot.geometry[k, MULTIPLIER])
-    ends = [share * robot.lower[variable], share * robot.upper[variable]] if share else [0.0]
+    multiplier = float(robot.geometry[k, MULTIPLIER])
+    ends = (
+        [multiplier * robot.lower[variable], multiplier * robot.upper[variable]]
+        if multiplier
+        else [0.0]
+    )
     low, high = np.clip([min(ends), max(ends)], -UNLIMITED, UNLIMITED)
     return offset + float(low), offset + float(high)
 

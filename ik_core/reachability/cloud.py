@@ -16,7 +16,7 @@ from ..maths.rotations import Array
 from .maps import ReachabilityMap
 
 MANIPULABILITY = 'manipulability'
-SHARE = 'share of orientations'
+FRACTION = 'fraction of orientations'
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,6 @@ def reach_cloud(made: ReachabilityMap) -> ReachCloud:
     numbers = np.flatnonzero(reached)
     points = made.grid.centres(numbers)
     if made.manipulability is None:
-        return ReachCloud(points, made.fraction[reached], SHARE, '', made.grid.step)
+        return ReachCloud(points, made.fraction[reached], FRACTION, '', made.grid.step)
     values = np.asarray(made.manipulability[reached], float)
     return ReachCloud(points, values, MANIPULABILITY, 'm³', made.grid.step)

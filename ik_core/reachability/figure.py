@@ -13,7 +13,7 @@ from ..maths.rotations import Array
 from .maps import ReachabilityMap
 
 AXES = 'xyz'
-SHARE = 'share of orientations reached'
+FRACTION = 'fraction of orientations reached'
 MANIPULABILITY = 'mean manipulability $\\sqrt{\\det JJ^T}$ [m³]'
 
 
@@ -28,7 +28,7 @@ def draw(map_: ReachabilityMap, path: str | os.PathLike[str]) -> None:
 
 
 def _slices(map_: ReachabilityMap) -> Any:
-    shown = [(map_.fraction, SHARE if map_.orientations > 1 else '', 1.0)]
+    shown = [(map_.fraction, FRACTION if map_.orientations > 1 else '', 1.0)]
     if map_.manipulability is not None:
         best = float(map_.manipulability.max(initial=0.0)) or 1.0
         shown.append((map_.manipulability, MANIPULABILITY, best))

@@ -128,19 +128,22 @@ class KeyFrames:
         targets = np.stack([_along(LINE, path, own, times, closed) for _, own, path in keys], 1)
         posture = robot.middle_configuration if rest is None else robot.checked(rest, 'rest')
         posture = np.clip(posture, robot.lower, robot.upper)
-        solver, poses = PostureSolver(robot, list(goals)), [posture]
-        for time, positions in zip(times, targets, strict=True):
-            result = solver.solve(posture, positions, poses[-1])
-            worst = int(np.argmax(result.position_errors))
-            if result.position_errors[worst] > LARGEST_ERROR:
-                raise InvalidMotion(
-                    f'key at {time:g} s: {keys[worst][0]} ends '
-                    f'{100 * result.position_errors[worst]:.1f} cm from its goal'
-                )
-            poses.append(result.q)
-        if closed:  # the last pose began near the cycle, the first one at the posture
-            poses[1] = poses[-1]
-        frames = cls(robot, times, poses[1:], closed=closed)
+        solver, q = PostureSolver(robot, list(goals)), posture
+        for _ in range(2 if closed else 1):  # a cycle begins anew where the first round ended
+            poses = []
+            for time, positions in zip(times, targets, strict=True):
+                result = solver.solve(posture, positions, q)
+                worst = int(np.argmax(result.position_errors))
+                if result.position_errors[worst] > LARGEST_ERROR:
+                    raise InvalidMotion(
+                        f'key at {time:g} s: {keys[worst][0]} ends '
+                        f'{100 * result.position_errors[worst]:.1f} cm from its goal'
+                    )
+                q = result.q
+                poses.append(q)
+        if closed:
+            poses[0] = poses[-1]
+        frames = cls(robot, times, poses, closed=closed)
         frames._goals = keys
         return frames
 

@@ -371,6 +371,12 @@ def _drawn_limbs() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
 def _drawn_details() -> Iterator[tuple[str, str, Numbers, Numbers, Numbers]]:
     x, y, z = THUMB
     for side in ('left', 'right'):
-        for share in (0.35, 0.65, 0.95):
-            yield f'{side}_thumb', 'sphere', (0.009,), (share * x, share * y, share * z), SKIN
+        for fraction in (0.35, 0.65, 0.95):
+            yield (
+                f'{side}_thumb',
+                'sphere',
+                (0.009,),
+                (fraction * x, fraction * y, fraction * z),
+                SKIN,
+            )
     yield 'jaw', 'box', (0.03, 0.05, 0.02), (CHIN[0] - 0.015, 0.0, CHIN[2] + 0.01), SKIN

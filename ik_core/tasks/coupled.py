@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,12 @@ from ..maths.rotations import Array
 from ..options import exact_number
 from ..robot.robot import Robot
 from .base import Task
+from .goals import PositionTask
 from .weights import principal_axes
+
+# Weights of differences, relative to the mean's, with which solves out of reach were seen to end
+# at the closest point; beyond, the cost is too narrow a valley for numbers of 16 digits.
+DIFFERENCE_WEIGHTS = 1e-4, 1e4
 
 
 class CoupledTask(Task):
@@ -37,12 +43,8 @@ class CoupledTask(Task):
     def __init__(
         self, tasks: Sequence[Task], weights: WeightsLike, *, tolerance: float = 1e-5
     ) -> None:
-        self.tasks = tuple(tasks)
-        if not self.tasks or not all(isinstance(task, Task) for task in self.tasks):
-            raise InvalidOption(f'tasks = {tasks!r}: a list of tasks is needed')
-        if np.ndim(weights) != 2:
-            raise InvalidOption('weights: a matrix (rows, rows) of all residuals is needed')
-        self.weights = np.array(weights, float)
+        self.tasks: tuple[Task, ...] = _list_of(Task, tasks, 'tasks')
+        self.weights = _matrix(weights)
         values, axes = principal_axes(self.weights, 'weights')
         if not values.any():
             raise InvalidOption('weights: not all may be 0')
@@ -59,17 +61,26 @@ class CoupledTask(Task):
     def of_differences(
         cls, tasks: Sequence[Task], weight: float, *, tolerance: float = 1e-5
     ) -> CoupledTask:
-        """Weigh the differences between the tasks' residuals `weight` times as much as their mean.
+        """Weight differences between the tasks' residuals `weight` times as much as their mean.
 
-        The tasks have three rows each, as goals for positions have: two hands that carry a tray
-        out of reach keep their distance, and miss their goals alike. Raises InvalidOption.
+        The tasks are two PositionTasks or more, of all three coordinates; `weight` is from 1e-4 to
+        1e4. Two hands that carry a tray out of reach keep their distance, and miss their goals
+        alike. Raises InvalidOption.
         """
-        number = exact_number(weight, float)
-        if number is None or not 0.0 < number < np.inf:
-            raise InvalidOption(f'weight = {weight!r}: a positive number is needed')
-        mean = np.full((len(tasks), len(tasks)), 1.0 / max(1, len(tasks)))
-        apart = np.eye(len(tasks)) - mean
-        return cls(tasks, np.kron(mean + number * apart, np.eye(3)), tolerance=tolerance)
+        goals = _list_of(PositionTask, tasks, 'PositionTasks')
+        if len(goals) < 2:
+            raise InvalidOption(f'tasks = {tasks!r}: differences need two goals at least')
+        for goal in goals:
+            if not goal.position_weights.all():
+                raise InvalidOption(f'{goal!r}: none of its three weights may be 0')
+        number, (least, most) = exact_number(weight, float), DIFFERENCE_WEIGHTS
+        if number is None or not least <= number <= most:
+            raise InvalidOption(
+                f'weight = {weight!r}: a number from {least:g} to {most:g} is needed'
+            )
+        mean = np.full((len(goals), len(goals)), 1.0 / len(goals))
+        apart = np.eye(len(goals)) - mean
+        return cls(goals, np.kron(mean + number * apart, np.eye(3)), tolerance=tolerance)
 
     def _shown(self) -> list[str]:
         return [repr(task) for task in self.tasks]
@@ -106,3 +117,24 @@ class CoupledTask(Task):
         """The derivative (k, n) of `residual`."""
         product: Array = self.factor @ np.vstack([task.jacobian(robot, q) for task in self.tasks])
         return product
+
+
+def _list_of(kind: Any, tasks: Sequence[Task], words: str) -> tuple[Any, ...]:
+    """Return tasks of one kind as a tuple; raises InvalidOption unless they are a list of it."""
+    found = tuple(tasks) if isinstance(tasks, Iterable) else ()
+    if not found or not all(isinstance(task, kind) for task in found):
+        raise InvalidOption(f'tasks = {tasks!r}: a list of {words} is needed')
+    return found
+
+
+def _matrix(weights: WeightsLike) -> Array:
+    """Return weights as a matrix; raises InvalidOption."""
+    try:
+        matrix = np.array(weights, float)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.ndim != 2:
+        raise InvalidOption(
+            f'weights = {weights!r}: a matrix (rows, rows) of numbers is needed, for all residuals'
+        )
+    return matrix

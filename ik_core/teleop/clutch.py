@@ -37,7 +37,7 @@ LEASH = 0.005
 LEASH_TURN, LEASH_TURN_POSITION_FIRST = 0.3, 1.2
 # Where the solution moves faster than this fraction of the joints' velocity limits, the goal slows
 # down, at once; afterwards it gets faster by at most GROWTH in a period, from SLOWEST on.
-SHARE, GROWTH, SLOWEST = 0.9, 1.1, 0.02
+FRACTION, GROWTH, SLOWEST = 0.9, 1.1, 0.02
 STILL = np.zeros(6)
 
 # `axes` of OpenXR and WebXR (x right, y up, z backwards) for a user who looks along the robot's x
@@ -186,7 +186,7 @@ class Clutch:
         """
         pace = min(self._pace * GROWTH, 1.0)
         if use > 0.0:
-            pace = min(pace, self._pace * SHARE * slack / use)
+            pace = min(pace, self._pace * FRACTION * slack / use)
         self._pace = max(pace, SLOWEST)
 
     def keep_near(self, reached: Array) -> None:

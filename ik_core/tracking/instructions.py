@@ -101,7 +101,7 @@ class SetTwist(Instruction):
     def apply(self, state: TrackerState) -> None:
         tip = state.tip(self.tip)
         state.begin_to_follow(tip)
-        if tip.jog_twist is None and tip.state.share > 0.0:
+        if tip.jog_twist is None and tip.state.fraction > 0.0:
             state.step_following.end()
         tip.jog(np.concatenate([self.linear, self.angular]), self.now)
 

@@ -47,8 +47,6 @@ class Drive(Enum):
 Saved = tuple[Any, list[tuple[Any, dict[str, Any]]]]
 # Attributes by name: numbers, strings, arrays, None, enums and records of these.
 Values = dict[str, Any]
-# Attributes whose names in a snapshot, and so in recordings, are others.
-RECORDED_AS = {'active': 'closely', 'slow_in_out': 'approach'}
 
 
 class Snapshot(NamedTuple):
@@ -152,7 +150,7 @@ class TrackerState:
         }
         self.solver.begin_again()
         state = {
-            name: {RECORDED_AS.get(own, own): getattr(part, own) for own in part.OWN}
+            name: {own: getattr(part, own) for own in part.OWN}
             for name, part in self._parts().items()
         }
         return Snapshot(self.solver.asked, self.rate, arguments, copy.deepcopy(state))
@@ -162,7 +160,7 @@ class TrackerState:
         for name, part in self._parts().items():
             values = copy.deepcopy(state[name])
             for own in part.OWN:
-                setattr(part, own, values[RECORDED_AS.get(own, own)])
+                setattr(part, own, values[own])
         self.solver.begin_again()
 
     def _parts(self) -> dict[str, Any]:
@@ -172,7 +170,7 @@ class TrackerState:
             'solver': self.solver,
             'motion': self.motion,
             'posture': self.posture,
-            'leading': self.step_following,
+            'step_following': self.step_following,
             **{f'tip {tip.index}': tip for tip in self.tips},
         }
 
@@ -219,7 +217,7 @@ class TrackerState:
         """Drop a tip's goal: it holds its pose while others have goals; else the joints stop."""
         if not tip.has_goal:
             return
-        stands = self.step_following.active and tip.state.share == 0.0
+        stands = self.step_following.active and tip.state.fraction == 0.0
         tip.release()
         if not self.is_following:
             self.resting_status = status

@@ -80,10 +80,12 @@ def follow(state: TrackerState, now: float, *, in_time: bool = True) -> None:
     moving = advance_tips(state, now)
     if state.options.reconfigure and not moving and state.solver.go_elsewhere(state.motion.q):
         state.motion.jump()
-    velocity, shares = solve(state, now, moving, in_time), {}
+    velocity, fractions = solve(state, now, moving, in_time), {}
     if state.step_following.active:
-        shares = {tip.index: tip.state.share for tip in moving}
-    state.motion.follow(state.solver.solution, velocity, shares, state.independent, state.detour)
+        fractions = {tip.index: tip.state.fraction for tip in moving}
+    state.motion.follow(
+        state.solver.solution, velocity, fractions, state.independent, state.detour
+    )
 
 
 def accept_goals(state: TrackerState) -> None:
@@ -114,7 +116,11 @@ def advance_tips(state: TrackerState, now: float) -> list[Tip]:
     if not moving or state.step_following.waits:
         return moving
     step = Allowance(
-        now, state.period, state.speeds, state.options.twist_timeout, jog_share=jog_share(state)
+        now,
+        state.period,
+        state.speeds,
+        state.options.twist_timeout,
+        jog_fraction=jog_fraction(state),
     )
     for tip in moving:
         tip.advance(state.step_following.allowance(tip.index, step))
@@ -125,15 +131,15 @@ def advance_tips(state: TrackerState, now: float) -> list[Tip]:
     return moving
 
 
-def jog_share(state: TrackerState) -> float:
-    """Return the share of its speed that a jog keeps: less on the way into a singularity."""
+def jog_fraction(state: TrackerState) -> float:
+    """Return the fraction of its speed that a jog keeps: less on the way into a singularity."""
     twists = [tip.jog_twist for tip in state.tips]
     if all(twist is None for twist in twists):
         return 1.0
     rows = np.array([np.zeros(6) if twist is None else twist for twist in twists])
     slow = state.options.lower_singularity_threshold
     stop = state.options.hard_stop_singularity_threshold
-    return state.monitor.jog_share(state.solver.solution, state.targets(), rows, slow, stop)
+    return state.monitor.jog_fraction(state.solver.solution, state.targets(), rows, slow, stop)
 
 
 def solve(state: TrackerState, now: float, moving: Sequence[Tip], in_time: bool) -> Array | None:

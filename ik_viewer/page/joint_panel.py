@@ -218,11 +218,11 @@ def _bar(value: float, low: float, high: float) -> str:
     """Return a bar that shows a value between its limits, or the words that it has none."""
     if not (np.isfinite([low, high]).all() and low < high):
         return '<span style="width:38%;color:#9ca3af;text-align:center">no limits</span>'
-    share = min(max((value - low) / (high - low), 0.0), 1.0)
-    colour = hex_of(ORANGE if min(share, 1.0 - share) < NEAR else BLUE)
+    fraction = min(max((value - low) / (high - low), 0.0), 1.0)
+    colour = hex_of(ORANGE if min(fraction, 1.0 - fraction) < NEAR else BLUE)
     return (
         '<span style="width:38%;height:0.4rem;background:#e5e7eb;border-radius:0.2rem;'
         'position:relative">'
-        f'<span style="position:absolute;left:calc({100.0 * share:.1f}% - 0.25rem);top:-0.15rem;'
-        f'width:0.5rem;height:0.7rem;border-radius:0.2rem;background:{colour}"></span></span>'
+        f'<span style="position:absolute;left:calc({100.0 * fraction:.1f}% - 0.25rem);'
+        f'top:-0.15rem;width:0.5rem;height:0.7rem;border-radius:0.2rem;background:{colour}"></span></span>'
     )

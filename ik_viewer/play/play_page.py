@@ -253,8 +253,8 @@ def _state(live: LiveRetargeting) -> str:
     """Return the state of the retargeting as text."""
     if live.final:
         return 'solved'
-    share = f' {100.0 * live.fresh.mean():.0f} %' if live.text == 'solving' else ''
-    return f'{live.text}{share}'
+    fraction = f' {100.0 * live.fresh.mean():.0f} %' if live.text == 'solving' else ''
+    return f'{live.text}{fraction}'
 
 
 def _posture(clip: Clip, live: LiveRetargeting | None) -> Array:

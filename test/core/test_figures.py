@@ -132,7 +132,7 @@ NUMBERS = {
     'mean error over the largest', 'mean error over the length', "mean jerk over the example's",
     'reversals before 1 cm', 'ticks to 1 cm', "share of the joints' top speed",
     "step length in the source's units", 'threshold of the stop rule', 'reached',
-    'share of orientations', 'acceleration, alternate over usual', 'difference over the length',
+    'fraction of orientations', 'acceleration, alternate over usual', 'difference over the length',
     '1 - stretch', "jerk over the performer's",
 }  # fmt: skip
 
@@ -282,7 +282,7 @@ def test_places_and_speeds_are_shares_of_the_limits(recorded):
     limited = np.isfinite(robot.upper - robot.lower)
     expected = lower + share[:, limited] * (upper - lower)
     np.testing.assert_allclose(run.place_in_range[:, limited], expected, atol=1e-12)
-    assert np.nanmax(np.abs(run.share_of_speed)) <= 1.0 + 1e-9
+    assert np.nanmax(np.abs(run.fraction_of_speed)) <= 1.0 + 1e-9
 
 
 # --- reach clouds ------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_a_cloud_has_the_reached_voxels_and_what_the_map_says_of_them(reach):
 
 def test_the_cloud_of_a_map_without_manipulability_has_the_share_of_orientations(reach):
     cloud = reach_cloud(replace(reach[1], manipulability=None))
-    assert cloud.what == 'share of orientations'
+    assert cloud.what == 'fraction of orientations'
     assert set(cloud.values) == {1.0}
 
 

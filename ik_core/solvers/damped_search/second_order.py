@@ -37,6 +37,10 @@ from .model import ask, miss, slopes
 
 SLOW_ITERATIONS = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
 
+# Until then it lacks the curvature of tasks without a kernel: to know that takes two calls of the
+# tasks for each joint.
+TASK_SLOW_ITERATIONS = 10
+
 # Steps away from a saddle, alternately to both sides, each shorter than the last.
 SADDLE_TRIALS = 16
 
@@ -48,10 +52,13 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     load_lane(problem, lanes, w, lanes.here)
     exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW_ITERATIONS
     has_hessian = exact or problem.weighed > 0
-    dx, gradient = point.dx, point.gradient
-    if has_hessian:
+    dx, gradient, at_saddle = point.dx, point.gradient, lanes.saddle_trials[w] > 0
+    slow = exact and lanes.stagnant[w] >= TASK_SLOW_ITERATIONS
+    if slow and problem.tasks != 0 and not at_saddle:
+        _fill_by_differences(problem, point)
+    elif has_hessian:
         _fill_hessian(problem, point, exact)
-    if lanes.saddle_trials[w] > 0:  # to one side and the other, ever shorter
+    if at_saddle:  # to one side and the other, ever shorter
         trial = (lanes.saddle_trials[w] - 1) % SADDLE_TRIALS
         length = SADDLE_STEP * 0.5 ** (trial // 2)
         for j in range(dx.shape[0]):

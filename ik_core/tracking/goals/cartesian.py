@@ -6,8 +6,9 @@ a line and its orientation about one axis (slerp), both for the same time. With
 
     T = max(distance / linear_velocity, angle / angular_velocity)
 
-seconds left at full speed, and s the share of that speed, T falls by s in a second, and s is what
-`approach_speed` of T allows: it rises and falls with the acceleration that neither part exceeds.
+seconds left at full speed, and s the fraction of that speed, T falls by s in a second, and s is
+what `approach_speed` of T allows: it rises and falls with the acceleration that neither part
+exceeds.
 
 A frame (12,) is a rotation matrix row by row and a position [m], in the root link's frame; a
 twist (6,) a velocity [m/s] of its origin and an angular velocity [rad/s] in the root's axes.
@@ -86,14 +87,14 @@ def norm3(v: Array, first: int) -> float:
 
 @kernel(entry='ik_tip_approach')
 def approach(
-    frame: Array1, goal: Array1, twist: Array1, limits: Array1, share: float, least: float,
+    frame: Array1, goal: Array1, twist: Array1, limits: Array1, fraction: float, least: float,
     most: float, period: float,
 ) -> float:  # fmt: skip
-    """Move and turn a frame (12,) one period along the line to the goal; return the new share.
+    """Move and turn a frame (12,) one period along the line to the goal; return the new fraction.
 
     twist (6,) : is filled with the velocity
     limits (4,) : linear and angular velocity, then accelerations
-    share : of full speed, that the frame had; the joints allow at most `most` from now on, and
+    fraction : of full speed, that the frame had; the joints allow at most `most` from now on, and
         may brake it down to `least`
     """
     way_between(frame, goal, twist)
@@ -104,27 +105,27 @@ def approach(
         for c in range(6):
             twist[c] = 0.0
         return 0.0
-    growth = math.inf  # [1/s] of the share
+    growth = math.inf  # [1/s] of the fraction
     if length > 0.0:
         growth = limits[2] * left / length
     if angle > 0.0:
         growth = min(growth, limits[3] * left / angle)
     step = growth * period
     wanted = min(1.0, approach_speed(left, step, period))
-    share = min(max(min(wanted, most), min(share - step, least)), share + step)
-    if share * period >= left:
-        share = left / period
+    fraction = min(max(min(wanted, most), min(fraction - step, least)), fraction + step)
+    if fraction * period >= left:
+        fraction = left / period
         copy_to(goal, frame)
     for c in range(6):
-        twist[c] *= share / left
-    if share * period < left:
+        twist[c] *= fraction / left
+    if fraction * period < left:
         carry(frame, twist, period)
-    return share
+    return fraction
 
 
-@kernel(entry='ik_tip_share_of')
-def share_of(twist: Array1, limits: Array1) -> float:
-    """Return the share of full speed that a twist (6,) has; limits (4,) as in `approach`."""
+@kernel(entry='ik_tip_fraction_of')
+def fraction_of(twist: Array1, limits: Array1) -> float:
+    """Return the fraction of full speed that a twist (6,) has; limits (4,) as in `approach`."""
     return max(norm3(twist, 0) / limits[0], norm3(twist, 3) / limits[1])
 
 
@@ -136,7 +137,7 @@ def change_twist(
 
     limits (4,) : as in `approach`; a wanted twist beyond the velocities keeps its direction
     """
-    scale = min(scale, 1.0 / max(1.0, share_of(wanted, limits)))
+    scale = min(scale, 1.0 / max(1.0, fraction_of(wanted, limits)))
     for first, acceleration in ((0, limits[2]), (3, limits[3])):
         square = 0.0
         for c in range(first, first + 3):

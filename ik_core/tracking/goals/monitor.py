@@ -73,10 +73,10 @@ class GoalMonitor:
             q[goals.variables] += 0.01 / largest * step
         return q
 
-    def jog_share(
+    def jog_fraction(
         self, q: Array, targets: list[Array], twists: Array, slow: float, stop: float
     ) -> float:
-        """Return the share of its speed that a jog keeps: less on the way into a singularity.
+        """Return the fraction of its speed that a jog keeps: less on the way into a singularity.
 
         twists (G, 6) : of the tips
         slow, stop : the condition numbers from which on a jog gets slower, and at which it stops

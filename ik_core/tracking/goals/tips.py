@@ -42,7 +42,7 @@ from .cartesian import (
     carried,
     change_between,
     change_twist,
-    share_of,
+    fraction_of,
     turned_near,
     twist_between,
 )
@@ -87,7 +87,7 @@ class Allowance(NamedTuple):
     speeds (4,) : limits of lines and jogs: linear and angular velocity, then both accelerations
     twist_timeout [s] : a twist expires after this time
     scale : speed limits that the tip's joints set, as fractions of its full speed
-    jog_share : factor of a jog's speed, below 1 on the way into a singularity
+    jog_fraction : factor of a jog's speed, below 1 on the way into a singularity
     turns : True while the tip's orientation lags; its line ends only once it has caught up
     """
 
@@ -96,7 +96,7 @@ class Allowance(NamedTuple):
     speeds: Array
     twist_timeout: float
     scale: SpeedScale = UNLIMITED
-    jog_share: float = 1.0
+    jog_fraction: float = 1.0
     turns: bool = False
 
 
@@ -104,11 +104,11 @@ class Allowance(NamedTuple):
 class TipState:
     """The state of a tip.
 
-    share : of its full speed, that the tip has on a line or a jog
+    fraction : of its full speed, that the tip has on a line or a jog
     blocked : its path can't be followed
     """
 
-    share: float = 0.0
+    fraction: float = 0.0
     blocked: bool = False
 
     has_goal: ClassVar[bool] = True
@@ -155,12 +155,12 @@ class Line(TipState):
 
     def advance(self, tip: Tip, step: Allowance) -> TipState:
         scale, goal = step.scale, tip.request.goal
-        least, most = scale.least * self.share, scale.most(self.share) * tip.caution
+        least, most = scale.least * self.fraction, scale.most(self.fraction) * tip.caution
         tip.frame, self.twist = tip.frame.copy(), self.twist.copy()
-        self.share = approach(
-            tip.frame, goal, self.twist, step.speeds, self.share, least, most, step.period
+        self.fraction = approach(
+            tip.frame, goal, self.twist, step.speeds, self.fraction, least, most, step.period
         )
-        if self.share == 0.0 and not step.turns and (tip.frame == goal).all():
+        if self.fraction == 0.0 and not step.turns and (tip.frame == goal).all():
             return Drag()
         return self
 
@@ -181,32 +181,32 @@ class Jog(TipState):
         if not tip.request.is_new(step.now, step.twist_timeout):
             tip.request.twist = STILL
         wanted = tip.request.twist
-        fastest = share_of(wanted, step.speeds)
-        most, full = step.scale.most(self.share) * tip.caution, step.scale.slack * tip.caution
-        scale = min(1.0, most * step.jog_share / fastest) if fastest > 0.0 else 0.0
-        goal = wanted * (min(1.0, full * step.jog_share / fastest) if fastest > 0.0 else 0.0)
-        before, least = self.twist, step.scale.least * self.share
+        fastest = fraction_of(wanted, step.speeds)
+        most, full = step.scale.most(self.fraction) * tip.caution, step.scale.slack * tip.caution
+        scale = min(1.0, most * step.jog_fraction / fastest) if fastest > 0.0 else 0.0
+        goal = wanted * (min(1.0, full * step.jog_fraction / fastest) if fastest > 0.0 else 0.0)
+        before, least = self.twist, step.scale.least * self.fraction
         self.twist = before.copy()
         change_twist(self.twist, wanted, step.speeds, scale, step.period)
         self._ease(before, goal, step)
-        share, most = share_of(self.twist, step.speeds), max(most, least)
-        if share > most and self.share > most:  # joints brake it harder than its accelerations
-            self.twist = most / self.share * before
-        elif share < least:  # or not as hard
-            self.twist = before + (self.share - least) / (self.share - share) * (
+        fraction, most = fraction_of(self.twist, step.speeds), max(most, least)
+        if fraction > most and self.fraction > most:  # joints brake harder than its accelerations
+            self.twist = most / self.fraction * before
+        elif fraction < least:  # or not as hard
+            self.twist = before + (self.fraction - least) / (self.fraction - fraction) * (
                 self.twist - before
             )
-        self.share = share_of(self.twist, step.speeds)
+        self.fraction = fraction_of(self.twist, step.speeds)
         tip.frame = tip.request.goal = carried(tip.frame, self.twist, step.period)
         return self
 
     def _ease(self, before: Array, goal: Array, step: Allowance) -> None:
         """Limit the change of the twist from `before` to `goal` (6,), so as not to overshoot."""
-        if self.share == 0.0:
+        if self.fraction == 0.0:
             return
-        left, change = share_of(goal - before, step.speeds), self.twist - before
-        most = approach_speed(left, step.scale.change * self.share, 1.0)
-        asked = share_of(change, step.speeds)
+        left, change = fraction_of(goal - before, step.speeds), self.twist - before
+        most = approach_speed(left, step.scale.change * self.fraction, 1.0)
+        asked = fraction_of(change, step.speeds)
         if asked > most:
             self.twist = before + most / asked * change
 
@@ -263,7 +263,7 @@ class Tip:
 
     @property
     def caution(self) -> float:
-        """The share of its speed that is left after it hesitated, or after late solves."""
+        """The fraction of its speed that is left after it hesitated, or after late solves."""
         return 0.5 ** (self._hesitations + self._late)
 
     @property
@@ -420,9 +420,9 @@ class Tip:
             self._accepted = frame
         elif isinstance(state, Jog):
             self._accepted = self.request.goal = frame
-            state.share, state.twist = 0.0, STILL
+            state.fraction, state.twist = 0.0, STILL
         elif isinstance(state, Line):
-            state.share = 0.0
+            state.fraction = 0.0
         else:
             self.request.twist = STILL
             self.state = Line()
@@ -465,12 +465,12 @@ class Tip:
     def be_late(self) -> None:
         """Slow down, and stop in the end: the last `advance` was not solved for in time."""
         self._late += 1
-        if self.state.share < 0.5**HESITATIONS:
+        if self.state.fraction < 0.5**HESITATIONS:
             self.slow_down(0.0)
 
     def slow_down(self, factor: float) -> None:
         """Multiply the speed by this factor."""
-        self.state.share *= factor
+        self.state.fraction *= factor
         if isinstance(self.state, (Jog, Line)):
             self.state.twist = factor * self.state.twist
 

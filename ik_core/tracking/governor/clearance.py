@@ -156,7 +156,7 @@ class Clearance:
         self._near = self._check(self.collisions.is_outside(q[np.newaxis]))
         aimed = np.empty_like(q)
         way = target - q
-        ahead = q + _share_within(way, horizon) * way
+        ahead = q + _fraction_within(way, horizon) * way
         found = shorten_step(*self._near.addresses, q, ahead, aimed)
         return None if found < 0 else _rested(q, aimed)
 
@@ -168,7 +168,7 @@ class Clearance:
         The near pairs are those of the last `shorten`.
         """
         way = target - q
-        aimed = q + _share_within(way, horizon) * way
+        aimed = q + _fraction_within(way, horizon) * way
         bend_step(self._near.addresses[2], q, metric, aimed)
         return _rested(q, aimed)
 
@@ -212,8 +212,8 @@ class Clearance:
         return self._checks[is_outside]
 
 
-def _share_within(way: Array, horizon: Array) -> float:
-    """Return the share of a straight way (n,) on which no joint goes farther than the horizon."""
+def _fraction_within(way: Array, horizon: Array) -> float:
+    """Return the fraction of a straight way (n,) that takes no joint beyond the horizon."""
     far = np.abs(way)
     return float(np.divide(horizon, far, out=np.ones_like(far), where=far > horizon).min())
 

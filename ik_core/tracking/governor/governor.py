@@ -416,10 +416,10 @@ class Governor:
         return ticks[:count], q[:count], dq[:count]
 
     def scale_bounds(
-        self, target: Array, velocity: Array, before: Array, share: float
+        self, target: Array, velocity: Array, before: Array, fraction: float
     ) -> tuple[float, float]:
         """Return the bounds of the factor of the target's velocity (n,); see `scale_bounds`."""
-        return scale_bounds(target, velocity, before, self._scale_rows, self.period, share)
+        return scale_bounds(target, velocity, before, self._scale_rows, self.period, fraction)
 
     def _announced_joints(self) -> Array:
         """Copy the table, with the accelerations of the announced stop."""

@@ -43,7 +43,7 @@ class JointMotion:
     # Attributes that are its state.
     OWN: ClassVar = (
         'synchronized', 'near', 'slow_in_out', '_scales', '_last_velocity', '_acceleration',
-        '_last_shares',
+        '_last_fractions',
     )  # fmt: skip
 
     def __init__(self, governor: Governor, chains: Sequence[Sequence[int]]) -> None:
@@ -63,7 +63,7 @@ class JointMotion:
         self._scales: dict[int, SpeedScale] = {}
         self._last_velocity: Array | None = None  # of the solution, in the last tick
         self._acceleration: Array | float = 0.0  # of the solution, smoothed
-        self._last_shares: dict[int, float] = {}  # of tips that then moved
+        self._last_fractions: dict[int, float] = {}  # of tips that then moved
 
     def scale_of(self, tip: int) -> SpeedScale:
         """Return how fast the joints let a tip (its index) move."""
@@ -98,14 +98,14 @@ class JointMotion:
         self,
         solution: Array,
         velocity: Array | None,
-        shares: Mapping[int, float],
+        fractions: Mapping[int, float],
         independent: NDArray[np.bool_] | None = None,
         detour: Detour | None = None,
     ) -> None:
         """Move one period towards the solution (n,).
 
         velocity (n,) : of a solution that moves by itself, with tips or to the rest posture
-        shares : fraction of its full speed, for each tip (its index) on a line or a jog
+        fractions : fraction of its full speed, for each tip (its index) on a line or a jog
         independent (n,), detour : see `Governor.follow`
         """
         if velocity is None and self.synchronized and self.speed_profile == 'linear':
@@ -121,7 +121,7 @@ class JointMotion:
             governor.follow(point, speed, False)
         else:
             self.slow_in_out, aim = None, solution
-            if velocity is not None and not shares:
+            if velocity is not None and not fractions:
                 aim = solution + self._ahead(velocity)
             self.governor.follow(aim, velocity, self.synchronized, independent, detour=detour)
         if self.synchronized:
@@ -131,16 +131,17 @@ class JointMotion:
             self.synchronized = bool(left.max() > self.near) and not stopped  # then along it
         if velocity is None:
             self._let_go()
-            for tip, share in shares.items():  # tips so slow that the solution does not move yet
-                self._scales[tip] = SpeedScale(max(2.0 * share, CREEP.slack))
+            # of tips so slow that the solution does not move yet
+            for tip, fraction in fractions.items():
+                self._scales[tip] = SpeedScale(max(2.0 * fraction, CREEP.slack))
             return
         lag = solution - self.q
         lag = np.where(lag * velocity < 0.0, 0.0, np.abs(lag))  # a joint that is ahead only brakes
         self._scales = {
-            tip: self._scale_for(tip, solution, lag, velocity, share)
-            for tip, share in shares.items()
+            tip: self._scale_for(tip, solution, lag, velocity, fraction)
+            for tip, fraction in fractions.items()
         }
-        self._last_velocity, self._last_shares = velocity, dict(shares)
+        self._last_velocity, self._last_fractions = velocity, dict(fractions)
 
     def _ahead(self, velocity: Array) -> Array:
         """Return how far (n,) to aim ahead of a solution in motion, to stay without lag.
@@ -169,7 +170,9 @@ class JointMotion:
         """Scale the stored velocity of the solution: the joints have slowed by this factor."""
         if self._last_velocity is not None:
             self._last_velocity = factor * self._last_velocity
-        self._last_shares = {tip: factor * share for tip, share in self._last_shares.items()}
+        self._last_fractions = {
+            tip: factor * fraction for tip, fraction in self._last_fractions.items()
+        }
 
     def brake(self, *, announced: bool = False) -> None:
         """Brake for one period, wherever the solution is; see `Governor.brake`."""
@@ -178,14 +181,14 @@ class JointMotion:
         self._let_go()
 
     def _scale_for(
-        self, tip: int, solution: Array, lag: Array, velocity: Array, share: float
+        self, tip: int, solution: Array, lag: Array, velocity: Array, fraction: float
     ) -> SpeedScale:
         """Return how fast a tip (its index) may move for its joints to keep their limits.
 
         lag, velocity (n,) : of the joints behind the solution (n,), and of the solution
-        share : fraction of its full speed that the tip has
+        fraction : fraction of its full speed that the tip has
         """
-        if share == 0.0:
+        if fraction == 0.0:
             return CREEP
         governor = self.governor
         limits, period = governor.limits, governor.period
@@ -194,25 +197,25 @@ class JointMotion:
         max_lag = MAX_LAG_WITH_JERK if limits.has_jerk else MAX_LAG
         slack = max(0.0, 1.0 - float(np.max(chain * lag)) / max_lag)
         # A path that bends: not one on which the tip gets slower, or faster.
-        last_share = self._last_shares.get(tip, 0.0)
-        speed = share / last_share if last_share else 1.0
+        last_fraction = self._last_fractions.get(tip, 0.0)
+        speed = fraction / last_fraction if last_fraction else 1.0
         before = 0.0 * chain if before is None else speed * chain * before
         # A tenth of a joint's velocity is left to catch up. Where the tip has less than 0.1 of its
         # full speed a singularity is near, and joints should not race.
-        most = 0.9 * min(1.0, math.sqrt(share / 0.1))
+        most = 0.9 * min(1.0, math.sqrt(fraction / 0.1))
         if not limits.has_jerk:
             growth, least = governor.scale_bounds(solution, velocity, before, most)
             return SpeedScale(slack, growth, slack * least)
         # A tip that speeds up or slows down by another rate than before jerks the joints, and
         # before it brakes as hard as it may it goes on for a while.
-        gain = 1.0 - last_share / share  # of the share, in the last tick
+        gain = 1.0 - last_fraction / fraction  # of the fraction, in the last tick
         with np.errstate(divide='ignore'):
             jerk = float(np.min(limits.jerk / np.abs(velocity)))
         change = 0.5 * jerk * period**2  # the other half of the jerk is for bends of the path
         ticks = max(1.0 - self.braking_factor(solution, velocity) + min(gain, 0.0), 0.0) / change
         ahead = np.clip(solution + 0.5 * ticks * period * velocity, limits.lower, limits.upper)
         growth, least = governor.scale_bounds(ahead, velocity, before, most)
-        if not last_share:  # the joints rested until now, and have yet to follow
+        if not last_fraction:  # the joints rested until now, and have yet to follow
             return SpeedScale(slack, min(growth, 2.0 + change), 0.0, change)
         low, high = max(1.0 + min(gain, 0.0) - change, 0.0), max(1.0 + gain + change, 0.0)
         growth, least = min(max(growth, low), high), min(max(slack * least, low), high, 1.0)

@@ -18,16 +18,21 @@ BENDING, BRAKING = 0.3, 0.6
 
 @kernel(entry='ik_governor_scale_bounds')
 def scale_bounds(
-    target: Array1, velocity: Array1, before: Array1, limits: Array2, period: float, share: float
+    target: Array1,
+    velocity: Array1,
+    before: Array1,
+    limits: Array2,
+    period: float,
+    fraction: float,
 ) -> tuple[float, float]:
     """Return the bounds of the factor by which the target's velocity changes in the next tick.
 
     velocity, before (n,) : of the target, now and in the last tick, both at the speed of now
     limits (4, n) : of the joints, the first rows of `joint_table`
-    share : of its velocity limit that a joint may have
+    fraction : of its velocity limit that a joint may have
 
-    The upper bound lets no joint exceed `share` of its velocity, nor the speed from which it can
-    stop at its position limit if all joints slow down in proportion, nor speed up by more than
+    The upper bound lets no joint exceed `fraction` of its velocity, nor the speed from which it
+    can stop at its position limit if all joints slow down in proportion, nor speed up by more than
     BENDING of its acceleration: a path that bends in joint space asks for an acceleration that
     grows with the square of the speed. The lower bound brakes by BRAKING of the acceleration, and
     by a bend that speeds a joint up on top of it: the two work against each other, most of all
@@ -47,7 +52,7 @@ def scale_bounds(
         speed, step = abs(velocity[i]), limits[t.ACCELERATION, i] * period
         if speed > 0.0:
             growth = min(
-                growth, share * limits[t.VELOCITY, i] / speed, 1.0 + BENDING * step / speed
+                growth, fraction * limits[t.VELOCITY, i] / speed, 1.0 + BENDING * step / speed
             )
             limit = limits[t.UPPER, i] if velocity[i] > 0.0 else limits[t.LOWER, i]
             # A bend outward works against the brake: it takes at most this much of it on the way.
@@ -75,9 +80,9 @@ class SpeedScale(NamedTuple):
     least: float = 0.0
     change: float = math.inf
 
-    def most(self, share: float) -> float:
-        """Return the greatest share of full speed that may follow this one."""
-        return min(self.slack, share * self.growth) if share > 0.0 else self.slack
+    def most(self, fraction: float) -> float:
+        """Return the greatest fraction of full speed that may follow this one."""
+        return min(self.slack, fraction * self.growth) if fraction > 0.0 else self.slack
 
 
 # A tip whose joints do not limit it.

@@ -58,7 +58,7 @@ def draw_errors(recording: Recording, runs: Sequence[History]) -> Any:
         times.plot(run.seconds, 1e6 * run.solve_times, color=BLUE, linewidth=0.8)
         for joint in range(robot.n):
             places.plot(run.seconds, run.place_in_range[:, joint], **nth_style(joint))
-            speeds.plot(run.seconds, run.share_of_speed[:, joint], **nth_style(joint))
+            speeds.plot(run.seconds, run.fraction_of_speed[:, joint], **nth_style(joint))
     _name_panels(panels)
     lines = places.get_lines()[: robot.n]
     figure.legend(

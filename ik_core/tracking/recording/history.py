@@ -51,7 +51,7 @@ class History:
         return _over(self.q - np.where(np.isfinite(middle), middle, 0.0), half)
 
     @property
-    def share_of_speed(self) -> Array:
+    def fraction_of_speed(self) -> Array:
         """dq (T, n) over the velocity limits; NaN without one."""
         return _over(self.dq, self.velocity)
 

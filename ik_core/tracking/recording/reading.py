@@ -17,7 +17,7 @@ from ...robot.robot import Robot
 from ...robot.robot_sources import load_robot
 from ..status import TrackStatus
 
-RECORDING_FORMAT = 10
+RECORDING_FORMAT = 11
 # The arrays of a segment, with the types of their numbers.
 COLUMNS = {'now': 'd', 'q': 'd', 'status': 'b', 'iterations': 'q', 'clock': 'd', 'numbers': 'd'}
 

@@ -39,21 +39,12 @@ from .recorded_problems import describe_problem, make_problem
 
 # Records that are encoded by their fields, by their names in a file.
 RECORDS: dict[str, Any] = {
-    'Approach': SlowInOut,
-    'Drag': Drag,
-    'Hold': Hold,
-    'IkResult': IkResult,
-    'Jog': Jog,
-    'JointGoal': JointGoal,
-    'Line': Line,
-    'OtherConfiguration': OtherConfiguration,
-    'Progress': Progress,
-    'Request': Request,
-    'SpeedScale': SpeedScale,
-    'Stream': Stream,
-    'TrackerOptions': TrackerOptions,
-}
-NAMES = {kind: name for name, kind in RECORDS.items()}
+    kind.__name__: kind
+    for kind in (
+        Drag, Hold, IkResult, Jog, JointGoal, Line, OtherConfiguration, Progress, Request,
+        SlowInOut, SpeedScale, Stream, TrackerOptions,
+    )
+}  # fmt: skip
 ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (Drive, IkStatus, Phase, TrackStatus)}
 
 
@@ -85,9 +76,9 @@ class Encoder:
         name = type(value).__name__
         if name in ENUMS:
             return {name: value.value}
-        if type(value) in NAMES:
+        if name in RECORDS:
             fields = value._asdict() if hasattr(value, '_asdict') else vars(value)
-            return {NAMES[type(value)]: {key: self.encode(field) for key, field in fields.items()}}
+            return {name: {key: self.encode(field) for key, field in fields.items()}}
         if isinstance(value, IkProblem):
             return {'problem': self.encode(describe_problem(value))}
         if isinstance(value, Mapping):

@@ -18,7 +18,7 @@ from ...problem import IkProblem
 from ...solvers import Solver
 
 STARTS = 64
-FIRST = 0.2  # share of the way from the joints to a random configuration, for the first start
+FIRST = 0.2  # fraction of the way from the joints to a random configuration, for the first start
 
 
 class BranchSearch:
@@ -49,9 +49,9 @@ class BranchSearch:
         self._solve: Search | None = None
         limits, random = problem.limits, np.random.default_rng(0)
         x = near[problem.variables]
-        shares = np.linspace(FIRST, 1.0, STARTS)[:, np.newaxis]
+        fractions = np.linspace(FIRST, 1.0, STARTS)[:, np.newaxis]
         there = random.uniform(limits.sample_lower, limits.sample_upper, (STARTS, x.size))
-        self._starts = x + shares * (there - x)
+        self._starts = x + fractions * (there - x)
 
     @property
     def done(self) -> bool:

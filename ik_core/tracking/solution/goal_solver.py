@@ -51,7 +51,7 @@ from .position_first import PositionFirst
 from .tight_tolerances import with_tight_tolerances
 
 # The fraction of a tick's period that solving may take.
-SOLVING_SHARE = 0.5
+SOLVING_FRACTION = 0.5
 # The solver of searches, whichever follows.
 SEARCHER: SolverName = 'levenberg_marquardt'
 
@@ -260,7 +260,7 @@ class GoalSolver:
 
     def set_budget(self, updates_per_tick: int, replan_period: float) -> None:
         """Set iterations per tick, 0 for no limit, and the least time [s] between searches."""
-        seconds = SOLVING_SHARE / self._rate
+        seconds = SOLVING_FRACTION / self._rate
         self._budget = Budget(seconds, updates_per_tick or None)
         self._whole_budget = Budget(seconds)
         self._search_budget = Budget(seconds, 200)  # iterations, if there is time for them
@@ -552,7 +552,7 @@ class GoalSolver:
         """Solve again with joints at their limit a turn back, if they can turn so far."""
         start = self._latest.q.copy()
         if turn_back(start, self.limits.lower, self.limits.upper, self._turning):
-            time_left = max(SOLVING_SHARE / self._rate - self.solve_time, 0.0)
+            time_left = max(SOLVING_FRACTION / self._rate - self.solve_time, 0.0)
             before = self._latest
             turned = self._seeded(start)
             turned.run(Budget(time_left))
@@ -613,7 +613,7 @@ class GoalSolver:
                 lambda found: path_is_free(near, found),
             )
         begun = self._clock()
-        branches.run(SOLVING_SHARE / self._rate, self._clock)
+        branches.run(SOLVING_FRACTION / self._rate, self._clock)
         self.iterations, self.restarts = branches.iterations, branches.restarts
         self.solve_time = self._clock() - begun
         if branches.done:

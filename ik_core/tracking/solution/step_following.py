@@ -43,7 +43,7 @@ class StepFollowing:
     """Steps of tips, solution and joints while a tip leads: `active`, which is only to be read."""
 
     # Attributes that are its state.
-    OWN: ClassVar = ('active', '_step', '_share', '_growths', '_turning')
+    OWN: ClassVar = ('active', '_step', '_fraction', '_growths', '_turning')
 
     def __init__(
         self, tips: Sequence[Tip], solver: GoalSolver, motion: JointMotion, rate: float
@@ -51,8 +51,8 @@ class StepFollowing:
         self._tips, self._solver, self._motion, self._rate = tips, solver, motion, rate
         self.active = False
         self._step = np.zeros_like(motion.q)  # of the solution (n,), in the last tick
-        self._share = 0.0  # sum of the tips' shares of full speed in it
-        # By the index of a tip: how much its share may grow, for the angular velocity; and the
+        self._fraction = 0.0  # sum of the tips' fractions of full speed in it
+        # By the index of a tip: how much its fraction may grow, for the angular velocity; and the
         # recovery of a tip that has yet to turn.
         self._growths: dict[int, float] = {}
         self._turning: dict[int, float] = {}
@@ -95,7 +95,7 @@ class StepFollowing:
         """Follow step by step, from where the joints can stop."""
         self.active = True
         self._growths, self._turning = {}, {}
-        self._step, self._share = np.zeros_like(self._step), 0.0
+        self._step, self._fraction = np.zeros_like(self._step), 0.0
         # The announced stop is near the line of a jog whose twists stopped coming.
         stop = self._motion.governor.stop_point(announced=True)
         self._motion.follow_steps()
@@ -136,11 +136,11 @@ class StepFollowing:
         solver, q = self._solver, self._solver.solution
         for goal, steps in solver.position_first.items():
             tip = self._tips[goal]
-            moves = tip in moving and tip.state.share > 0.0
+            moves = tip in moving and tip.state.fraction > 0.0
             asked = RequestedStep(
                 frame=tip.frame,
                 turn=tip.turn / self._rate if moves else STILL[3:],
-                recovery=tip.state.share if moves else self._recovery(tip, speeds),
+                recovery=tip.state.fraction if moves else self._recovery(tip, speeds),
                 fastest=float(speeds[1]),
                 damping=DAMPING if moves and not tip.turns_only else DAMPING_AT_REST,
             )
@@ -172,7 +172,7 @@ class StepFollowing:
     def _follow(self, moving: Sequence[Tip], in_time: bool) -> None:
         """Solve for the tips, and slow them down if that fails or takes too long."""
         solver, before = self._solver, self._solver.solution
-        share = sum(tip.state.share for tip in moving)
+        fraction = sum(tip.state.fraction for tip in moving)
         if not solver.is_settled and not solver.follow_step(self._motion.q, in_time):
             self._retreat(moving)
             return
@@ -180,10 +180,10 @@ class StepFollowing:
             for tip in self._tips:
                 tip.reset_caution()
         elif not solver.take_unfinished(self._motion.q):
-            self._move_on(self._step * (share / self._share if self._share else 0.0))
+            self._move_on(self._step * (fraction / self._fraction if self._fraction else 0.0))
             for tip in moving:
                 tip.be_late()
-        self._step, self._share = solver.solution - before, share
+        self._step, self._fraction = solver.solution - before, fraction
 
     def _watch_turns(self, moving: Sequence[Tip], before: Array, speeds: Array) -> None:
         """Keep the orientation of jogs near, and limit the angular velocity of tips.
@@ -202,7 +202,7 @@ class StepFollowing:
                 self._growths[goal] = 0.98 * float(speeds[1]) / self._rate / turn
             if isinstance(tip.state, Jog) and not tip.turns_only:
                 tip.keep_near(new[goal], LEASH)
-            if stands and tip.state.share == 0.0:
+            if stands and tip.state.fraction == 0.0:
                 self._note_turning(goal, None)
 
     def _note_turning(self, goal: int, recovery: float | None) -> None:
@@ -237,14 +237,14 @@ class StepFollowing:
 
     def _slow_down(self, moving: Sequence[Tip]) -> None:
         """Brake all joints in proportion, and the tips with them, instead of the next step."""
-        before, share = self._solver.solution, sum(tip.state.share for tip in moving)
+        before, fraction = self._solver.solution, sum(tip.state.fraction for tip in moving)
         factor = self._motion.braking_factor(before, self._step * self._rate)
         self._move_on(factor * self._step)
         for tip in moving:
             tip.undo_advance()
-            tip.slow_down(factor * self._share / share if share else 0.0)
+            tip.slow_down(factor * self._fraction / fraction if fraction else 0.0)
             tip.coast(1.0 / self._rate)
-        self._step, self._share = self._solver.solution - before, factor * self._share
+        self._step, self._fraction = self._solver.solution - before, factor * self._fraction
         self.set_targets()
 
     def brake(self) -> bool:
@@ -271,7 +271,7 @@ class StepFollowing:
             if tip.moves:
                 tip.slow_down(factor)
                 tip.go_on_from(frames[tip.index])
-        self._step, self._share = slowed, factor * self._share
+        self._step, self._fraction = slowed, factor * self._fraction
         self.set_targets()
         self._solver.settle()
         return True

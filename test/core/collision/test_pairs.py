@@ -170,7 +170,7 @@ def test_a_pair_that_meets_sometimes_has_a_configuration_in_which_it_does(seed):
             distance = least_distances(checked, names, q)[frozenset((pair.first, pair.second))]
             assert max(distance, 0.0) == pytest.approx(pair.nearest, abs=1e-6)
             assert pair.nearest <= max(pair.margin, margin)
-            assert 0.0 <= pair.contacts <= pair.share <= 1.0
+            assert 0.0 <= pair.contacts <= pair.fraction <= 1.0
             seen += 1
     assert seen > 0
 

@@ -200,6 +200,37 @@ def test_a_cycle_that_starts_from_rest_begins_where_it_ends():
     np.testing.assert_allclose(2000 * last, 2000 * first, atol=0.02)
 
 
+def rotated(times, keys, by):
+    """The times and keys of the same cycle, begun at the key `by`."""
+    spans = np.roll(np.diff(times), -by)
+    return np.cumsum([0.0, *spans]), np.concatenate([keys[by:-1], keys[: by + 1]])
+
+
+@pytest.mark.parametrize('by', [1, 2, 3])
+@pytest.mark.parametrize('tips', [(), (robots.tip_of(PANDA),)])
+def test_a_cycle_of_poses_is_the_same_from_whichever_key_it_begins(tips, by):
+    times, poses = np.array([0.0, 1.0, 1.5, 3.0, 4.0]), some_poses(5, 2)
+    poses[-1] = poses[0]
+    there = KeyFrames(PANDA, times, poses, tips=tips, closed=True).motion(50)
+    cycle = KeyFrames(PANDA, *rotated(times, poses, by), tips=tips, closed=True).motion(50)
+    expected = np.roll(there.positions[:-1], -round(50 * times[by]), axis=0)
+    np.testing.assert_allclose(cycle.positions[:-1], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize('by', [1, 2, 3])
+def test_a_cycle_of_goals_is_the_same_from_whichever_key_it_begins(by):
+    """Begun at its second key, all of it could be found with the elbow bent as beside rest."""
+    arm = ik.robot.linkage(2, 'hinge', lengths=0.4, limits=(-2.5, 2.5))
+    path = [(0.54, 0.3, 0), (0.79, -0.09, 0), (0.27, 0.53, 0), (0.22, 0.77, 0), (0.54, 0.3, 0)]
+    times, path = np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array(path)
+    there = KeyFrames.from_goals(arm, {'tip': (times, path)}, closed=True)
+    cycle = KeyFrames.from_goals(arm, {'tip': rotated(times, path, by)}, closed=True)
+    _, poses = rotated(times, there.poses, by)
+    np.testing.assert_allclose(cycle.poses, poses, atol=1e-9)
+    expected = np.roll(there.motion(50).positions[:-1], -round(50 * times[by]), axis=0)
+    np.testing.assert_allclose(cycle.motion(50).positions[:-1], expected, atol=1e-9)
+
+
 def test_a_goal_out_of_reach_is_named():
     with pytest.raises(InvalidMotion, match=r'key at 1 s: panda_hand_tcp ends [0-9.]+ cm'):
         KeyFrames.from_goals(PANDA, {'panda_hand_tcp': ([0, 1], [[0.4, 0, 0.4], [4, 0, 0]])})

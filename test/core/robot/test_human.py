@@ -279,3 +279,10 @@ def test_the_command_prints_a_urdf_and_refuses_a_giant(capsys):
     assert height == pytest.approx(0.47 * 1.6)
     assert main(['human', '--stature', '180']) == 2
     assert 'stature = 180.0 [m]' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('name', ['figure.bvh', 'figure', 'figure.csv'])
+def test_a_figure_is_written_as_urdf_or_asf_only(tmp_path, capsys, name):
+    assert main(['human', '--out', str(tmp_path / name)]) == 2
+    assert 'the suffix of a figure is one of .urdf, .asf' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks other than goals: promises of each of them."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -140,5 +141,56 @@ def test_a_tolerance_or_weight_of_a_coupling_is_positive(wrong):
     goal = ik.PositionTask('panda_hand', [0.0, 0.0, 0.4])
     with pytest.raises(ik.InvalidOption, match=r'tolerance = .* a positive number'):
         ik.tasks.CoupledTask([goal], np.eye(3), tolerance=wrong)
-    with pytest.raises(ik.InvalidOption, match=r'weight = .* a positive number'):
+    with pytest.raises(ik.InvalidOption, match=r'weight = .* a number from 0\.0001 to 10000'):
         ik.tasks.CoupledTask.of_differences([goal, goal], wrong)
+
+
+HAND, ELBOW = (
+    ik.PositionTask(link, [0.0, 0.0, 0.4], weights=[1.0, 1.0, z])
+    for link, z in (('panda_hand', 2.0), ('panda_link4', 0.0))
+)
+
+
+@pytest.mark.parametrize(
+    ('tasks', 'weight', 'expected'),
+    [
+        (None, 3.0, 'a list of PositionTasks is needed'),
+        (HAND, 3.0, 'a list of PositionTasks is needed'),
+        (['panda_hand', 'panda_link4'], 3.0, 'a list of PositionTasks is needed'),
+        ([HAND, ik.PostureTask()], 3.0, 'a list of PositionTasks is needed'),
+        ([HAND], 3.0, 'two goals at least'),
+        ([HAND, ELBOW], 3.0, 'none of its three weights may be 0'),
+        ([HAND, HAND], 1e300, 'a number from 0.0001 to 10000'),
+    ],
+)
+def test_differences_of_wrong_tasks_are_refused(tasks, weight, expected):
+    with pytest.raises(ik.InvalidOption, match=re.escape(expected)):
+        ik.tasks.CoupledTask.of_differences(tasks, weight)
+
+
+@pytest.mark.parametrize('weights', [None, 1.0, 'much', [[1.0, 'x'], [2.0, 3.0]], [[1.0], []]])
+def test_weights_of_a_coupling_are_a_matrix(weights):
+    with pytest.raises(ik.InvalidOption, match=r'a matrix \(rows, rows\) of numbers'):
+        ik.tasks.CoupledTask([HAND], weights)
+    with pytest.raises(ik.InvalidOption, match='a list of tasks'):
+        ik.tasks.CoupledTask(None, weights)
+
+
+@pytest.mark.parametrize('weight', [1e-4, 1.0, 100.0, 1e4])
+@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'augmented_lagrangian'])
+def test_coupled_goals_out_of_reach_end_at_the_closest_point(solver, weight):
+    """One hand's goal is out of reach, the other's is not: no step from the answer is downhill."""
+    robot = robots.shipped('dual_arm')
+    goals = [
+        ik.PositionTask('left_palm', [1.8, 0.3, 1.1]),
+        ik.PositionTask('right_palm', [0.5, -0.3, 1.0]),
+    ]
+    task = ik.tasks.CoupledTask.of_differences(goals, weight)
+    result = ik.solve(ik.IkProblem(robot, [task]), solver=solver)
+    assert result.status is ik.IkStatus.CLOSEST, result
+    rng = np.random.default_rng(2)
+    for size in (1e-2, 1e-3):
+        for step in rng.normal(size=(200, robot.n)) * size:
+            q = np.clip(result.q + step, robot.lower, robot.upper)
+            cost = np.sum(task.residual(robot, q) ** 2)
+            assert cost > result.cost * (1.0 - 1e-9), (cost, result.cost)

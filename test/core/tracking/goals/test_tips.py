@@ -182,8 +182,8 @@ def test_a_line_goes_no_faster_than_the_joints_let_it():
     for k in range(10):
         free.advance(step(PERIOD * k))
         slow.advance(step(PERIOD * k, scale=SpeedScale(0.2, math.inf, 0.0)))
-    assert slow.state.share == pytest.approx(0.2)
-    assert free.state.share > 0.4
+    assert slow.state.fraction == pytest.approx(0.2)
+    assert free.state.fraction > 0.4
 
 
 def test_a_jog_follows_its_twist_and_ends_some_time_after_the_last():
@@ -201,25 +201,25 @@ def test_a_jog_follows_its_twist_and_ends_some_time_after_the_last():
 def test_a_jog_is_slower_near_a_singularity():
     tip = jogged()
     for k in range(10):
-        tip.advance(step(PERIOD * k, jog_share=0.25))
+        tip.advance(step(PERIOD * k, jog_fraction=0.25))
     np.testing.assert_allclose(tip.state.twist, 0.5 * TWIST)
-    assert tip.state.share == pytest.approx(0.25)  # the twist is half as fast as it may be
+    assert tip.state.fraction == pytest.approx(0.25)  # the twist is half as fast as it may be
 
 
 @pytest.mark.parametrize(
-    ('scale', 'share'),
+    ('scale', 'fraction'),
     [
         (SpeedScale(growth=0.5, least=0.6), 0.6),  # harder than its own acceleration
         (SpeedScale(growth=0.8, least=0.6), 0.8),
         (SpeedScale(growth=0.98, least=0.6), 0.98),
     ],
 )
-def test_a_jog_slows_down_as_fast_as_the_joints_ask_and_can(scale, share):
+def test_a_jog_slows_down_as_fast_as_the_joints_ask_and_can(scale, fraction):
     tip = jogged()
     for k in range(10):
         tip.advance(step(PERIOD * k))
     tip.advance(step(0.1, scale=scale))
-    np.testing.assert_allclose(tip.state.twist, share * TWIST)
+    np.testing.assert_allclose(tip.state.twist, fraction * TWIST)
 
 
 def test_a_jog_without_twists_stops_no_faster_than_the_joints_can():
@@ -240,10 +240,10 @@ def test_a_jog_that_is_solved_for_too_late_slows_down_and_goes_on_once_it_is_not
         tip.jog(TWIST, PERIOD * k)
         tip.advance(step(PERIOD * k))
         tip.be_late()
-    assert tip.state.share == 0.0
+    assert tip.state.fraction == 0.0
     tip.reset_caution()
     tip.advance(step(0.4))
-    assert tip.state.share > 0.0
+    assert tip.state.fraction > 0.0
 
 
 @pytest.mark.parametrize('make', [on_line, jogged])
@@ -252,17 +252,17 @@ def test_a_step_that_is_taken_back_is_tried_again_at_half_the_speed(make):
     for k in range(5):
         tip.advance(step(PERIOD * k))
         tip.reset_caution()
-    before, share = tip.frame.copy(), tip.state.share
+    before, fraction = tip.frame.copy(), tip.state.fraction
     tip.advance(step(0.05))
-    moved = tip.state.share
+    moved = tip.state.fraction
     tip.undo_advance()
     assert tip.hesitate() is False
     np.testing.assert_array_equal(tip.frame, before)
-    assert tip.state.share == pytest.approx(0.5 * moved)
+    assert tip.state.fraction == pytest.approx(0.5 * moved)
     assert tip.caution == 0.5
     tip.reset_caution()
     assert tip.caution == 1.0
-    assert share > 0.0
+    assert fraction > 0.0
 
 
 def test_after_so_many_steps_taken_back_it_is_enough():
@@ -320,7 +320,7 @@ def test_after_a_pause_a_line_goes_on_from_where_the_tip_is():
     tip.resume()
     tip.lead_from(here)
     assert type(tip.state) is Line
-    assert tip.state.share == 0.0
+    assert tip.state.fraction == 0.0
     np.testing.assert_array_equal(tip.frame, here)
 
 
@@ -343,9 +343,9 @@ def test_a_goal_of_the_joints_becomes_a_line_while_another_tip_leads(make):
     tip.advance(step(PERIOD))
     np.testing.assert_array_less(START[9], tip.frame[9])
     tip.set_goal(goal(0.06), 0.01, linear=False, twist=None)
-    share = tip.state.share
+    fraction = tip.state.fraction
     tip.accept(True)
-    assert tip.state.share == share > 0.0  # it goes on, to the new goal
+    assert tip.state.fraction == fraction > 0.0  # it goes on, to the new goal
     here = tip.frame.copy()
     tip.request_again()
     assert tip.accept(False)[0] == pytest.approx(START[9] + 0.06 - here[9])
@@ -359,7 +359,7 @@ def test_jogs_and_what_is_held_begin_at_rest_where_the_joints_can_stop():
         tip = make()
         tip.lead_from(here)
         np.testing.assert_array_equal(tip.frame, here)
-        assert tip.state.share == 0.0
+        assert tip.state.fraction == 0.0
     assert type(tip.state) is Jog
     assert not tip.state.twist.any()
     np.testing.assert_array_equal(tip.jog_twist, TWIST)
@@ -442,8 +442,8 @@ def test_only_lines_and_jogs_have_a_speed_of_their_own():
     tip = on_line()
     for _ in range(20):
         tip.advance(step())
-    assert tip.state.share > 0.0
+    assert tip.state.fraction > 0.0
     tip.set_goal(goal(0.3), 0.2, linear=False, twist=TWIST)
     tip.accept(False)
     assert isinstance(tip.state, Stream)
-    assert tip.state.share == 0.0
+    assert tip.state.fraction == 0.0
