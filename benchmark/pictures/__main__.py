@@ -21,12 +21,14 @@ from ik_viewer.drawing.description import describe
 
 from .browser import browser
 from .film import film
+from .imitation import playing, throw
 from .people import state_of_the_art
 from .stills import (
     colliding,
     flexible,
     following,
     jumping,
+    limits,
     linkage,
     on_the_way,
     reach,
@@ -54,6 +56,9 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'collisions': lambda chromium, path: colliding(chromium, describe('panda'), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,
+    'limits': limits,
+    'play': playing,
+    'throw': throw,
     'state_of_the_art': state_of_the_art,
 }
 
