@@ -17,20 +17,26 @@ and by differences of their joint positions.
 - `duration_s`: median; `given_percent`: median of the duration over that of the random motion, as
   fast as the same limits allow
 - `solve_ms`, `timing_ms`: CPU time of a call, medians: all but the timing, and that
+
+Paths are numbered by their random seeds. With `--log FILE` each has a line of JSON there as soon
+as it is judged, and those that the file has already are not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array
 from ik_core.path import PathResult, solve_path, timing
 from ik_core.path.task import Rates
@@ -51,11 +57,12 @@ KNOTS = 6  # of the random motions
 REACH = 0.6  # [rad or m] standard deviation of their knots from the middle one
 FLIP = 0.5
 RATES = {'velocity': 2.0, 'acceleration': 5.0, 'jerk': 250.0}
+NOISE = 0.01  # relative excess of third differences that is rounding
 SMALL = 1e-4  # relative excess of differences that is rounding
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[Row]:
-    """Yield a row for each arm: a tenth of the paths for those that are slower."""
+    """Yield a row for each arm; without `--robots` fewer paths for those that are slower."""
     robots: dict[str, tuple[Callable[[], Robot], int]] = {
         'ur5e': (lambda: arm('ur5e'), 1),
         'panda': (lambda: arm('panda'), 1),
@@ -64,9 +71,13 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         'six': (six, 10),
         'gantry9': (gantry9, 20),
     }
-    for name in bar(tuple(robots), 'path'):
+    names = arguments.robots.split(',') if arguments.robots else list(robots)
+    if unknown := set(names) - set(robots):
+        raise InvalidOption(f'--robots: no {", ".join(unknown)}; there are {", ".join(robots)}')
+    for name in bar(names, 'path'):
         make, share = robots[name]
-        yield _row(name, make(), max(arguments.count // share, 1))
+        count = arguments.count if arguments.robots else max(arguments.count // share, 1)
+        yield _row(name, make(), count, arguments.log)
 
 
 def gantry9() -> Robot:
@@ -91,27 +102,22 @@ def gantry9() -> Robot:
     return robot('gantry9', [*parts, fixed(parent, 'tip', (0.0, 0.0, -0.1))])
 
 
-def _row(name: str, model: Robot, count: int) -> Row:
+def _row(name: str, model: Robot, count: int, log: Path | None) -> Row:
+    """The row of an arm, of the paths of seeds 0 to `count` - 1."""
     problem = IkProblem(model, [PoseTask(model.default_tip())])
     limits = MotionLimits.of(model, **RATES)
     checker = Checker(model, model.default_tip())
-    judged: list[Row] = []
-    failures = []
-    for i in range(count):
-        poses, given = random_path(problem, np.random.default_rng(i))
-        with measured() as spent:
-            result = solve_path(problem, poses, limits=limits, keep_within=KEEP_WITHIN)
-        row: Row = {'solved': result.success, **spent}
-        if result.success:
-            period = result.motion.duration / (BETWEEN * POSES)  # type: ignore[union-attr]
-            fine = solve_path(problem, poses, limits=limits, period=period)
-            row |= checker.judge(fine, poses, limits)
-            row['given'] = fine.motion.duration / duration_of(problem, given, limits)  # type: ignore[union-attr]
-        else:
-            failures.append(f'{i}: {result.message}')
-        judged.append(row)
-    for failure in failures:
-        print(f'{name} {failure}', file=sys.stderr)
+    known = _logged(name, log)
+    for seed in range(count):
+        if seed not in known:
+            known[seed] = _judged(problem, limits, checker, seed)
+            if log:
+                with log.open('a', encoding='utf-8') as file:
+                    file.write(f'{json.dumps({"robot": name, "seed": seed, **known[seed]})}\n')
+        row = known[seed]
+        if not row['solved'] or row['flips'] or row['outside'] or row['jerk'] > 1.0 + NOISE:
+            print(f'{name}, seed {seed}: {row}', file=sys.stderr)
+    judged = [known[seed] for seed in range(count)]
     solved = [row for row in judged if row['solved']]
 
     def largest(key: str) -> float:
@@ -136,6 +142,27 @@ def _row(name: str, model: Robot, count: int) -> Row:
         'solve_ms': median('solve_ms'),
         'timing_ms': median('timing_ms'),
     }
+
+
+def _logged(name: str, log: Path | None) -> dict[int, Row]:
+    """The paths of an arm in a file of `--log`, by seed."""
+    if log is None or not log.exists():
+        return {}
+    lines = map(json.loads, log.read_text(encoding='utf-8').splitlines())
+    return {line['seed']: line for line in lines if line['robot'] == name}
+
+
+def _judged(problem: IkProblem, limits: MotionLimits, checker: Checker, seed: int) -> Row:
+    """Solve the path of a seed, and judge the motion."""
+    poses, given = random_path(problem, np.random.default_rng(seed))
+    usual = duration_of(problem, given, limits)
+    period = usual / (BETWEEN * POSES)
+    with measured() as spent:
+        result = solve_path(problem, poses, limits=limits, keep_within=KEEP_WITHIN, period=period)
+    row: Row = {'solved': result.success, **spent}
+    if result.motion is None:
+        return row | {'message': result.message}
+    return row | checker.judge(result, poses, limits) | {'given': result.motion.duration / usual}
 
 
 def random_path(problem: IkProblem, rng: np.random.Generator) -> tuple[Array, Array]:

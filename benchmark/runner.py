@@ -145,6 +145,9 @@ def _parser() -> argparse.ArgumentParser:
     add('--peers', metavar='NAMES', help='peers, never_hits: only these, with commas between')
     text = 'peers, never_hits: where to keep what is installed'
     add('--peers-venv', type=Path, metavar='DIR', help=text)
+    add('--robots', metavar='NAMES', help='path: only these, with commas between')
+    text = 'path: a line of JSON for each path; those in the file are not measured again'
+    add('--log', type=Path, metavar='FILE', help=text)
     text = 'measure nothing: write claims and figures of the CSV files in --out anew'
     add('--redraw', action='store_true', help=text)
     text = 'papers: write nothing; compare verdicts from a tenth of the goals with those in --out'

@@ -8,6 +8,7 @@ from .compare.panel import Compare
 from .compare.targets_panel import MovingTargets
 from .key_frames.panel import KeyFramesPanel
 from .page.page import PARTS, MakePart
+from .path.panel import PathPanel
 from .reach.panel import ReachMap
 
 # In the order of the tabs.
@@ -18,4 +19,5 @@ ALL_PARTS: tuple[MakePart, ...] = (
     MovingTargets,
     ReachMap,
     KeyFramesPanel,
+    PathPanel,
 )

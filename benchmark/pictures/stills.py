@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from ik_core import transform
 from ik_core.maths.rotations import matrix_from_rpy
 from ik_core.motion import Motion
@@ -30,6 +32,7 @@ from ik_viewer.page.page import MakePart, Page
 from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server
 from ik_viewer.parts import ALL_PARTS
+from ik_viewer.path.panel import PathPanel
 
 from .browser import drawn, look_from, open_tab, wait_for
 from .film import picture
@@ -42,6 +45,7 @@ Camera = tuple[Sequence[float], Sequence[float]]
 ENOUGH = 200  # Updates of the slowest method in a comparison
 AT_THE_TOP = 66  # A frame of the jump
 AT_THE_BACK = 2  # A key of the throw
+AT_A_TURN = 250  # A frame of the helix
 FRAME_RATE = 30.0
 THERE = 6.0  # [s] In which all goals of the pictures are reached
 
@@ -242,6 +246,23 @@ def jumping(chromium: Any, path: Path) -> None:
         panel.keep(jump.times, Motion(jump.robot.joint_names, jump.poses, 1.0).positions_of(robot))
         it.click('Play')
         it.until(lambda: panel.shown_frame >= AT_THE_TOP, 'the jump')
+        it.save(path)
+
+
+def helix(chromium: Any, description: Description, path: Path) -> None:
+    """A helix around the first axis of an arm, and the motion along it."""
+    with still(chromium, description, ((0.2, 0.0, 0.35), (1.3, -1.5, 0.7))) as it:
+        it.click('Path', 'tab')
+        panel, robot = it.page.part(PathPanel), description.robot
+        q = np.array([-0.5, -1.6, 2.0, -2.0, -1.6, 0.0])
+        tip = robot.forward_kinematics(q, robot.default_tip())
+        angles = np.linspace(0.0, 4.0 * np.pi, 120)
+        poses = np.tile(tip, (len(angles), 1, 1))
+        poses[:, :3, 3] += 0.1 * np.column_stack([np.cos(angles), np.sin(angles), angles / 8.0])
+        panel.keep(list(poses))
+        it.click('Find a motion')
+        it.until(lambda: panel.result, 'the motion')
+        it.until(lambda: panel.shown_frame > AT_A_TURN, 'a turn')
         it.save(path)
 
 

@@ -34,17 +34,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.rotations import Array, relative_logs
+from ..maths.rotations import Array
 from ..tracking.goals.cartesian import carried, change_between, twist_between
+from .local_cubic import LocalCubic
 
 WINDOW = 10.0  # [s] in which the least delay and the gaps are found
 SLEW = 0.005  # [s/s] at most by which the offset changes while the hand is followed
 LEAST_LATENCY, MOST_LATENCY = 0.03, 0.3  # [s] of latencies that are measured
 UNKNOWN_LATENCY = 0.15  # [s] before ENOUGH_GAPS are measured
 ENOUGH_GAPS = 20
-SMOOTHING = 0.09  # [s] h of a stream without gaps
+SMOOTHING, SMOOTHED = 0.09, 0.65  # [s] least h, and of the latency: then gaps are smaller than h
 COASTING = 0.1  # [s] after which the hand is held
 RECOVERY = 0.05  # [s]
+DIFFERENCE = 0.002  # [s]
 # [s] Between two samples. A shorter one changes the fit little, and a correction for every sample
 # of a fast stream would add up to a lag.
 GAP = 0.025
@@ -56,8 +58,6 @@ OUTLIER_TURN_SPEED, LEAST_OUTLIER_TURN = 5.0, 0.05  # [rad/s], [rad]
 # [s] A stamp that is older than the newest by more belongs to a clock that was set, not to a
 # sample that was overtaken.
 CLOCK_STEP = 1.0
-# Ridges of the fit's derivatives: with one, two or three samples these are 0.
-RIDGES = np.diag([0.0, 1e-6, 1e-4, 1e-3])
 # A correction is c(s) = (k[0] + k[1] s + k[2] s^2) exp(-s / RECOVERY), by its k (3, 6).
 NONE = np.zeros((3, 6))
 
@@ -208,62 +208,49 @@ class HandStream:
 
         There must be a sample.
         """
-        newest = self._stamps[-1]
-        frame, motion = self._motion_by(len(self._stamps), time)
+        newest, frame = self._stamps[-1], self._frame_by(len(self._stamps), time)
         if self._read is not None:
             read_at, known = self._read
             self._correction = _decayed(self._correction, max(time - read_at, 0.0))
             if newest > known and (time > known or newest > known + GAP):
-                count = max(bisect_right(self._stamps, known), 1)
-                before, past = self._motion_by(count, time)
-                step = np.vstack([twist_between(frame, before), past - motion])
-                self._correction = self._correction + _decaying(step)
+                self._correction = self._correction + _decaying(self._change(known, time))
         self._read = time, newest
         return carried(frame, self._correction[0], 1.0)
 
-    def _motion_by(self, count: int, time: float) -> tuple[Array, Array]:
-        """Return the frame (12,) at a time by so many of the first samples, and how it moves.
+    def _change(self, known: float, time: float) -> Array:
+        """Return how the samples after the one with stamp `known` move the frame at a time.
 
-        That is its twist and the derivative of this (2, 6).
+        That is the change, and its first and second derivative (3, 6), by central differences:
+        twist and slope of the fit are not quite those of the frames that it returns.
         """
+        count = max(bisect_right(self._stamps, known), 1)
+        before, now, after = (
+            twist_between(self._frame_by(len(self._stamps), at), self._frame_by(count, at))
+            for at in (time - DIFFERENCE, time, time + DIFFERENCE)
+        )
+        rate, second = 0.5 * (after - before), after - 2.0 * now + before
+        return np.stack([now, rate / DIFFERENCE, second / DIFFERENCE**2])
+
+    def _frame_by(self, count: int, time: float) -> Array:
+        """Return the frame (12,) at a time by so many of the first samples."""
         newest = self._stamps[count - 1]
         if time <= newest:
-            return self._fit(count, max(time, self._stamps[0]))
-        frame, (twist, slope) = self._fit(count, newest)
+            return self._fit(count, max(time, self._stamps[0])).frame
+        fit = self._fit(count, newest)
         u = min((time - newest) / COASTING, 1.0)
-        s, left = u * COASTING, 1.0 - u**4
-        velocity = twist + s * slope
-        way = COASTING * (u - 0.4 * u**5 + u**9 / 9.0) * twist
-        way += COASTING**2 * (0.5 * u**2 - u**6 / 3.0 + 0.1 * u**10) * slope
-        rate = left * left * slope - 8.0 * u**3 / COASTING * left * velocity
-        return carried(frame, way, 1.0), np.stack([left * left * velocity, rate])
+        way = COASTING * (u - 0.4 * u**5 + u**9 / 9.0) * fit.twist
+        way += COASTING**2 * (0.5 * u**2 - u**6 / 3.0 + 0.1 * u**10) * fit.slope
+        return carried(fit.frame, way, 1.0)
 
-    def _fit(self, count: int, time: float) -> tuple[Array, Array]:
-        """Return the frame (12,) at a time between two of the first samples, and how it moves."""
+    def _fit(self, count: int, time: float) -> LocalCubic:
+        """Return the fit to the first samples at a time between two of them."""
         stamps = self._stamps if count == len(self._stamps) else self._stamps[:count]
         after = bisect_left(stamps, time)
         near = sorted(abs(stamp - time) for stamp in stamps[max(after - 4, 0) : after + 4])[:4]
-        width = max(SMOOTHING, 1.25 * near[-1])
+        width = max(SMOOTHING, SMOOTHED * self.latency, 1.25 * near[-1])
         first, end = bisect_right(stamps, time - width), bisect_left(stamps, time + width)
-        nearest = min(range(first, end), key=lambda i: abs(stamps[i] - time))
         frames = np.array([sample.frame for sample in self._samples[first:end]])
-        reference = frames[nearest - first]
-        ways = np.empty((end - first, 6))
-        ways[:, :3] = frames[:, 9:] - reference[9:]
-        rotations = np.ascontiguousarray(frames[:, :9])
-        turns = np.empty((end - first, 3))
-        same = np.empty_like(rotations)
-        same[:] = reference[:9]
-        relative_logs(same, rotations, turns)
-        ways[:, 3:] = turns @ reference[:9].reshape(3, 3).T  # from the reference's axes
-        u = (np.array(stamps[first:end]) - time) / width
-        powers = np.ones((4, end - first))
-        powers[1], powers[2], powers[3] = u, u * u, u**3
-        weights = 1.0 - powers[2]
-        weighted = powers * (weights * weights * weights)
-        normal = weighted @ powers.T
-        fit = np.linalg.solve(normal + normal[0, 0] * RIDGES, weighted @ ways)
-        return carried(reference, fit[0], 1.0), fit[1:3] / [[width], [0.5 * width * width]]
+        return LocalCubic(np.array(stamps[first:end]), frames, time, width)
 
 
 def _decaying(derivatives: Array) -> Array:

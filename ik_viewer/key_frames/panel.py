@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +138,11 @@ class KeyFramesPanel(Panel):
 
     def _send_motion(self, client: Any) -> None:
         motion = self.key_frames().motion(RATE)
-        _send(client, 'motion.csv', lambda path: save_motion(motion, path))
+        self._send_file(client, 'motion.csv', lambda path: save_motion(motion, path))
 
     def _send_poses(self, client: Any) -> None:
-        _send(client, 'poses.csv', KeyFrames(self._context.robot, self.times, self.poses).save)
+        poses = KeyFrames(self._context.robot, self.times, self.poses)
+        self._send_file(client, 'poses.csv', poses.save)
 
     def _load(self, content: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -159,11 +160,3 @@ class KeyFramesPanel(Panel):
         self._text.content = (
             f'<div style="padding:0 0.6rem">{counted(count, "pose")}{span}{advice}</div>'
         )
-
-
-def _send(client: Any, name: str, save: Callable[[Path], None]) -> None:
-    """Send a browser the file that a function writes to the path it gets."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        save(path)
-        client.send_file_download(name, path.read_bytes(), save_immediately=True)

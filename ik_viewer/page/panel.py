@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ..arm import Moment
@@ -51,3 +53,10 @@ class Panel:
             folder.remove()
         with self._tab:
             return self._gui.add_folder(title, **look)
+
+    def _send_file(self, client: Any, name: str, save: Callable[[Path], object]) -> None:
+        """Send a browser the file that a function writes to the path it gets."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, name)
+            save(path)
+            client.send_file_download(name, path.read_bytes(), save_immediately=True)

@@ -155,7 +155,7 @@ ORDERS = {
         {'drawing', 'local', 'ros'},
         {'page'},
         {'compare', 'play', 'reach'},
-        {'collisions', 'key_frames', 'rerun_file'},
+        {'collisions', 'key_frames', 'path', 'rerun_file'},
         {'parts'},
         {'__init__', 'view', 'main', 'linkage', 'result'},
     ],
