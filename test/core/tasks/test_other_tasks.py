@@ -176,8 +176,13 @@ def test_weights_of_a_coupling_are_a_matrix(weights):
         ik.tasks.CoupledTask(None, weights)
 
 
-@pytest.mark.parametrize('weight', [1e-3, 1.0, 100.0, 1e3])
-@pytest.mark.parametrize('solver', ['levenberg_marquardt', 'augmented_lagrangian'])
+@pytest.mark.parametrize(
+    ('solver', 'weight'),
+    [
+        *(('levenberg_marquardt', weight) for weight in (1e-3, 1.0, 100.0, 1e3)),
+        *((solver, 100.0) for solver in ('bfgs', 'sqp', 'augmented_lagrangian')),
+    ],
+)
 def test_coupled_goals_out_of_reach_end_at_the_closest_point(solver, weight):
     """One hand's goal is out of reach, the other's is not: no step from the answer is downhill."""
     robot = robots.shipped('dual_arm')
