@@ -3,8 +3,9 @@
 
 The traces of `teleop_traces` move the tips of a UR5e and of an arm like the SO-101, which has five
 joints, 120 times a second. A method gets the samples when they arrive, and the joints as they were
-commanded. `--peers ssik` also plays those of the UR5e to ssik's Tracker with its Clutch, in an
-environment of its own (`teleop_worker`): no closed form of ssik is for five joints. Columns:
+commanded. `--peers ssik,teleopro-core` also plays them to others, in environments of their own
+(`teleop_worker`): those of the UR5e to ssik's Tracker with its Clutch, since no closed form of
+ssik is for five joints; all to teleopro-core with lerobot's inverse kinematics. Columns:
 
 - `engagements`, `step`: how often a hand at rest was engaged, and the largest step of a joint in
   the 0.3 s after that [mrad];
@@ -30,10 +31,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
+from xml.etree import ElementTree
 
 import numpy as np
 
 import ik_core as ik
+from ik_core.display import listed
 from ik_core.exceptions import InvalidOption
 from ik_core.maths.rotations import Array, pose_error
 from ik_core.progress import bar
@@ -41,7 +44,8 @@ from ik_core.robot.robot import Robot
 from ik_core.robot.shipped import robot_path
 from ik_core.teleop import HandOptions, Teleop
 
-from .peers.catalog import PEERS
+from .peers import catalog
+from .peers.catalog import PEERS as SOLVERS
 from .peers.environments import PeerAbsent, default_root, interpreter
 from .results import Row
 from .teleop_traces import (
@@ -60,6 +64,11 @@ SECONDS = 20.0
 PIECE = 2.0  # [s]
 SETTLED = 0.5  # [s] after engaging, from which on following is judged
 MOVES = 0.02  # [m/s]
+TELEOPRO = ('teleopro-core', 'lerobot', 'placo')
+PLAYED = {
+    'ssik': SOLVERS['ssik'],
+    'teleopro-core': catalog.Peer('teleopro-core', '', 'teleopro-core', TELEOPRO),
+}
 WORKER = Path(__file__).with_name('teleop_worker.py')
 DELAYS = np.arange(0.0, 0.3, 0.001)  # [s] that are tried
 
@@ -110,8 +119,9 @@ Maker = Callable[[Robot, str, float], Method]
 
 
 class Peer(NamedTuple):
-    """A method that runs in an environment of its own: its Python."""
+    """A method that runs in an environment of its own: its name, and its Python."""
 
+    name: str
     python: str
 
 
@@ -141,7 +151,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
         for experiment, arms in EXPERIMENTS.items()
         for arm in arms
         for name, make in methods.items()
-        if make is Ours or len(arm.q) == len(ik.load_robot(arm.name).chain(arm.tip))
+        if name != 'ssik' or len(arm.q) == len(ik.load_robot(arm.name).chain(arm.tip))
     ]
     for experiment in bar(experiments, 'teleop'):
         yield experiment()
@@ -149,13 +159,15 @@ def rows(arguments: argparse.Namespace) -> Iterator[Row]:
 
 def _peers(names: list[str], venv: Path | None) -> dict[str, Maker | Peer]:
     """Return the peers of these names, installed. Raises InvalidOption for others."""
-    unknown = [name for name in names if name != 'ssik']
-    if unknown:
-        raise InvalidOption(f'--peers {unknown[0]}: teleop has ssik only')
-    try:
-        return {'ssik': Peer(interpreter(PEERS['ssik'], venv or default_root()))}
-    except PeerAbsent as error:
-        raise InvalidOption(f'--peers ssik: {error}') from error
+    found: dict[str, Maker | Peer] = {}
+    for name in names:
+        if name not in PLAYED:
+            raise InvalidOption(f'--peers {name}: teleop has {listed(PLAYED)}')
+        try:
+            found[name] = Peer(name, interpreter(PLAYED[name], venv or default_root()))
+        except PeerAbsent as error:
+            raise InvalidOption(f'--peers {name}: {error}') from error
+    return found
 
 
 # --- experiments -------------------------------------------------------------------------------
@@ -271,8 +283,9 @@ def _played_elsewhere(given: Trace, arm: Arm, robot: Robot, peer: Peer) -> Run:
         trace_file, commands = Path(folder) / 'trace.npz', Path(folder) / 'commands.npz'
         np.savez(
             trace_file,
-            urdf=str(robot_path(arm.name)),
+            urdf=_without_meshes(robot_path(arm.name), Path(folder)),
             base=robot.base_link,
+            joints=np.array(robot.joint_names),
             tip=arm.tip,
             q=np.array(arm.q),
             ticks=np.arange(int(given.seconds * RATE)) / RATE,
@@ -281,12 +294,22 @@ def _played_elsewhere(given: Trace, arm: Arm, robot: Robot, peer: Peer) -> Run:
             poses=np.array([sample.pose for sample in samples]),
             engaged=np.array([sample.engaged for sample in samples]),
         )
-        command = [peer.python, str(WORKER), str(trace_file), str(commands)]
+        command = [peer.python, str(WORKER), peer.name, str(trace_file), str(commands)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         done = np.load(commands)
         q, seconds = done['q'], float(done['seconds'])
     tips = np.array([robot.forward_kinematics(row, arm.tip) for row in q])
     return Run(given, q, tips, seconds)
+
+
+def _without_meshes(urdf: Path, folder: Path) -> str:
+    """Return the path of a copy of a URDF without shapes, whose packages no peer looks up."""
+    tree = ElementTree.parse(urdf)
+    for link in tree.iter('link'):
+        for shape in [*link.findall('visual'), *link.findall('collision')]:
+            link.remove(shape)
+    tree.write(folder / urdf.name)
+    return str(folder / urdf.name)
 
 
 # --- figures -----------------------------------------------------------------------------------

@@ -30,10 +30,9 @@ def uses(
 ) -> tuple[Array, Array]:
     """Places (M,) of many moments of a motion, and the uses (3, M, v + 1) of limits there."""
     moments = moments_of(law)
-    knots = np.interp(piece.x, law.place(moments)[0], moments)  # third derivatives leap there
-    beside = 1e-9 * law.duration
-    both = np.clip(np.concatenate([knots - beside, knots + beside]), 0.0, law.duration)
-    motion = law.place(np.sort(np.concatenate([moments, both])))
+    motion = law.place(moments)
+    motion = np.hstack([motion, timing.at_knots(piece, law, moments, motion[0])[1]])
+    motion = motion[:, np.argsort(motion[0], kind='stable')]
     return motion[0], timing.use_of_limits(piece, tip_use, rates, motion)
 
 

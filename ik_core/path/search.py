@@ -50,6 +50,9 @@ LEAP, SUDDEN = 0.05, 1.0 / 64.0
 # [rad or m] beyond limits: what is cut off at last, of paths that touch them
 PLAY, STRICTLY = 1e-7, 1e-12
 STRICT = 10  # times that intervals are halved to keep limits strictly
+# distance [rad or m] from limits on which a path would rest, as a fraction of what the tip may be
+# off its path: a spline through points on a limit exceeds it
+APART = 0.1
 # in place of rates that are not limited, where motions are compared
 USUAL = {'velocity': 1.0, 'acceleration': 5.0, 'jerk': 100.0}
 SHARP = 3e-3  # [m] radius of an arc: where it would be smaller, the motion stops in the corner
@@ -246,6 +249,8 @@ def _shape(task: Task, x: Array) -> _Shape | int:
     arm, follow = Arm(task.problem), continuation(task.problem)
     if task.slope is not None:
         x = bent(task, x)
+    given = np.array([task.first is not None, *[False] * (len(x) - 2), task.last is not None])
+    x = np.where(given[:, np.newaxis], x, _off_limits(task, x))
     stops = np.empty(0)
     if not task.path.timed:
         length = task.problem.orientation_length
@@ -292,9 +297,15 @@ def _piece(
         lost = ~found | (width < narrow) | (width < sudden) & (step > LEAP)
         if lost.any():
             return float(middle[int(np.argmax(lost))])
-        x = np.insert(x, bad + 1, q[:, task.problem.variables], axis=0)
+        x = np.insert(x, bad + 1, _off_limits(task, q[:, task.problem.variables]), axis=0)
         places = np.insert(places, bad + 1, middle)
     return float(middle[0])
+
+
+def _off_limits(task: Task, x: Array) -> Array:
+    """The variables x (N, v), moved APART from limits that are nearer."""
+    apart = np.minimum(APART * min(task.within), 0.25 * (task.upper - task.lower))
+    return np.clip(x, task.lower + apart, task.upper - apart)
 
 
 # --- results -------------------------------------------------------------------------------------

@@ -107,6 +107,19 @@ def use_of_limits(spline: PPoly, tip_use: TipUse | None, rates: Rates, motion: A
     return np.abs(use)
 
 
+def at_knots(spline: PPoly, law: TimeLaw, times: Array, places: Array) -> tuple[Array, Array]:
+    """The times (2 K,) at which a motion passes the inner knots of a spline, and the motion there
+    (4, 2 K), on either side of them: third derivatives leap.
+
+    places (M,) : the parameter at times (M,), rising
+    """
+    knots = spline.x[1:-1]
+    passed = np.tile(np.interp(knots, places, times), 2)
+    motion = law.place(passed)
+    motion[0] = np.concatenate([np.nextafter(knots, -np.inf), knots])
+    return passed, motion
+
+
 # --- without jerk --------------------------------------------------------------------------------
 
 
@@ -207,18 +220,25 @@ def _improved(
     """The fastest motion that is a smooth function of a clock, within limits of all orders."""
     tau = _clock_points(clock.duration, build_up)
     fine = np.linspace(0.0, clock.duration, CHECKED * (len(tau) - 1) + 1)
-    rows, between = (_rows(spline, tip_use, rates, clock.place(t)) for t in (tau, fine))
+    rows = _rows(spline, tip_use, rates, clock.place(tau))
+    motion = clock.place(fine)
+    leaps, leaping = at_knots(spline, clock, fine, motion[0])
+    checked = np.concatenate([fine, leaps])
+    between = _rows(spline, tip_use, rates, np.hstack([motion, leaping]))
+    before = np.minimum((leaps / tau[1]).astype(int), len(tau) - 2)
     y, best, least = np.zeros(len(tau)), None, math.inf
     for _ in range(PASSES):
         y = _fastest_rate(rows, y, float(tau[1]))
         bent = CubicSpline(tau, y, bc_type='clamped')
-        uses = np.abs(_uses(between, bent(fine), bent(fine, 1), bent(fine, 2)))
+        uses = np.abs(_uses(between, *(bent(checked, k) for k in range(3))))
         lowered = bent.c.copy()
         lowered[-1] -= _excess(uses, rows[3])
         seconds = float(np.exp(-y).sum()) * math.exp(_excess(uses, rows[3]))
         if seconds < least:
             best, least = PPoly(lowered, tau), seconds
-        near = maximum_filter1d(uses, 2 * CHECKED + 1, axis=0)[::CHECKED]
+        near = maximum_filter1d(uses[: len(fine)], 2 * CHECKED + 1, axis=0)[::CHECKED]
+        for k in (before, before + 1):
+            np.maximum.at(near, k, uses[len(fine) :])
         if float(near.max()) < 1.0 + CLOSELY:
             break
         tighter = np.maximum(near, 1.0)

@@ -181,6 +181,7 @@ def _hand_options(options: TeleopOptions) -> HandOptions:
         scale=options.scale,
         rotation_scale=options.rotation_scale,
         axes=axes,
+        box=(options.box_lower, options.box_upper),
         linear_velocity=options.linear_velocity,
         angular_velocity=options.angular_velocity,
         latency=options.latency or None,

@@ -131,6 +131,8 @@ def yaml_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return _yaml_number(value)
+    if isinstance(value, tuple) and any(isinstance(entry, float) for entry in value):
+        return f'[{", ".join(map(_yaml_number, value))}]'
     if isinstance(value, tuple):
         value = ', '.join(value)  # an empty YAML list would have no type
     return f"'{value}'" if isinstance(value, str) else str(value)

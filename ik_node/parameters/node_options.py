@@ -250,6 +250,9 @@ class TwistScale:
     )
 
 
+WIDE = 1e3  # [m] of a box that keeps no arm from anything
+
+
 @dataclass(frozen=True)
 class TeleopOptions:
     """How hands move the tips, with `input: teleop`."""
@@ -269,6 +272,16 @@ class TeleopOptions:
     )
     angular_velocity: float = option(
         4.0, 'maximum velocity of a tip', unit='rad/s', bounds=(1e-3, 1e3), static=True
+    )
+    box_lower: tuple[float, ...] = option(
+        (-WIDE, -WIDE, -WIDE),
+        'lower corner of the box that tips stay in, in the frame of the root link',
+        unit='m',
+        bounds=(-WIDE, WIDE),
+        static=True,
+    )
+    box_upper: tuple[float, ...] = option(
+        (WIDE, WIDE, WIDE), 'upper corner of this box', unit='m', bounds=(-WIDE, WIDE), static=True
     )
     latency: float = option(
         0.0,
@@ -292,6 +305,15 @@ class TeleopOptions:
         bounds=(0.01, 10.0),
         static=True,
     )
+
+    def __post_init__(self) -> None:
+        corners = zip('xyz', self.box_lower, self.box_upper, strict=True)
+        for axis, lower, upper in corners:
+            if lower > upper:
+                raise InvalidOption(
+                    f'teleop.box_lower is {lower:g} along {axis}, above the {upper:g} of '
+                    'teleop.box_upper'
+                )
 
 
 @dataclass(frozen=True)

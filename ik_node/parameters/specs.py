@@ -170,7 +170,7 @@ def specs_of(options: type, prefix: str = '') -> list[Spec]:
     return [
         Spec(
             name=prefix + entry.name,
-            kind=type(getattr(defaults, entry.name)),
+            kind=_kind_of(getattr(defaults, entry.name)),
             default=getattr(defaults, entry.name),
             doc=entry.metadata.get('doc', ''),
             unit=entry.metadata.get('unit', ''),
@@ -180,6 +180,12 @@ def specs_of(options: type, prefix: str = '') -> list[Spec]:
         )
         for entry in fields(options)
     ]
+
+
+def _kind_of(default: Any) -> type:
+    """Return the kind of a Spec with this default; list for a vector."""
+    is_vector = isinstance(default, tuple) and any(isinstance(x, float) for x in default)
+    return list if is_vector else type(default)
 
 
 def limit_specs(robot: Robot) -> list[Spec]:

@@ -8,7 +8,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 from scipy.optimize import linprog
 
-from ik_core.path import timing
+from ik_core.path import checked, timing
 from ik_core.path.kernels import fastest_squares
 from ik_core.path.task import Rates
 
@@ -47,6 +47,22 @@ def test_limits_of_all_orders_are_kept(seed, jerk):
     ends = law.place(np.array([0.0, law.duration]))
     np.testing.assert_allclose(ends[0], [0.0, 1.0], atol=1e-9)
     np.testing.assert_allclose(ends[1:3], 0.0, atol=1e-6)
+
+
+def test_jerk_is_checked_on_both_sides_of_all_knots():
+    places = np.union1d(np.linspace(0.0, 1.0, 60), [0.3, 0.3001])
+    x = random_spline(1)(places)
+    x[places == 0.3001] += 1e-7  # third derivatives leap here
+    spline, limits = CubicSpline(places, x), rates(2.0, 5.0, 250.0)
+    law = timing.fastest(random_spline(1), None, limits)
+    _, use = checked.uses(spline, None, limits, law)
+    fine = law.place(np.linspace(0.0, law.duration, 400_001))
+    most = timing.use_of_limits(spline, None, limits, fine)[2].max()
+    assert most > 2.0
+    assert most <= use[2].max() <= 1.01 * most
+    kept = checked.fastest(spline, None, limits)
+    fine = kept.place(np.linspace(0.0, kept.duration, 400_001))
+    assert timing.use_of_limits(spline, None, limits, fine).max() <= 1.0
 
 
 @pytest.mark.parametrize('seed', range(4))

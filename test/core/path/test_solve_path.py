@@ -2,6 +2,7 @@
 """Motions along paths of poses, judged by the robot's forward kinematics and by differences."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,6 +194,27 @@ def test_part_up_to_the_end_of_the_reach_counts_sharp_corners_too(corners):
     assert 0.0 < result.fraction < 1.0
 
 
+@pytest.mark.parametrize('size', [0.3, 1.5])
+def test_path_on_which_a_joint_rests_at_its_limit_is_fast_and_smooth(size):
+    problem = problem_of('ur5e')
+    s = np.linspace(0.0, 1.0, 60)
+    q = np.tile([0.3, -1.2, 1.4, -1.8, -1.5, 0.2], (len(s), 1))
+    q[:, 0] += 0.6 * s
+    q[:, 1] -= size * np.maximum(0.5 - s, 0.0) ** 2  # rests from the middle on
+    limits = ik.MotionLimits.of(problem.robot, **RATES)
+    upper = limits.upper.copy()
+    upper[1] = -1.2
+    limits = replace(limits, upper=upper)
+    poses = problem.robot.forward_kinematics(q, problem.goals[0].link)
+    result = solve_path(problem, poses, limits=limits, period=1e-4, q0=q[0])
+    assert result.success, result.message
+    assert result.motion.positions[:, 1].max() <= -1.2
+    assert max(uses(result.motion, limits)) <= 1.001
+    assert result.motion.duration < 1.2
+    assert result.deviation[0] <= KEEP[0]
+    assert result.deviation[1] <= KEEP[1]
+
+
 def test_joint_limit_is_named():
     robot = shipped('ur5e')
     poses, q = smooth_poses(ik.IkProblem(robot, [ik.PoseTask('tool0')]), 3)
@@ -309,7 +331,7 @@ def test_function_with_a_jump_is_refused():
         solve_path(problem, pose, length=0.1, times=[0.0, 1.0])
 
 
-@pytest.mark.parametrize(('seed', 'gain'), [(1, 1.0), (3, 0.95)])
+@pytest.mark.parametrize(('seed', 'gain'), [(1, 1.0), (3, 0.97)])
 def test_more_starts_make_motions_of_redundant_arms_no_slower(seed, gain):
     problem = problem_of('panda')
     poses, _ = smooth_poses(problem, seed, 250)

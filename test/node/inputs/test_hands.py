@@ -26,6 +26,7 @@ from support.panda_world import (
 
 import ik_core as ik
 from ik_node.conversions import transform_to_pose
+from ik_node.parameters.node_options import TeleopOptions
 
 TELEOP = {'input': 'teleop', 'teleop.latency': 0.05}
 STILL = np.eye(4)
@@ -146,6 +147,20 @@ def test_a_button_is_the_switch_and_a_mirror_turns_left_into_right(robot):
         assert moves_the_tip(Hand(it, button=3), robot, pose, mirrored)
         it.publisher(Joy, 'joy').publish(Joy(buttons=[1]))
         it.until_refused('no_button')
+
+
+def test_a_tip_stays_in_the_box(robot):
+    with panda_world(**TELEOP) as it:
+        height = float(tip_of(robot, it.more_states(1)[-1])[2, 3])
+    box = {'teleop.box_upper': [10.0, 10.0, height + 0.02]}
+    with panda_world(**TELEOP, **box) as it:
+        leash = ik.transform(position=[0.0, 0.0, 0.02])
+        assert moves_the_tip(Hand(it), robot, ik.transform(position=[0.0, 0.0, 0.3]), leash)
+
+
+def test_corners_of_a_box_in_the_wrong_order_are_refused():
+    with pytest.raises(ik.InvalidOption, match='0.5 along z, above the 0.2 of teleop.box_upper'):
+        TeleopOptions(box_lower=(0.0, 0.0, 0.5), box_upper=(1.0, 1.0, 0.2))
 
 
 def test_an_open_switch_holds_the_tip(panda, robot):
