@@ -21,6 +21,7 @@ from ik_viewer.drawing.description import describe
 
 from .browser import browser
 from .film import film
+from .imitation import playing, throw
 from .people import state_of_the_art
 from .stills import (
     colliding,
@@ -28,6 +29,7 @@ from .stills import (
     following,
     helix,
     jumping,
+    limits,
     linkage,
     on_the_way,
     reach,
@@ -56,6 +58,9 @@ PICTURES: Mapping[str, Callable[[Any, Path], None]] = {
     'collisions': lambda chromium, path: colliding(chromium, describe('panda'), path),
     'reach': lambda chromium, path: reach(chromium, describe('panda'), path),
     'drag': take_drag,
+    'limits': limits,
+    'play': playing,
+    'throw': throw,
     'state_of_the_art': state_of_the_art,
 }
 

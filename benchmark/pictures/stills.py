@@ -29,6 +29,7 @@ from ik_viewer.key_frames.panel import KeyFramesPanel
 from ik_viewer.linkage.linkage_arm import RATE, Design, LinkageArm
 from ik_viewer.linkage.panel import LinkagePanel
 from ik_viewer.page.page import MakePart, Page
+from ik_viewer.page.scene import Scene
 from ik_viewer.page.server import start_server
 from ik_viewer.parts import ALL_PARTS
 from ik_viewer.path.panel import PathPanel
@@ -43,6 +44,7 @@ QUALITY, EFFORT = 86, 6
 Camera = tuple[Sequence[float], Sequence[float]]
 ENOUGH = 200  # Updates of the slowest method in a comparison
 AT_THE_TOP = 66  # A frame of the jump
+AT_THE_BACK = 2  # A key of the throw
 AT_A_TURN = 250  # A frame of the helix
 FRAME_RATE = 30.0
 THERE = 6.0  # [s] In which all goals of the pictures are reached
@@ -219,6 +221,19 @@ def following(chromium: Any, description: Description, path: Path) -> None:
         it.next_frame()
         panel = it.page.part(MovingTargets)
         it.until(lambda: panel.followers[0].state.iterations > KEPT, 'the targets')
+        it.save(path)
+
+
+def limits(chromium: Any, path: Path) -> None:
+    """A person who throws, with the arcs of its angles and the cones of shoulders and hips."""
+    throw, description = human_motion('throw'), describe('human', floating_base=True)
+    arm = SteppedArm(description)
+    motion = Motion(throw.robot.joint_names, throw.poses, 1.0).positions_of(description.robot)
+    arm.stand_at(motion[AT_THE_BACK])
+    with still_of(chromium, arm, ALL_PARTS, ((0.0, 0.0, 1.0), (2.3, -2.6, 0.5))) as it:
+        it.click('View', 'tab')
+        it.tab.get_by_text('Limits', exact=True).first.click()
+        it.until(lambda: it.page.part(Scene).with_limits.value, 'the limits')
         it.save(path)
 
 

@@ -74,7 +74,7 @@ def add_goals(group: Any, links: Callable[..., Any]) -> None:
         type=float,
         metavar='W',
         help='weight the differences between the errors of positions W times as much as their '
-        'mean, 1e-4 to 1e4',
+        'mean, 1e-3 to 1e3',
     )
 
 

@@ -262,8 +262,6 @@ class KeyFrames:
     def _knots(self) -> tuple[Array, Array]:
         """Times (k,) [s] and joints (k, n) on the way of the tips, see the module."""
         times, joints = self.times, self._with_tips(self.times, self.poses)
-        if self.closed:
-            joints[-1] = joints[0]
         shortest = np.maximum(SHORTEST, np.diff(times) / MOST)
         spans = np.arange(len(times) - 1)  # those still to be halved
         while len(spans):

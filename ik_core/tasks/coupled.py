@@ -19,7 +19,7 @@ from .weights import principal_axes
 
 # Weights of differences, relative to the mean's, with which solves out of reach were seen to end
 # at the closest point; beyond, the cost is too narrow a valley for numbers of 16 digits.
-DIFFERENCE_WEIGHTS = 1e-4, 1e4
+DIFFERENCE_WEIGHTS = 1e-3, 1e3
 
 
 class CoupledTask(Task):
@@ -63,8 +63,8 @@ class CoupledTask(Task):
     ) -> CoupledTask:
         """Weight differences between the tasks' residuals `weight` times as much as their mean.
 
-        The tasks are two PositionTasks or more, of all three coordinates; `weight` is from 1e-4 to
-        1e4. Two hands that carry a tray out of reach keep their distance, and miss their goals
+        The tasks are two PositionTasks or more, of all three coordinates; `weight` is from 1e-3 to
+        1e3. Two hands that carry a tray out of reach keep their distance, and miss their goals
         alike. Raises InvalidOption.
         """
         goals = _list_of(PositionTask, tasks, 'PositionTasks')

@@ -5,6 +5,9 @@ Callbacks only store the pose to which a gizmo was dragged; the next frame sends
 at most one goal is sent per frame, the newest one, however many events a browser sends. A gizmo is
 not moved by the page while it is dragged, and for a moment after: the arm's report of its goal is
 older than the user's motion.
+
+With `Selection.drag_scale` below 1 a gizmo is a clutch: while it is dragged, the goal makes this
+part of its way, and when it is let go, it returns to the goal.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ik_core.maths.rotations import Array, matrix_from_quaternion
+from ik_core.maths.rotations import Array, frame_of, matrix_from_quaternion, transform_of
+from ik_core.tracking.goals.cartesian import carried, twist_between
 
 from ..arm import GoalKind, Moment, TipState
 from ..drawing.drawn_robot import wxyz_of
@@ -55,9 +59,9 @@ class Gizmo:
         self._context, self._index = context, index
         self.kind, self.size = tip.kind, size
         self._dragging: set[int] = set()
+        self._grabbed = self._stands = np.full((4, 4), np.nan)
         self._dragged: Array | None = None
         self._let_go = -np.inf
-        self._stands = np.full((4, 4), np.nan)
         self._node = context.server.scene.add_transform_controls(
             f'/goals/tip_{index}',
             scale=size,
@@ -119,9 +123,19 @@ class Gizmo:
         if event.phase == 'end':
             self._dragging.discard(event.client_id)
         else:
+            if not self._dragging:
+                self._grabbed = self.pose
             self._dragging.add(event.client_id)
             self._context.selection.tip = self._index
         self._let_go = time.monotonic()
         self._stands = np.full((4, 4), np.nan)
         if event.phase != 'start':
-            self._dragged = self.pose
+            self._dragged = self._goal()
+
+    def _goal(self) -> Array:
+        """Return the goal (4, 4) that the gizmo asks for where it is."""
+        scale, pose = self._context.selection.drag_scale, self.pose
+        if scale == 1.0:
+            return pose
+        start = frame_of(self._grabbed)
+        return transform_of(carried(start, twist_between(start, frame_of(pose)), scale))

@@ -39,6 +39,15 @@ class Goals(Panel):
                 tuple(KINDS),
                 hint="The part of the gizmo's pose that counts; the axis is its z axis, blue",
             )
+            self._scale = gui.add_slider(
+                'Scale of drags',
+                0.05,
+                1.0,
+                0.05,
+                1.0,
+                hint='Below 1 the gizmo is a clutch: the goal makes this part of the way of a '
+                'drag, and the gizmo returns to it when it is let go',
+            )
             self._move = self._add_move(gui)
             self._typed = TypedGoal(context, moment)
             arm = context.arm
@@ -51,6 +60,7 @@ class Goals(Panel):
             )
         self._on_change(self._tip, self._choose_tip)
         self._on_change(self._kind, self._choose_kind)
+        self._on_change(self._scale, self._choose_scale)
 
     def show(self, moment: Moment) -> None:
         """Display the selected tip, the kind of its goal, and whether the arm is paused."""
@@ -59,6 +69,7 @@ class Goals(Panel):
         self._tip.value = self._links[self._context.selection.tip]
         kind = self.gizmos.each[self._context.selection.tip].kind
         self._kind.value = next(name for name, value in KINDS.items() if value is kind)
+        self._scale.value = self._context.selection.drag_scale
         if (moment.code == 'paused') != self._paused:
             self._paused = not self._paused
             self._pause.label = 'Resume' if self._paused else 'Pause'
@@ -93,6 +104,9 @@ class Goals(Panel):
 
     def _choose_tip(self) -> None:
         self._context.selection.tip = self._links.index(self._tip.value)
+
+    def _choose_scale(self) -> None:
+        self._context.selection.drag_scale = float(self._scale.value)
 
     def _choose_kind(self) -> None:
         self.gizmos.each[self._context.selection.tip].choose(KINDS[self._kind.value])

@@ -74,7 +74,7 @@ class Slider:
         angle = float(q[self._joint])
         if self._turns:
             angle -= FULL_TURN * round(angle / FULL_TURN)
-        return round(min(max(self._scale * angle, self._low), self._high), 3)
+        return min(max(round(self._scale * angle, 3), self._low), self._high)  # exactly inside
 
     def _move(self) -> None:
         self._let_go = time.monotonic()

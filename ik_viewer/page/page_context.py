@@ -95,9 +95,13 @@ class Requests:
 
 @dataclass
 class Selection:
-    """The selections of a user that concern all parts: the tip, and what is shown."""
+    """The selections of a user that concern all parts: the tip, and what is shown.
+
+    drag_scale : of displacements and turns of gizmos; 1: the goal is where the gizmo is
+    """
 
     tip: int = 0
+    drag_scale: float = 1.0
     robot: bool = True
     gizmos: bool = True
 

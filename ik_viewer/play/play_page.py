@@ -275,13 +275,16 @@ def _extent(clip: Clip) -> float:
 
 
 def _sideways(clip: Clip, up: str) -> Array:
-    """Return the horizontal direction (3,) perpendicular to the displacement of the clip."""
+    """Return the horizontal direction (3,) perpendicular to the displacement of the clip.
+
+    A clip that stays in its place is taken to look along x if z is up, else along z.
+    """
     middles = _origins(clip).mean(axis=1)
     vertical = np.array([0.0, 1.0, 0.0] if up == '+y' else [0.0, 0.0, 1.0])
     forward = middles[-1] - middles[0]
     forward -= (forward @ vertical) * vertical
     if np.linalg.norm(forward) < 0.3:
-        forward = np.array([0.0, 0.0, 1.0] if up == '+y' else [0.0, 1.0, 0.0])
+        forward = np.array([0.0, 0.0, 1.0] if up == '+y' else [1.0, 0.0, 0.0])
     across = np.cross(vertical, forward)
     return np.asarray(across / np.linalg.norm(across))
 

@@ -37,10 +37,6 @@ from .model import ask, miss, slopes
 
 SLOW_ITERATIONS = 2  # Iterations without a clear drop of the cost until the exact Hessian is used
 
-# Until then it lacks the curvature of tasks without a kernel: to know that takes two calls of the
-# tasks for each joint.
-TASK_SLOW_ITERATIONS = 10
-
 # Steps away from a saddle, alternately to both sides, each shorter than the last.
 SADDLE_TRIALS = 16
 
@@ -53,7 +49,9 @@ def exact_step(problem: Record, lanes: Record, w: int) -> None:
     exact = lanes.phase[w] == FOLLOW and lanes.stagnant[w] >= SLOW_ITERATIONS
     has_hessian = exact or problem.weighed > 0
     dx, gradient, at_saddle = point.dx, point.gradient, lanes.saddle_trials[w] > 0
-    slow = exact and lanes.stagnant[w] >= TASK_SLOW_ITERATIONS
+    # The curvature of tasks without a kernel takes two points for each joint. So it is left out
+    # until as many iterations were slow.
+    slow = exact and lanes.stagnant[w] >= dx.shape[0]
     if slow and problem.tasks != 0 and not at_saddle:
         _fill_by_differences(problem, point)
     elif has_hessian:

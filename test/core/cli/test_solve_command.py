@@ -83,9 +83,9 @@ def test_coupled_goals_within_reach_are_reached(capsys):
         ((*ONE, '--couple', '3', '--all'), 'leave out --all'),
         (('--poses', 'poses.csv', '--couple', '3'), 'leave out --poses'),
         (('--tip', 'right_palm', '--xyz', '1', '0', '0', *ONE, '--couple', '1e300'),
-         '--couple 1e+300: a number from 0.0001 to 10000'),
+         '--couple 1e+300: a number from 0.001 to 1000'),
         (('--tip', 'right_palm', '--xyz', '1', '0', '0', *ONE, '--couple', 'nan'),
-         '--couple nan: a number from 0.0001 to 10000'),
+         '--couple nan: a number from 0.001 to 1000'),
     ],
 )  # fmt: skip
 def test_couplings_that_make_no_sense_are_refused(argv, said, capsys):

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from support import robots
 from support.fake_arm import FakeArm, panda
 
@@ -44,6 +45,31 @@ def test_dragging_gives_the_arm_the_pose_of_the_gizmo(made):
     ((tip, goal, kind),) = arm.called('set_goal')
     assert (tip, kind) == (0, GoalKind.POSE)
     np.testing.assert_allclose(goal, pose, atol=1e-12)
+
+
+def test_a_clutch_moves_the_goal_by_a_part_of_the_drag_and_takes_the_gizmo_back(made, clock):
+    arm = panda()
+    page, hands = made(arm)
+    start = gizmo_of(page).pose
+    part(page, Goals)._context.selection.drag_scale = 0.25
+    way, turn = np.array([0.2, -0.1, 0.04]), np.array([0.4, 0.0, -0.8])
+    pose = start.copy()
+    pose[:3, 3] += way
+    pose[:3, :3] = Rotation.from_rotvec(turn).as_matrix() @ start[:3, :3]
+    hands.grab(gizmo_of(page))
+    page.frame()
+    assert arm.called('set_goal') == []
+    hands.drag(gizmo_of(page), pose)
+    page.frame()
+    ((_, goal, _),) = arm.called('set_goal')
+    np.testing.assert_allclose(goal[:3, 3], start[:3, 3] + 0.25 * way, atol=1e-9)
+    expected = Rotation.from_rotvec(0.25 * turn).as_matrix() @ start[:3, :3]
+    np.testing.assert_allclose(goal[:3, :3], expected, atol=1e-9)
+    hands.let_go(gizmo_of(page))
+    arm.goals[0] = goal
+    clock()
+    page.frame()
+    np.testing.assert_allclose(gizmo_of(page).pose, goal, atol=1e-6)
 
 
 def test_of_many_events_the_newest_is_given_once_a_frame(made):

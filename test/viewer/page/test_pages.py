@@ -63,6 +63,17 @@ def test_slider_of_a_continuous_joint_shows_it_within_a_turn(made, clock):
     assert slider.value == pytest.approx(np.degrees(0.5), abs=1e-3)
 
 
+@pytest.mark.parametrize('end', ['lower', 'upper'])
+def test_sliders_show_joints_at_their_limits(made, end):
+    """A limit of 15 degrees is 14.999999999999998 as a product, and 15.0 rounded."""
+    arm = FakeArm(robots.shipped('human'))
+    robot = arm.description.robot
+    arm.q[:] = getattr(robot, end)
+    _, hands = made(arm)
+    for joint, limit in zip(robot.joint_names, np.degrees(arm.q), strict=True):
+        assert hands.widget(f'{joint} [deg]').value == pytest.approx(limit, abs=1e-3)
+
+
 def test_home_is_asked_for(made):
     arm = panda()
     _, hands = made(arm)

@@ -135,6 +135,8 @@ def test_a_demonstration_on_one_robot_is_played_on_another(page, tmp_path):
     finished(shown)
     assert shown.live.imitator.robot.name == 'iiwa14'
     assert np.allclose(shown.clip.placed, np.eye(4))
+    aside = shown.scene._stand.position / shown.scene.apart
+    np.testing.assert_allclose(aside, [0.0, 1.0, 0.0], atol=1e-12)  # robots look along x
 
 
 def test_what_is_not_there_is_an_error_with_a_sentence(clip, tmp_path, capsys):
