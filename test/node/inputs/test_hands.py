@@ -160,7 +160,9 @@ def test_a_tip_stays_in_the_box(robot):
         for _ in range(20):
             hand.send()
             it.more_states(5)
-        assert max(tip_of(robot, state)[2, 3] for state in it.states) < top + 1e-4
+        heights = [tip_of(robot, state)[2, 3] for state in it.states]
+        assert max(heights) < top + 5e-3  # the goal stops at once, joints can't
+        assert abs(heights[-1] - top) < 1e-3
 
 
 def test_corners_of_a_box_in_the_wrong_order_are_refused():
